@@ -1,13 +1,14 @@
-//! The launcher's hand on another host: `regatta agent`.
+//! The agent, `regatta agent`: acts for the launcher on another host.
 //!
-//! It speaks the messages of `channel` on its standard input and output, starts the tasks of its host when it is told to,
-//! and says what becomes of them. It decides nothing: what a failure means for the job is the launcher's affair. But when
-//! the channel ends, or the launcher is silent, it kills everything below it: nothing outlives its job. Only when the
-//! launcher's host is lost, and there are daemons that say so, may it wait for another launcher or become it
-//! (`crate::succession`).
+//! It exchanges the messages of `channel` on its standard input and output, starts the tasks of its host on the
+//! launcher's orders, and reports what happens to them. It decides nothing about the job: the launcher decides what a
+//! failure means. But when the channel ends, or the launcher is silent, it kills all its descendants: nothing outlives
+//! its job. Only if the launcher's host is lost, and daemons report that, may it wait for another launcher or become
+//! the launcher itself (`crate::succession`).
 //!
-//! Like the launcher it is three processes, so that no death of one or two of them leaves anything behind: the outer one waits for the
-//! inner one, which is the tasks' parent and speaks on the channel, and the one between ends what the inner one leaves. All are subreapers.
+//! Like the launcher it is three processes, so that the death of one or two of them leaves nothing behind. The outer
+//! one waits for the inner one, which is the parent of the tasks and uses the channel. The middle one ends what the
+//! inner one leaves. All three are subreapers.
 
 use std::cell::RefCell;
 use std::os::fd::OwnedFd;
@@ -58,13 +59,13 @@ mod reports;
 
 pub use called::serve_caller;
 
-/// Silence allowed to the launcher before it has said how long it may be silent.
+/// Silence allowed to the launcher before it has sent its own limit.
 const FIRST_SILENCE_LIMIT: Duration = Duration::from_secs(60);
 /// Time limit for ending what the job has left.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves one launcher to the end of its job. `temporary` says that this program is a copy made for the job. Should this agent become the
-/// launcher, hosts are started by `starter`.
+/// Serves one launcher to the end of its job. `temporary` means that this program is a copy made for the job. If this
+/// agent becomes the launcher, `starter` starts further hosts.
 pub fn run(temporary: bool, starter: NewHostStarter) -> Result<u8, Refusal> {
     let by_hand = "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand";
     let link = rsh::channel_to_starter(temporary, by_hand)?;
@@ -73,7 +74,7 @@ pub fn run(temporary: bool, starter: NewHostStarter) -> Result<u8, Refusal> {
 
 /// Serves the launcher at the other end of a channel.
 fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
-    // A session of our own keeps the keys of a terminal here, if there is one, from our tasks.
+    // A session of its own keeps a terminal's signals, if there is a terminal, from the tasks.
     let _ = rustix::process::setsid();
     let signals = Signals::catch()?;
     let failed = |errno| Refusal::of_regatta(format!("the agent cannot be set up: {errno}"));
@@ -108,7 +109,7 @@ fn serve(link: Link, starter: NewHostStarter) -> Result<u8, Refusal> {
     }
 }
 
-/// Waits for the end of the inner process, and ends what it has left.
+/// Waits for the end of the inner process, and ends what that process has left. Returns the exit status.
 fn guard(inner: Pid, signals: &Signals, leash: OwnedFd) -> u8 {
     let mut leash = Some(leash);
     loop {
@@ -132,21 +133,21 @@ struct Agent {
     beacon: Option<Beacon>,
     hello: Option<Hello>,
     worker: Worker,
-    /// Tasks for which the table has had no room, in their order, and those of them that are gone.
+    /// Worlds for which the table had no room, in order, and the tasks of them that are gone.
     unentered: Vec<World>,
     gone_early: Vec<(u32, Option<Cause>)>,
-    /// How they were prepared, and what is kept in case the launcher's host is lost.
+    /// The preparation of the tasks, and the state kept in case the launcher's host is lost.
     template: Option<Preparation>,
     following: Option<Following>,
-    /// Output that may be on its way.
+    /// The window for output to the launcher.
     window: RefCell<SendWindow>,
-    /// Standard input for task 0, when that is ours.
+    /// Standard input for task 0, if this host has task 0.
     feed: Option<Feed>,
-    /// How often this agent was told to start spawned tasks.
+    /// Number of `StartSpawn` and `Admit` orders received.
     starts: u32,
     told_strays: bool,
     settled: bool,
-    /// The owner is lost, and another launcher has called, and not asked for the state yet.
+    /// Whether the owner is lost, and another launcher has connected but not yet requested the state.
     called: bool,
     silence: Duration,
     heard: Instant,
@@ -180,7 +181,7 @@ impl Agent {
         })
     }
 
-    /// Until the channel ends, or this agent has to go on as the launcher.
+    /// Serves until the channel ends, which returns `None`, or until this agent must become the launcher.
     fn serve(mut self) -> Result<Option<AgentResources>, Refusal> {
         let beacon = gather::light()?;
         self.link
@@ -195,7 +196,7 @@ impl Agent {
             if let Some(why) = self.reason_to_end() {
                 why.into_iter()
                     .for_each(|why| self.send_report(&Report::Farewell { why }));
-                // A process that is not below us is not killed with us.
+                // A guest is no descendant, so it is not killed with the tasks.
                 let tasks = self.worker.tasks.iter();
                 tasks.for_each(|tasks| tasks.signal_guests(Signal::TERM));
                 return Ok(None);
@@ -218,7 +219,8 @@ impl Agent {
         }
     }
 
-    /// The reason to end, if there is nobody to serve any more; an inner `None` where no launcher is left to hear of it.
+    /// Returns `Some` with the reason if this agent must end. The inner `None` means that the channel has ended, so the
+    /// reason cannot be sent.
     fn reason_to_end(&mut self) -> Option<Option<String>> {
         let (arrived, lives) = self.owner.wishes(&self.signals);
         let asked = arrived.iter().find(|arrived| owner::is_end(arrived.signal));
@@ -250,12 +252,12 @@ impl Agent {
         })
     }
 
-    /// This host as one that follows, if the job can outlive its launcher's host.
+    /// Returns this host's state as a follower, if the job can outlive its launcher's host.
     fn follower(&self) -> Option<&Follower> {
         self.following.as_ref().map(|following| &following.follower)
     }
 
-    /// This host as one that follows, to change it.
+    /// Returns this host's state as a follower for changes.
     fn follower_mut(&mut self) -> Option<&mut Follower> {
         self.following
             .as_mut()
@@ -283,10 +285,10 @@ impl Agent {
     fn send_report(&mut self, report: &Report) {
         self.spoken = Instant::now();
         if self.is_without_owner() {
-            // The next launcher asks for all of it.
+            // The next launcher requests the whole state.
             return;
         }
-        // Nothing we say comes near the longest frame: output is sent as it is read, in pieces.
+        // No report reaches the frame limit: output is sent as it is read, in pieces.
         let _ = self.link.send(report);
     }
 
@@ -388,7 +390,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Enters tasks into the table, and before them those for which there was no room when they came: the table has no gaps.
+    /// Enters tasks into the table, after earlier ones for which there was no room, since the table has no gaps.
     fn enter(&mut self, world: World) -> Result<(), (Why, String)> {
         let Some(tasks) = &mut self.worker.tasks else {
             return Ok(());
@@ -401,7 +403,7 @@ impl Agent {
             self.unentered.push(world);
         }
         while let Some(world) = self.unentered.first() {
-            // Another launcher says again what the one before has said.
+            // Another launcher repeats orders of the previous one.
             if world.first >= tasks.job().tasks() {
                 let entered = tasks.enter(world);
                 entered.map_err(|error| (Why::Memory, error.to_string()))?;
@@ -432,7 +434,7 @@ impl Agent {
     }
 
     fn prepare(&mut self, order: Preparation) -> Result<Vec<(u32, std::net::SocketAddr)>, Refusal> {
-        // Everybody who wanted to has found us by now.
+        // Every host that looks for this one has reached it by now.
         self.beacon = None;
         self.template = Some(order.clone());
         let group = self.owner.group;
@@ -451,7 +453,7 @@ impl Agent {
         Ok(addresses)
     }
 
-    /// Has processes wait that have asked to join.
+    /// Lets processes wait that have requested to join.
     fn handle_join_socket(&mut self) {
         if self.has_begun_for_owner() {
             for caller in self.worker.callers() {
@@ -483,7 +485,7 @@ impl Agent {
         }
     }
 
-    /// Says so when nothing of the job is left here.
+    /// Reports once that nothing of the job is left on this host.
     fn settle(&mut self) {
         let idle = self.worker.begun
             && !self.settled
@@ -522,7 +524,7 @@ impl Agent {
     }
 }
 
-/// How so many tasks are started here. Changes to the directory that they run in.
+/// Returns how `count` tasks are started on this host. Changes to the directory that they run in.
 fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal> {
     let text = |bytes: &Vec<u8>| std::ffi::OsString::from_vec(bytes.clone());
     let directory = environment::directory_here(text(&order.directory));
@@ -540,7 +542,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| value.as_os_str());
     let name = text(&order.program);
-    // A job that stays begins without a program.
+    // A resident job begins without a program.
     let program = match name.is_empty() {
         true => std::path::PathBuf::new(),
         false => regatta_program::find(&name, path)?,
@@ -565,7 +567,7 @@ fn send_output(link: &mut Link, window: &RefCell<SendWindow>, heard: Heard) -> b
         Heard::Bytes(rank, which, bytes) => (rank, which, bytes),
         Heard::End(rank, which) => (rank, which, &[][..]),
     };
-    // The window may be overrun by the last piece, which bounds it all the same.
+    // The last piece may exceed the window, by its own size at most.
     window.borrow_mut().sent(bytes.len());
     let _ = link.send(&Report::Output {
         rank,

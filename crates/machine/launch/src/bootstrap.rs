@@ -1,8 +1,8 @@
 //! Bootstrap of daemons on other hosts, for `regatta up` and `regatta add`.
 //!
-//! The hosts are brought together as those of a job are (`gather`); then each has a *starter*, the program of
-//! [`crate::bootstrap_peer`], and is told things and answers in words that are not ours. As long as the channels stand a starter
-//! can take back what it has done; what becomes of a daemon afterwards is not known here.
+//! The hosts are brought together like those of a job (`gather`). Then each has a *starter*, the program of
+//! [`crate::bootstrap_peer`]. It receives messages and answers in the caller's own format. While the channels exist, a
+//! starter can undo what it has done. What happens to a daemon afterwards is not known here.
 
 pub mod peer;
 
@@ -28,10 +28,10 @@ pub struct Bootstrap<'a> {
 
 pub use crate::hosts::gather::Outcome;
 
-/// Opens channels to the hosts, lets `work` do what is to be done, and hands the channels back. This host takes part under the number
-/// after the last; when it has an address already, under that one only.
+/// Opens channels to the hosts, calls `work`, and returns its result with the channels. This host takes part under the
+/// number after the last. If `own_address` is given, it is this host's only address.
 ///
-/// For programs with one thread: signals that would end the process are handled by the waiting instead.
+/// For programs with one thread: signals that would end the process are caught and handled while waiting.
 pub fn with<R>(
     across: &Across,
     own_name: &str,
@@ -55,14 +55,14 @@ pub fn with<R>(
     let here = Some((here, own_address));
     let gathering = Gathering::open(&across, part, here, &signals, &mut owner)?;
     let mut bootstrap = Bootstrap { gathering };
-    // If it fails the channels end with the bootstrap.
+    // If it fails, dropping the bootstrap closes the channels.
     let done = work(&mut bootstrap)?;
     let remotes = bootstrap.gathering.take();
     Ok((done, Channels { remotes }))
 }
 
 impl Bootstrap<'_> {
-    /// Waits until each host has a starter. Things worth telling the user come with the outcomes.
+    /// Waits until each host has a starter. Returns the outcomes, and notes for the user.
     pub fn greet(&mut self) -> (Vec<Outcome<()>>, Vec<String>) {
         let mut outcomes = self.gathering.settle();
         if outcomes.iter().all(|(_, outcome)| outcome.is_ok())
@@ -73,12 +73,12 @@ impl Bootstrap<'_> {
         (outcomes, std::mem::take(&mut self.gathering.notes))
     }
 
-    /// Finds for each host, this one included, the first address at which the others reach it.
+    /// Returns for each host, this one included, the first address at which the others reach it.
     pub fn addresses(&mut self) -> Result<Vec<Outcome<IpAddr>>, Refusal> {
         self.gathering.find_addresses()
     }
 
-    /// Tells a host's starter something.
+    /// Sends a message to a host's starter.
     pub fn send(&mut self, number: u32, bytes: Vec<u8>) {
         self.gathering.say(number, bytes);
     }
@@ -88,25 +88,25 @@ impl Bootstrap<'_> {
         self.gathering.answers()
     }
 
-    /// Can be read when a signal has come, or a child has ended.
+    /// Returns a descriptor that is readable when a signal has arrived or a child has ended.
     pub fn signals(&self) -> BorrowedFd<'_> {
         self.gathering.signals.as_fd()
     }
 
-    /// Whether a signal that ends a command has come since this was last asked.
+    /// Returns whether a signal that ends a command has arrived since the last call.
     pub fn is_asked_to_end(&mut self) -> bool {
         let (arrived, lives) = self.gathering.owner.wishes(self.gathering.signals);
         !lives || arrived.iter().any(|one| owner::is_end(one.signal))
     }
 }
 
-/// The addresses that this host may be reached at, the likeliest first, with their interfaces.
+/// Returns the addresses at which this host may be reached, the likeliest first.
 pub fn own_addresses(choice: Option<&Choice>) -> Vec<IpAddr> {
     let all: Vec<Interface> = crate::hosts::reach::candidates(None);
     crate::hosts::reach::chosen(&all, choice)
 }
 
-/// Whether a name means this host.
+/// Returns whether a name means this host.
 pub fn is_here(name: &str) -> bool {
     gather::is_here(name)
 }

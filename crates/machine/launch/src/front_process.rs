@@ -1,26 +1,31 @@
-//! The process that the user sees, and the supervisor it hides behind.
+//! The front process of the command, and the supervisor behind it.
 //!
-//! `regatta run` is three processes, so that no death of one or two of them leaves anything behind:
+//! `regatta run` is three processes, so that the death of one or two of them leaves nothing behind:
 //!
 //! ```text
 //! shell ── front (regatta) ── watch (regatta-watch) ── supervisor (regatta-job) ── task 0, task 1, ...
 //! ```
 //!
 //! The **front** is in the terminal's foreground group, passes signals on, and exits with the job's status. The
-//! **supervisor** is in a group of its own and is the parent of all tasks; a process that loses its parent below it becomes
-//! its child, so it always knows them all. The **watch** between them waits for the supervisor's end and does nothing else. The tasks are in the front's group: a terminal's Ctrl-C, Ctrl-Z and input reach
-//! them as if there were no launcher.
+//! **supervisor** is in a process group of its own and is the parent of all tasks. A descendant that loses its parent
+//! becomes its child, so it always knows all of them. The **watch** between the two only waits for the supervisor's
+//! end. The tasks are in the front's group: a terminal's Ctrl-C, Ctrl-Z and input reach them as if there were no
+//! launcher.
 //!
-//! | killed with -9 | who ends the tasks and what they started |
+//! | killed with -9 | what ends the tasks and the processes that they started |
 //! |---|---|
-//! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front holds |
-//! | the supervisor, alone or with the front | the watch, to which its children fall; the tasks also die by their parent-death signal |
-//! | the watch, alone or with the supervisor | the front, to which all that is below falls |
+//! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front
+//! holds |
+//! | the supervisor, alone or with the front | the watch, which adopts the supervisor's children; the tasks also die by
+//! their parent-death signal |
+//! | the watch, alone or with the supervisor | the front, which adopts all processes below |
 //! | the front and the watch | the supervisor, by the leash |
-//! | all three at once | the parent-death signal ends the tasks; what has left them (`setsid` and a second fork) goes on |
+//! | all three at once | the parent-death signal ends the tasks; processes that have detached from them (`setsid` and a
+//! second fork) go on |
 //!
-//! No more can be had without rights: whoever is to end such a process must live, and a control group is not to be had everywhere. Watch
-//! and supervisor have names and groups of their own so that `killall regatta`, or a signal to the group, is the first case.
+//! More is impossible without privileges: a process must be alive to end such processes, and control groups are not
+//! available everywhere. Watch and supervisor have names and groups of their own so that `killall regatta`, or a signal
+//! to the group, is the first case.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -45,13 +50,13 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a job to its end and returns the status to exit with.
 ///
-/// For programs with one thread, like the command `regatta`: the process is forked, and takes the signals that concern a
-/// job for itself. A program with more threads calls [`supervise::run`].
+/// For programs with one thread, like the command `regatta`: the process is forked, and catches the signals that
+/// concern a job. A program with more threads calls [`supervise::run`].
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     run_then(plan, |_| ())
 }
 
-/// As [`run`], and when the job is over calls `after` with the status, also before this process dies of an interrupt.
+/// Like [`run`], and calls `after` with the status when the job is over, also before this process dies of an interrupt.
 pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     supervise::check(plan)?;
     inherited::normalize();
@@ -88,8 +93,9 @@ pub fn run_then(plan: &Plan, after: impl FnOnce(u8)) -> Result<u8, Refusal> {
     }
 }
 
-/// Forks a process that works, and one between it and this one that ends what it leaves when it is killed. The one that works gets
-/// `None`, this one the pid of the one between. `named` is what is said to have been killed, if that is to be said.
+/// Forks a worker process, and a process between it and this one that ends what the worker leaves when it is killed.
+/// Returns `None` in the worker, and the pid of the process between in this one. `named` is the worker's name for the
+/// report that it was killed. `None` if that is not reported.
 pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid>> {
     if let Some(watch) = sys::fork()? {
         return Ok(Some(watch));
@@ -109,9 +115,9 @@ pub(crate) fn fork_watched(named: Option<&str>) -> rustix::io::Result<Option<Pid
     }
 }
 
-/// Waits for the end of the process that works, ends what it has left, and ends with its status.
+/// Waits for the end of the worker, ends what it has left, and exits with its status.
 fn watch(worker: Pid, named: Option<&str>) -> ! {
-    // A reader that waits for the end of a pipe of the other two must not wait for this process.
+    // This process must not keep pipes of the other two open, whose readers wait for the end.
     sys::close_inherited(&[]);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -136,11 +142,11 @@ fn report_killed(named: &str, pid: Pid, signal: i32) {
     ));
 }
 
-/// The supervisor's part of becoming three: it leaves the group that a terminal, or `kill -9 -GROUP`, addresses.
+/// Moves the supervisor out of the process group that a terminal, or `kill -9 -GROUP`, addresses.
 fn hide() {
     let _ = rustix::process::setpgid(None, None);
     let _ = rustix::thread::set_name(c"regatta-job");
-    // A background group that writes to the terminal would be stopped, when the user has set `stty tostop`.
+    // If the user has set `stty tostop`, writing to the terminal from a background group would stop it.
     sys::block(&[Signal::TTOU]);
 }
 
@@ -153,7 +159,7 @@ fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> Conclusion 
             interrupted |= arrived.signal == Signal::INT;
             let _ = rustix::io::write(leash, &arrived.to_bytes());
             if arrived.signal == Signal::TSTP {
-                // Stop as the tasks do, so that the shell gives the prompt back. SIGCONT ends the stop.
+                // Stop like the tasks, so that the shell shows its prompt. SIGCONT ends the stop.
                 let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             }
         }
@@ -163,7 +169,7 @@ fn accompany(supervisor: Pid, signals: &Signals, leash: &OwnedFd) -> Conclusion 
     }
 }
 
-/// How the supervisor ended, if it did. Orphans that fell to us are reaped on the way.
+/// Returns how the supervisor ended, if it did. Also reaps adopted orphans.
 fn end_of(supervisor: Pid) -> Option<WaitStatus> {
     while let Ok(Some((pid, end))) = rustix::process::wait(WaitOptions::NOHANG) {
         if pid == supervisor {
@@ -174,7 +180,8 @@ fn end_of(supervisor: Pid) -> Option<WaitStatus> {
 }
 
 fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool) -> Conclusion {
-    // A supervisor that ended in good order has left nothing. Other processes here belong to a program that this process was before.
+    // A supervisor that ended in good order has left nothing. Other children belong to a program that this process ran
+    // before.
     if end.terminating_signal().is_some() {
         tree::kill_all(KILL_TIMEOUT);
     }
@@ -189,13 +196,13 @@ fn conclude(end: WaitStatus, supervisor: Pid, interrupted: bool) -> Conclusion {
     conclusion
 }
 
-/// How the front ends, when the process below it has.
+/// How the front ends after the process below it.
 #[derive(Debug, PartialEq, Eq)]
 struct Conclusion {
     status: u8,
-    /// The signal that has killed the process below, which is then to be said.
+    /// The signal that has killed the process below, which is then reported.
     killed_by: Option<i32>,
-    /// A shell stops its loop only for a command that died of the interrupt.
+    /// Whether the front dies of the interrupt itself: a shell stops its loop only for such a command.
     dies_of_interrupt: bool,
 }
 
@@ -238,7 +245,7 @@ mod tests {
         let dies =
             |exit, interrupted| Conclusion::of(Some(exit), None, interrupted).dies_of_interrupt;
         assert!(dies(130, true));
-        // A task that says 130 by itself, and a job that went on to its end after the interrupt.
+        // A task that exits with 130 itself, and a job that went on to its end after the interrupt.
         assert!(!dies(130, false) && !dies(0, true));
     }
 

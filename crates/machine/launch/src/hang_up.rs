@@ -1,11 +1,12 @@
-//! The end of a pipe, for tests: a process that another test starts has all descriptors of this one until it becomes its program.
+//! Waiting for the end of a pipe, in tests: a process that another test starts has all descriptors of this one until
+//! its exec.
 
 use std::os::fd::AsFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Time limit for a process to become its program, which takes milliseconds.
+/// Time limit for a process to exec, which takes milliseconds.
 const EXEC_TIMEOUT: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
@@ -13,7 +14,7 @@ const EXEC_TIMEOUT: Timespec = Timespec {
 
 /// Waits until no process has the other end of this pipe.
 pub(crate) fn await_hang_up(end: impl AsFd) {
-    // Hang-ups and errors are told though nobody asks for them. A signal of another test may interrupt the wait.
+    // Hang-ups and errors are reported without being requested. A signal of another test may interrupt the wait.
     let told = loop {
         match poll(
             &mut [PollFd::new(&end, PollFlags::empty())],

@@ -1,4 +1,4 @@
-//! The hosts that a job is to run on, as the user names them, and which rank goes to which.
+//! The hosts that a job is to run on, as the user names them, and the distribution of ranks among them.
 
 pub(crate) mod arrivals;
 pub(crate) mod environment;
@@ -13,13 +13,13 @@ pub mod slurm;
 
 use std::collections::HashSet;
 
-/// How ranks are dealt to hosts.
+/// How ranks are distributed to hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Map {
-    /// Neighbours in rank share a host: it gets all its tasks before the next host gets its first.
+    /// Neighbouring ranks share a host: it gets all its tasks before the next host gets its first.
     #[default]
     Block,
-    /// One task to each host in turn.
+    /// Each host gets one task in turn.
     Round,
 }
 
@@ -28,18 +28,18 @@ pub enum Map {
 pub struct Host {
     /// The name for ssh (or `--rsh`).
     pub name: String,
-    /// How many tasks it gets before others get more; its usable cores when not given.
+    /// Number of tasks that it gets before hosts get more than that. The number of its usable cores if not given.
     pub slots: Option<u32>,
-    /// How many of its processors are the job's, where a cluster manager says so: `{cpus}` in `--rsh`.
+    /// Number of its processors that belong to the job, if a cluster manager reports that: `{cpus}` in `--rsh`.
     pub processors: Option<u32>,
 }
 
-/// Reads `alpha,beta:4,[fe80::1]:2`.
+/// Parses `alpha,beta:4,[fe80::1]:2`.
 pub fn parse_list(text: &str) -> Result<Vec<Host>, String> {
     text.split(',').map(|part| parse(part.trim())).collect()
 }
 
-/// Reads a file of hosts: a line each, as `alpha`, `alpha:4` or `alpha slots=4`; `#` begins a comment.
+/// Parses a file of hosts: one on each line, as `alpha`, `alpha:4` or `alpha slots=4`. `#` begins a comment.
 pub fn parse_file(text: &str) -> Result<Vec<Host>, String> {
     let mut hosts = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -51,7 +51,7 @@ pub fn parse_file(text: &str) -> Result<Vec<Host>, String> {
         for word in words {
             match word.split_once('=') {
                 Some(("slots", count)) => host.slots = Some(slots(count).map_err(at)?),
-                // Files written for other launchers say more, such as max_slots: it does not concern us.
+                // Ignore further settings, such as max_slots, in files written for other launchers.
                 Some(_) => {}
                 None => {
                     return Err(at(format!(
@@ -68,7 +68,7 @@ pub fn parse_file(text: &str) -> Result<Vec<Host>, String> {
     Ok(hosts)
 }
 
-/// Refuses a host that is named twice.
+/// Fails if a host is named twice.
 pub fn distinct(hosts: &[Host]) -> Result<(), String> {
     let mut seen = HashSet::new();
     match hosts.iter().find(|host| !seen.insert(&host.name)) {
@@ -79,7 +79,7 @@ pub fn distinct(hosts: &[Host]) -> Result<(), String> {
     }
 }
 
-/// Refuses several names of this host, of which `is_here` knows all.
+/// Fails if this host is named several times. `is_here` recognizes all its names.
 pub fn once_here(hosts: &[Host], is_here: impl Fn(&str) -> bool) -> Result<(), String> {
     let mut here = hosts.iter().filter(|host| is_here(&host.name));
     match (here.next(), here.next()) {
@@ -92,7 +92,7 @@ pub fn once_here(hosts: &[Host], is_here: impl Fn(&str) -> bool) -> Result<(), S
 }
 
 fn parse(text: &str) -> Result<Host, String> {
-    // In `fe80::1` no colon begins a number of slots.
+    // In `fe80::1` no colon precedes a number of slots.
     let (name, count) = match (text.strip_prefix('['), text.matches(':').count()) {
         (Some(rest), _) => match rest.split_once(']') {
             Some((name, "")) => (name, None),
@@ -130,9 +130,9 @@ fn slots(text: &str) -> Result<u32, String> {
         })
 }
 
-/// The host of each rank, when the hosts have these slots.
+/// Returns the host of each rank for hosts with these slots.
 ///
-/// When there are more tasks than slots every host is filled again in the same measure, as one host is by `-n`.
+/// If there are more tasks than slots, every host is filled again in the same proportion, as a single host is by `-n`.
 pub(crate) fn deal(tasks: u32, slots: &[u32], map: Map) -> Vec<u32> {
     let counts = counts(tasks, slots);
     match map {
@@ -156,7 +156,7 @@ pub(crate) fn deal(tasks: u32, slots: &[u32], map: Map) -> Vec<u32> {
     }
 }
 
-/// How many tasks each host gets.
+/// Returns how many tasks each host gets.
 fn counts(tasks: u32, slots: &[u32]) -> Vec<u32> {
     let total = slots
         .iter()
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(deal(4, &[2, 2], Map::Round), [0, 1, 0, 1]);
         assert_eq!(deal(5, &[1, 4], Map::Round), [0, 1, 1, 1, 1]);
         assert_eq!(deal(2, &[4, 4], Map::Block), [0, 0]);
-        // More tasks than slots: each gets its share again.
+        // More tasks than slots: each host gets its share again.
         assert_eq!(deal(7, &[1, 2], Map::Block), [0, 0, 0, 1, 1, 1, 1]);
     }
 }

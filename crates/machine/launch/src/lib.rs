@@ -1,6 +1,6 @@
-//! Running a job of tasks, on this host or several: start them, stay with them, and leave nothing behind.
+//! Running a job of tasks on one or several hosts: starts the tasks, supervises them, and leaves nothing behind.
 //!
-//! [`run`] is `regatta run` without its command line. The guide of this folder (README.md) tells where what is.
+//! [`run`] is `regatta run` without its command line. README.md in this folder describes the files.
 
 #![deny(unsafe_code)]
 
@@ -46,26 +46,26 @@ pub use system::parallel::in_parallel;
 pub use system::{cgroup, inherited, limits, tree};
 pub use tasks::{cores, prepared};
 
-/// Tells the user of a refusal, in the form that the plan asks for.
+/// Reports a refusal to the user, in the form that the plan asks for.
 pub fn report_refusal(form: Form, refusal: &Refusal) {
     if form == Form::Json {
         let event = serde_json::json!({"event": "job", "schema": "regatta-run/1", "status": refusal.status, "error": refusal.sentence});
-        // A reader that has gone still sees the status.
+        // If the reader has gone, the exit status still reports the failure.
         let _ = writeln!(std::io::stdout(), "{event}");
     } else {
         warn(&refusal.sentence);
     }
 }
 
-/// A sentence on standard error, in the command's name. A reader who is not there misses it, and nothing else comes of that.
+/// Prints a sentence on standard error, with the command's name. Write errors are ignored.
 pub fn warn(sentence: &str) {
     let sentence = words::printable(sentence);
     let _ = writeln!(std::io::stderr(), "regatta: {sentence}");
 }
 
-/// Closes whatever this process was started with beside its standard streams, for one that goes on after the command that started
-/// it has returned: whoever waits for the end of a pipe, or for a lock, waits for all who have it. To be called before this
-/// program has opened anything.
+/// Closes all inherited descriptors except the standard streams, for a process that goes on after the command that
+/// started it has returned: a process that waits for the end of a pipe, or for a lock, waits for all that have it open.
+/// To be called before this program has opened any file.
 pub fn close_inherited() {
     sys::close_inherited(&[]);
 }

@@ -11,31 +11,32 @@ use regatta_job::Policy;
 use regatta_job::hosts::Choice;
 use regatta_segment::job::MAX_TASKS;
 
-/// Where tasks run.
+/// The cores on which tasks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Bind {
-    /// Each task gets a core of its own when there are enough that no other job has taken; otherwise all are free.
+    /// Each task gets a core of its own if there are enough that no other job uses. Otherwise tasks are not bound.
     #[default]
     Auto,
-    /// The kernel moves tasks as it likes.
+    /// Tasks are not bound.
     Free,
-    /// Task i runs on the i-th core, beginning again when there are more tasks than cores.
+    /// Task i runs on the i-th core, modulo the number of cores.
     Core,
-    /// Task i runs on the i-th core of this list, beginning again at its end.
+    /// Task i runs on the i-th core of this list, modulo its length.
     List(Vec<usize>),
 }
 
 /// How the tasks' output reaches the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
-    /// Tasks write to our standard output and error themselves.
+    /// Tasks write directly to the command's standard output and error.
     #[default]
     Inherit,
-    /// Whole lines, each with `[rank] ` before it.
+    /// Complete lines, each with the prefix `[rank] `.
     Labelled,
-    /// Whole lines on standard error, each with the time and the task's number before it, up to a limit: for a job that stays.
+    /// Complete lines on standard error, each with the time and the task's number, up to a size limit. For a resident
+    /// job.
     Journal,
-    /// Everything, the tasks' lines included, is one JSON object per line on standard output.
+    /// One JSON object per line on standard output for everything, including the tasks' lines.
     Json,
 }
 
@@ -44,51 +45,52 @@ pub enum Form {
 pub struct Across {
     /// The hosts.
     pub hosts: Vec<Host>,
-    /// How ranks are dealt to them.
+    /// How ranks are distributed to the hosts.
     pub map: Map,
-    /// The command that runs `sh` on a host, in words; `{host}` stands for its name. None: ssh.
+    /// The command that runs `sh` on a host, as words. `{host}` stands for its name. `None` for ssh.
     pub rsh: Option<Vec<String>>,
-    /// The terminal at which ssh may ask what it has to; None: it asks nothing.
+    /// The terminal at which ssh may ask for passwords, or `None` if it must not ask.
     pub asks_at: Option<String>,
-    /// Where tasks listen; None: where the hosts reach each other.
+    /// The interfaces on which tasks listen, or `None` for those at which the hosts reach each other.
     pub interface: Option<Choice>,
-    /// Where the tasks of other hosts run; None: where we do.
+    /// The directory of tasks on other hosts, or `None` for that of the launcher.
     pub directory: Option<PathBuf>,
-    /// The network is trusted: what travels between hosts is proved, but not encrypted.
+    /// Whether the network is trusted: messages between hosts are authenticated, but not encrypted.
     pub trusted: bool,
-    /// Send this program to the hosts even when they have the right one.
+    /// Whether to send this program to the hosts even if they have the right one.
     pub send: bool,
-    /// How long a host may take to answer when the job is started.
+    /// Time that a host may take to answer when the job is started.
     pub connect: Duration,
-    /// A host that is silent for so long is lost.
+    /// Silence after which a host is lost.
     pub silence: Duration,
-    /// Tasks that cannot reach each other for so long are dead to each other; none: they wait.
+    /// Time after which tasks that cannot reach each other give each other up, or `None` if they wait.
     pub unreachable: Option<Duration>,
-    /// Say what was chosen and why.
+    /// Whether to report what was chosen and why.
     pub verbose: bool,
-    /// How a running job hears of hosts that it can take in; None: it keeps those it has.
+    /// How a running job gets more hosts, or `None` if it cannot.
     pub growth: Option<Growth>,
 }
 
-/// Where a running job hears of hosts.
+/// The sources of hosts for a running job.
 #[derive(Debug, Clone)]
 pub struct Growth {
-    /// Makes the host starter, which reads the requests of tasks for hosts.
+    /// Creates the host starter, which reads the requests of tasks for hosts.
     pub starter: NewHostStarter,
-    /// The virtual machine whose daemons tell of them, and carry the channels to them; none: tasks may ask for hosts.
+    /// The virtual machine whose daemons report hosts and carry the channels to them. If `None`, tasks may request
+    /// hosts.
     pub machine: Option<String>,
-    /// The runs of the hosts that the job begins with, in their order, and of hosts that it must not take.
+    /// The runs of the hosts that the job begins with, in order, and of hosts that it must not add.
     pub known: Vec<String>,
-    /// The machine's name of this host, and in `run` of its run.
+    /// The machine's name of this host.
     pub host: String,
     /// The run of this host.
     pub run: String,
-    /// The name of the job there.
+    /// The job's name in the machine.
     pub job: String,
 }
 
 impl Growth {
-    /// Hosts come only when tasks request them.
+    /// Returns a growth in which hosts are added only at the request of tasks.
     pub fn new(starter: NewHostStarter) -> Self {
         Self {
             starter,
@@ -102,7 +104,7 @@ impl Growth {
 }
 
 impl Across {
-    /// These hosts, everything else as it is by default.
+    /// Returns these hosts with default settings.
     pub fn new(hosts: Vec<Host>) -> Self {
         Self {
             hosts,
@@ -121,13 +123,13 @@ impl Across {
         }
     }
 
-    /// The virtual machine whose daemons carry the channels, and the name of the job there.
+    /// Returns the virtual machine whose daemons carry the channels, and the job's name there.
     pub(crate) fn machine(&self) -> Option<(&str, &str)> {
         let growth = self.growth.as_ref()?;
         Some((growth.machine.as_deref()?, &growth.job))
     }
 
-    /// [`Across::unreachable`] in milliseconds.
+    /// Returns [`Across::unreachable`] in milliseconds.
     pub(crate) fn unreachable_millis(&self) -> Option<u32> {
         let limit = self.unreachable?;
         Some(limit.as_millis().try_into().unwrap_or(u32::MAX))
@@ -141,30 +143,30 @@ pub struct Plan {
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Variables that the tasks have beside those of this process.
+    /// Variables for the tasks in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
-    /// How many tasks; None: one for each slot of the hosts.
+    /// Number of tasks, or `None` for one for each slot of the hosts.
     pub tasks: Option<u32>,
-    /// The hosts; None: this one.
+    /// The hosts, or `None` for this one alone.
     pub across: Option<Across>,
-    /// Where they run.
+    /// The cores on which they run.
     pub bind: Bind,
     /// How their output reaches the user.
     pub form: Form,
-    /// After how long the job is ended.
+    /// Time after which the job is ended.
     pub timeout: Option<Duration>,
-    /// The fate of the other tasks when one has failed.
+    /// What happens to the other tasks when one has failed.
     pub on_failure: OnFailure,
-    /// How long the others may go on after a failure, with [`OnFailure::Stop`].
+    /// Time that the other tasks have after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,
-    /// How many tasks the job may have from its first to its last, when tasks start others.
+    /// Maximum number of tasks that the job may ever have, including spawned ones.
     pub most_tasks: u32,
-    /// It begins without a task and ends when it is told to, not with its last task.
+    /// Whether the job begins without tasks and ends only on request, not with its last task.
     pub stays: bool,
 }
 
 impl Plan {
-    /// `tasks` tasks of `program`, everything else as it is by default.
+    /// Returns a plan for `tasks` tasks of `program` with default settings.
     pub fn new(program: impl Into<OsString>, tasks: u32) -> Self {
         Self {
             program: program.into(),
@@ -182,7 +184,7 @@ impl Plan {
         }
     }
 
-    /// The environment of its tasks, before each host adds its own.
+    /// Returns the environment of the tasks, before each host adds its own.
     pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
         let added = &self.environment;
         let kept = |(name, _): &(OsString, OsString)| added.iter().all(|(added, _)| added != name);
@@ -192,7 +194,7 @@ impl Plan {
             .collect()
     }
 
-    /// When and how the job is ended.
+    /// Returns when and how the job is ended.
     pub(crate) fn policy(&self) -> Policy {
         Policy {
             on_failure: self.on_failure,
@@ -216,7 +218,7 @@ mod tests {
             };
             across.unreachable_millis()
         };
-        // Never is not the same as after the longest time.
+        // No limit is not the same as the longest limit.
         assert_eq!(millis(None), None);
         assert_eq!(millis(Some(Duration::MAX)), Some(u32::MAX));
         assert_eq!(millis(Some(Duration::from_secs(5))), Some(5000));

@@ -1,7 +1,8 @@
-//! A job that stays: it begins without tasks, processes enter it by its join socket, and it ends when it is told to.
+//! A resident job: it begins without tasks, processes join it by its join socket, and it ends on request.
 //!
-//! `regatta run` starts what belongs together and ends with it. Programs of other ways of thinking are started one by one,
-//! by hand or by each other, and find each other as long as their virtual machine is up. This is the launcher of these.
+//! `regatta run` starts tasks that belong together, and ends with them. In other programming models programs are
+//! started one by one, by hand or by each other, and find each other as long as their virtual machine is up. This is
+//! the launcher for those.
 
 pub(crate) mod guest;
 pub(crate) mod guests;
@@ -45,37 +46,38 @@ use crate::system::tree;
 use crate::tasks::bind::Share;
 use crate::tasks::{Recipe, Tasks};
 
-/// Until when it stays.
+/// What ends a resident job, and where its tasks write.
 pub enum Stays<'a> {
-    /// Until it is told to end. Its tasks write to this file.
+    /// A request to end. Its tasks write to this file.
     UntilTold(&'a Path),
-    /// Until standard input, a pipe, is closed as well: for owners that may be killed. Its tasks write to standard error.
+    /// A request to end, or the end of standard input, a pipe: for owners that may be killed. Its tasks write to
+    /// standard error.
     OnLeash,
 }
 
 /// A virtual machine whose hosts are the job's.
 pub struct Machine {
-    /// This host alone, and how others are reached and heard of.
+    /// This host alone, and the settings for reaching and adding others.
     pub across: Across,
-    /// Where this one is reached.
+    /// The address at which this host is reached.
     pub address: IpAddr,
 }
 
-/// How such a job begins.
+/// How a resident job begins.
 pub struct Beginning<'a> {
-    /// By this name it is entered.
+    /// The name by which processes join it.
     pub name: &'a str,
-    /// And here, on this host.
+    /// The socket at which processes join it on this host.
     pub socket: Claimed,
-    /// Until when it stays, and where its tasks write.
+    /// What ends it, and where its tasks write.
     pub stays: Stays<'a>,
-    /// Its hosts; none: this one alone, and those that tasks request.
+    /// Its hosts, or `None` for this one alone and those that tasks request.
     pub machine: Option<Machine>,
-    /// The command that leads to hosts outside of a machine, in words; none: ssh.
+    /// The command that leads to hosts outside of a machine, as words, or `None` for ssh.
     pub shell: Option<Vec<String>>,
-    /// By whom such hosts are started.
+    /// Creates the host starter for such hosts.
     pub starter: NewHostStarter,
-    /// The environment of whoever wanted it on another host; none: ours.
+    /// The environment of the process on another host that wanted the job, or `None` for this process's own.
     pub environment: Option<Vec<(OsString, OsString)>>,
 }
 
@@ -84,7 +86,7 @@ fn refused(what: &str, error: impl Into<std::io::Error>) -> Refusal {
     Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
 }
 
-/// Runs such a job. Returns when the hosts are there with which it begins; who goes on is a child.
+/// Runs a resident job in a child. Returns in the calling process when the hosts with which it begins are ready.
 pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     let (log, leash) = match beginning.stays {
         Stays::UntilTold(log) => {
@@ -123,7 +125,7 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     }
 }
 
-/// Why there is no job although its process was made. It has said more where it writes.
+/// Returns the refusal that the job has ended before it was ready. Its own message is in its log.
 fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
     let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
     let end = rustix::io::retry_on_intr(wait);
@@ -144,12 +146,12 @@ fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
     ))
 }
 
-/// Waits until such a job, whose launcher is at the other end, has the hosts with which it begins.
+/// Waits until the resident job whose launcher is at the other end has the hosts with which it begins.
 pub fn await_ready(stream: UnixStream) -> Result<(), Refusal> {
     join_socket::await_open(stream).map_err(|error| refused("its socket", error))
 }
 
-/// The end of the owner's pipe, by which its death is heard of.
+/// Returns the reading end of the owner's pipe. Its end of file reports that the owner has died.
 fn leash() -> std::io::Result<OwnedFd> {
     let leash = std::io::stdin().as_fd().try_clone_to_owned()?;
     let flags = rustix::fs::fcntl_getfl(&leash)?;
@@ -157,7 +159,7 @@ fn leash() -> std::io::Result<OwnedFd> {
     Ok(leash)
 }
 
-/// Serves the job: its launcher's plan, and the ground for hosts that come later.
+/// Runs the launcher of the job, with its plan and what later hosts are sent.
 fn serve(
     beginning: Beginning<'_>,
     streams: (&File, &File),
@@ -210,7 +212,7 @@ fn serve(
     supervise::run_fleet(&plan, signals, owner, output, fleet)
 }
 
-/// The tasks of this host, of which there are none yet.
+/// Returns the tasks of this host, none at first.
 fn no_tasks(
     template: &Preparation,
     environment: Vec<(OsString, OsString)>,
@@ -230,7 +232,7 @@ fn no_tasks(
     Ok(tasks)
 }
 
-/// The job is called after this process, as every job of a machine is after its launcher.
+/// Names the job after this process, as every job of a machine is named after its launcher.
 fn named(mut across: Across) -> Across {
     let Some(growth) = &mut across.growth else {
         return across;
@@ -242,11 +244,13 @@ fn named(mut across: Across) -> Across {
     across
 }
 
-/// Makes this process nobody's: no terminal, a process group of its own, and tasks begin where they do whoever started us where.
+/// Detaches this process: no terminal, a process group of its own, and the user's home as the directory of tasks,
+/// wherever the process was started.
 ///
-/// It stays in the session of the program that began it. The kernel shares out the cores among sessions (`autogroup` in sched(7)),
-/// and `sched_yield` gives a core only to tasks of the own one: a program started by hand that waits for tasks it has spawned would
-/// keep it from them. (Eight members of a group on two cores: a barrier 19 us in two sessions, 11 in one.)
+/// It stays in the session of the program that started it. The kernel divides the cores among sessions (`autogroup` in
+/// sched(7)), and `sched_yield` yields a core only to tasks of the same session: a program started by hand that waits
+/// for tasks that it has spawned would keep the core from them. (Eight members of a group on two cores: a barrier takes
+/// 19 us in two sessions, 11 us in one.)
 fn detach((nothing, log): (&File, &File)) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(c"regatta-job");
     rustix::process::setpgid(None, None)
@@ -266,10 +270,10 @@ fn detach((nothing, log): (&File, &File)) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where tasks begin on each host.
+/// The directory in which tasks start on each host.
 const HOME: &str = "$HOME";
 
-/// This host, and how others are reached that tasks ask for.
+/// Returns the settings of this host alone, with other hosts reached by `shell` at the request of tasks.
 fn by_shell(shell: Option<Vec<String>>, starter: NewHostStarter) -> Across {
     let name = rustix::system::uname()
         .nodename()
@@ -286,14 +290,14 @@ fn by_shell(shell: Option<Vec<String>>, starter: NewHostStarter) -> Across {
     }
 }
 
-/// Where others reach this host, if nobody says so.
+/// Returns the address at which others most likely reach this host, for a job without a machine.
 fn likeliest() -> IpAddr {
     let candidates = reach::chosen(&reach::candidates(None), None);
     let first = candidates.first().copied();
     first.unwrap_or(IpAddr::from([127, 0, 0, 1]))
 }
 
-/// The message to hosts that come later: a job of this host alone, whose only number is nobody's.
+/// Returns what later hosts are sent: a job of this host alone, whose only number belongs to no task.
 fn ground(
     job: &str,
     address: IpAddr,
@@ -324,7 +328,7 @@ fn ground(
     };
     Ok(Ground {
         template,
-        // Nobody listens there: the number is nobody's.
+        // No task listens there: the number belongs to no task.
         addresses: vec![SocketAddr::new(address, 1)],
     })
 }

@@ -1,6 +1,6 @@
-//! The standard output and error of this host's tasks: a pipe for each of the two.
+//! The standard output and error of this host's tasks, a pipe for each of the two.
 //!
-//! All pipes are watched by one epoll descriptor, so that a thousand tasks cost the loop one entry.
+//! All pipes are watched by one epoll descriptor, so that a thousand tasks need one entry in the loop's `poll`.
 
 pub(crate) mod caught;
 pub(crate) mod input;
@@ -22,7 +22,7 @@ const MAX_EVENTS: usize = 64;
 /// Size of one read, in bytes.
 pub(crate) const READ_BYTES: usize = 64 * 1024;
 
-/// Where one task's output (0), or its errors (1), come from.
+/// A task's standard output (0) or standard error (1).
 #[derive(Debug)]
 struct Stream {
     fd: OwnedFd,
@@ -30,15 +30,15 @@ struct Stream {
     which: usize,
 }
 
-/// Something that a task wrote.
+/// Output that was read.
 pub(crate) enum Heard<'a> {
     Bytes(u32, usize, &'a [u8]),
-    /// It will write no more.
+    /// The end of a stream.
     End(u32, usize),
 }
 
 impl Heard<'_> {
-    /// The task or host that wrote it.
+    /// Returns the task that wrote it.
     pub(crate) fn rank(&self) -> u32 {
         let (Heard::Bytes(rank, ..) | Heard::End(rank, _)) = self;
         *rank
@@ -67,7 +67,7 @@ impl Streams {
         })
     }
 
-    /// The standard output and error for a task about to start.
+    /// Returns the standard output and error for a task about to start.
     pub(crate) fn pipes(&mut self, rank: u32) -> rustix::io::Result<[OwnedFd; 2]> {
         Ok([self.pipe(rank, 0)?, self.pipe(rank, 1)?])
     }
@@ -85,13 +85,13 @@ impl Streams {
         Ok(theirs)
     }
 
-    /// A descriptor that is readable when a task has written.
+    /// Returns a descriptor that is readable when a task has written.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 
-    /// Reads what some of the tasks have written, while `more` allows it. `hear` returns whether anybody still listens to
-    /// that stream: if not, the task learns it by a broken pipe.
+    /// Reads what some of the tasks have written, while `more` returns true. `hear` returns whether the stream is still
+    /// wanted. If not, the pipe is closed, and the task gets a broken pipe.
     pub(crate) fn pump(&mut self, more: impl Fn() -> bool, hear: &mut impl FnMut(Heard) -> bool) {
         let mut events = [const {
             epoll::Event {
@@ -109,7 +109,7 @@ impl Streams {
         }
     }
 
-    /// Reads what is still in the pipes, while `more` allows it; nobody writes to them any more. Returns whether
+    /// Reads the rest from the pipes, while `more` returns true. No task writes to them any more. Returns whether
     /// everything has been read.
     pub(crate) fn drain(
         &mut self,
@@ -129,7 +129,7 @@ impl Streams {
         true
     }
 
-    /// Closes a stream that nobody listens to: its writer learns it by a broken pipe.
+    /// Closes a stream that is not wanted: its writer gets a broken pipe.
     pub(crate) fn deafen(&mut self, rank: u32, which: usize) {
         let matches = |stream: &Option<Stream>| {
             stream
@@ -141,7 +141,7 @@ impl Streams {
         }
     }
 
-    /// One read from one stream. Returns whether there may be more.
+    /// Reads once from one stream. Returns whether there may be more.
     fn read(&mut self, index: usize, hear: &mut impl FnMut(Heard) -> bool) -> bool {
         let Some(stream) = self.streams[index].as_mut() else {
             return false;
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::hang_up::await_hang_up;
 
-    /// Bytes and ends that have been heard, in their order.
+    /// Bytes and ends that were passed on, in order.
     type Record = Vec<(u32, usize, Option<Vec<u8>>)>;
 
     fn note(record: &mut Record) -> impl FnMut(Heard) -> bool {
@@ -242,7 +242,7 @@ mod tests {
             let broken = unheard.write_all(b"more").expect_err("no reader");
             assert_eq!(broken.kind(), ErrorKind::BrokenPipe);
         }
-        // The other stream of that task is another thing.
+        // The other stream of that task is not affected.
         other.write_all(b"heard").expect("a reader");
         let mut record = Record::new();
         streams.pump(|| true, &mut note(&mut record));

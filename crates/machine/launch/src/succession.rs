@@ -1,26 +1,27 @@
-//! How a job in a virtual machine outlives the host of its launcher, as far as processes and channels are concerned.
+//! How a job in a virtual machine outlives the host of its launcher: the processes and channels.
 //!
-//! `regatta_job::failover` decides who leads next, and with what state; its module says why that works. Here is how the next launcher
-//! (an agent itself) reaches the agents of the others:
+//! `regatta_job::failover` decides which host leads next, and with what state; its module explains why that works. This
+//! is how the next launcher (itself an agent) reaches the agents of the other hosts:
 //!
 //! ```text
 //! agents                              next launcher
-//! the daemons say that the launcher's host is lost;
-//! each tells its daemon so, and which hosts may take it over; it reports nothing
-//!                                   claims the channels that the old launcher had, through the daemons, which say whom each agent names
-//!                                   < gives up   if some agent has not named it there; the agents and their daemons go on waiting
+//! the daemons report that the launcher's host is lost;
+//! each agent tells its daemon, with the hosts that may take it over, and sends no reports
+//!                                   claims the old launcher's channels through the daemons, which report the hosts that each agent names
+//!                                   < gives up   if some agent has not named it; the agents and their daemons go on waiting
 //!                                   < leads      when every channel has been claimed, or its host is lost
-//! each gets a new channel of its daemon, on which nothing of the old launcher is left
-//!                                   < Lead       so many tasks are in my table, so many changes in my replica of the registry
+//! each gets a new channel from its daemon, without data of the old launcher
+//!                                   < Lead       the number of tasks in its table, and of changes in its replica of the registry
 //! a later snapshot, if it has one   >
 //! State, and unanswered requests    >
 //! ```
 //!
-//! The next launcher compares: it enters worlds into the tables that lack them, tells all of them which tasks are gone, handles the ends
-//! that it had not heard of, sends each task the messages that it has not received, and handles the requests that its replica does not know.
-//! Tasks notice that an answer takes a second longer. Then it is a launcher like any other (`supervise.rs`).
+//! The next launcher compares the states: it enters worlds into the tables that lack them, tells all hosts which tasks
+//! are gone, handles the ends that its replica does not have, sends each task the messages that it has not received,
+//! and handles the requests that its replica does not have. Tasks only notice that an answer takes a second longer.
+//! Then it is a launcher like any other (`supervise.rs`).
 //!
-//! Output that tasks had written and nobody had shown yet may be lost. Standard input ends.
+//! Output that tasks had written and that was not shown yet may be lost. Standard input ends.
 
 use std::time::Duration;
 
@@ -36,12 +37,12 @@ pub(crate) mod rally;
 
 /// The name of a process that has become the launcher of a job.
 pub(crate) const LEADER: &std::ffi::CStr = c"regatta-leader";
-/// This program, wherever it runs.
+/// The path of this program, wherever it is.
 pub(crate) const OWN: &str = "/proc/self/exe";
 
-/// The settings that the next launcher needs of this one's plan, if the job can outlive its launcher's host.
+/// Returns the settings for the next launcher, if the job can outlive its launcher's host.
 pub(crate) fn failover_plan(plan: &Plan, across: &Across) -> Option<FailoverPlan> {
-    // Only a machine can say that a host is lost.
+    // Only a machine can report that a host is lost.
     let (machine, job) = across.machine()?;
     Some(FailoverPlan {
         job: job.to_owned(),
@@ -61,7 +62,7 @@ pub(crate) fn failover_plan(plan: &Plan, across: &Across) -> Option<FailoverPlan
     })
 }
 
-/// How the next launcher writes output.
+/// Returns the form in which the next launcher writes output.
 pub(crate) fn form(plan: &FailoverPlan) -> Form {
     match plan.form {
         1 => Form::Labelled,
@@ -71,7 +72,7 @@ pub(crate) fn form(plan: &FailoverPlan) -> Form {
     }
 }
 
-/// Facts of this host for the next launcher. Nothing is left of what the last one had prepared.
+/// Returns the facts of this host for the next launcher. What the last launcher had prepared is dropped.
 pub(crate) fn handover(tasks: &mut Tasks, local: &LocalRecord) -> Handover {
     tasks.forget_all_prepared();
     tasks.caught.all_taken();

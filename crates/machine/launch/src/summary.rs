@@ -1,4 +1,4 @@
-//! The summary when a job is over, in sentences and in JSON.
+//! The summary at the end of a job, in sentences and in JSON.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::words;
 use regatta_job::{End, Lifecycle};
 
-/// Number of names shown of a longer list.
+/// Maximum number of names shown of a list.
 const MAX_NAMES: usize = 4;
 
-/// "sleep (pid 7), cat (pid 8) and 3 more".
+/// Returns the first names of a list: "sleep (pid 7), cat (pid 8) and 3 more".
 pub(crate) fn few(names: &[String]) -> String {
     let shown = names
         .iter()
@@ -26,7 +26,8 @@ pub(crate) fn few(names: &[String]) -> String {
     }
 }
 
-/// One sentence for all tasks that ended well without joining, when that is news: no task joined, or others did.
+/// Returns a sentence about the tasks that exited with 0 without joining, if that is worth reporting: no task joined,
+/// or others did.
 pub(crate) fn never_joined(
     lifecycle: &Lifecycle,
     tasks: u32,
@@ -55,7 +56,7 @@ pub(crate) fn never_joined(
     ))
 }
 
-/// The end of a task, for a program to read.
+/// Returns the event for the end of a task.
 pub(crate) fn task_event(lifecycle: &Lifecycle, rank: u32, pid: u32, end: End) -> Value {
     let mut event = json!({"event": "end", "task": rank, "pid": pid});
     if let Some(host) = lifecycle.host(rank) {
@@ -72,7 +73,7 @@ pub(crate) fn task_event(lifecycle: &Lifecycle, rank: u32, pid: u32, end: End) -
     event
 }
 
-/// The end of the job, for a program to read.
+/// Returns the event for the end of the job.
 pub(crate) fn job_event(lifecycle: &Lifecycle, tasks: u32, took: Duration) -> Value {
     let mut event = json!({
         "event": "job",
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
 
-    /// A job of as many tasks, each of which ended well in this state.
+    /// Returns the lifecycle of a job in which each task exited with 0 in the given state.
     fn over(states: &[TaskState]) -> Lifecycle {
         let count = states.len() as u32;
         let mut lifecycle = Lifecycle::new(Plan::new("x", count).policy(), count);

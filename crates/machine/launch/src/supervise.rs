@@ -1,8 +1,8 @@
-//! Starting the tasks of a job, and staying with them until nothing of it is left.
+//! The supervisor: starts the tasks of a job, and runs until nothing of it is left.
 //!
-//! One thread, one loop over one `poll`: signals (ended children among them), the front's leash, the tasks' output when
-//! it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps; this file carries them out, by orders to
-//! hosts: to this one through its [`Worker`], to the others through their agents.
+//! One thread, with one loop over one `poll`: signals (including ended children), the front's leash, the tasks' output
+//! if it is labelled, and the channels to other hosts. [`Lifecycle`] decides the steps. This file carries them out by
+//! orders to hosts: to this one through its [`Worker`], to the others through their agents.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -59,7 +59,7 @@ pub(crate) mod resuming;
 mod spawning;
 mod starters;
 
-/// Refuses a plan that no host could carry out, before there are processes.
+/// Fails if no host could carry out the plan, before any process is started.
 pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
     if plan.tasks == Some(0) {
         return Err(Refusal::of_regatta(
@@ -79,8 +79,8 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Refusal> {
 /// Runs a job to its end from the calling thread and returns the status to exit with.
 ///
 /// Blocks the signals that concern a job for this thread, makes this process a subreaper, and reaps all its children:
-/// it must have none of its own. If this process dies, the tasks die by their parent-death signal; [`crate::run`] adds
-/// the process that also ends what they started.
+/// it must have no other children. If this process dies, the tasks die by their parent-death signal. [`crate::run`]
+/// adds a process that also ends what they started.
 pub fn run(plan: &Plan) -> Result<u8, Refusal> {
     check(plan)?;
     let owner = Owner {
@@ -112,12 +112,12 @@ struct Supervisor<'p> {
     plan: &'p Plan,
     signals: Signals,
     owner: Owner,
-    /// How many tasks the job began with, on all hosts.
+    /// Number of tasks that the job began with, on all hosts.
     size: u32,
     /// The tasks of this host, if it has any.
     worker: Worker,
     peers: Peers,
-    /// Hosts that arrive, if some may.
+    /// Arriving hosts, if hosts can be added.
     growing: Option<Growing<'p>>,
     failover: Failover,
     reachability: Reachability,
@@ -128,15 +128,15 @@ struct Supervisor<'p> {
     /// The tasks, hosts, names and groups of the job.
     registry: ReplicatedRegistry,
     barriers: Barriers,
-    /// Tasks that are being started for others.
+    /// Spawns that have not been answered.
     spawns: Spawns,
     time_requests: TimeRequests,
     started: Instant,
-    /// Nothing is left below this process.
+    /// Whether no child is left, except the commands of channels once the job is over.
     childless: bool,
 }
 
-/// The parts that a supervisor is given. The others begin empty.
+/// The parts that differ between supervisors. The others start empty.
 struct Parts<'p> {
     plan: &'p Plan,
     signals: Signals,
@@ -179,7 +179,8 @@ impl<'p> Parts<'p> {
     }
 }
 
-/// The registry of a job that begins, with the runs of its hosts. The first number of a resident job is nobody's.
+/// Returns the registry of a new job, with the runs of its hosts. The first number of a resident job belongs to no
+/// task.
 fn registry(plan: &Plan, fleet: &Fleet) -> Registry {
     let mut host_of = fleet.host_of.clone();
     host_of.resize(fleet.size as usize, 0);
@@ -237,7 +238,8 @@ impl<'p> Supervisor<'p> {
             failover,
         }
         .assemble();
-        // No task starts on a host that does not know who leads next: with the launcher's host lost a moment later, the job would be, too.
+        // Hosts must know the succession order before their tasks start. Otherwise the job would be lost with the
+        // launcher's host.
         supervisor.hosts_changed();
         for remote in supervisor.peers.others_mut() {
             let addresses = fleet.addresses.clone();
@@ -254,7 +256,7 @@ impl<'p> Supervisor<'p> {
         if let Some(pid) = first.map(|guest| guest.pid) {
             self.task_started(Started { rank: 0, pid });
         }
-        // Nothing may happen before a process asks to join: it waits for this.
+        // The process that requests to join first waits for this, and nothing else would wake the loop.
         self.handle_join_socket();
         loop {
             self.worker.start_some(self.signals.before());
@@ -292,7 +294,7 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    /// Whether nothing of the job is left, here or elsewhere.
+    /// Returns whether nothing of the job is left, on this host or others.
     fn is_left_by_all(&self) -> bool {
         self.childless
             && self
@@ -305,7 +307,7 @@ impl<'p> Supervisor<'p> {
     fn task_started(&mut self, Started { rank, pid }: Started) {
         self.lifecycle.task_started();
         self.registry.task_started(rank, pid);
-        // Another task may have killed it when it had no process yet.
+        // Another task may have killed it before it had a process.
         if self.registry.is_killed_at_once(rank) {
             self.signal(rank, libc::SIGKILL);
         }
@@ -324,7 +326,8 @@ impl<'p> Supervisor<'p> {
         self.perform(actions);
     }
 
-    /// Waits until something happens, at most `until`, counted from the start, or not at all while tasks are being started.
+    /// Waits until something happens, at most until `until`, counted from the start. Does not block while tasks are
+    /// being started.
     fn wait(&self, until: Option<Duration>) {
         let timeout = if self.worker.are_to_start() {
             Some(Duration::ZERO)
@@ -383,7 +386,7 @@ impl<'p> Supervisor<'p> {
             let remotes = self.peers.others_mut().iter_mut();
             remotes.for_each(|remote| remote.reaped(pid, status));
         }
-        // The commands that carry channels stay until the end.
+        // The commands that carry channels run until the end.
         self.childless = none_left || self.lifecycle.is_over() && self.has_only_commands();
     }
 
@@ -392,7 +395,7 @@ impl<'p> Supervisor<'p> {
         !helpers.is_empty() && tree::descendants(&helpers).is_empty()
     }
 
-    /// The processes that carry channels, and that read our input: no signal of the job is theirs.
+    /// Returns the processes that carry channels and that read the standard input. They get no signals of the job.
     fn helpers(&self) -> Vec<Pid> {
         let reader = self.streams.reader();
         self.peers
@@ -420,7 +423,7 @@ impl<'p> Supervisor<'p> {
             self.notify_gone(rank, None);
         }
         let mut actions = Vec::new();
-        // The person who started a task by hand sees its end.
+        // The user sees the end of a task that was started by hand.
         let tasks = self.worker.tasks.as_ref();
         let by_hand = tasks.is_some_and(|tasks| tasks.adopted && rank == 0);
         let excused = by_hand || self.plan.stays || self.registry.is_excused(rank);
@@ -431,7 +434,7 @@ impl<'p> Supervisor<'p> {
             excused,
             &mut actions,
         );
-        // The tables before the news: who is told of an end finds it there.
+        // Update the tables before notifying: a task that is notified of an end must find it in its table.
         self.perform(actions);
         self.shut_barriers_of(rank);
         self.forget_reach(rank);
@@ -445,13 +448,13 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    /// Writes into every host's table that a task is no more. Its own host knows.
+    /// Writes into every host's table that a task is gone. Its own host knows.
     fn notify_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.worker.obey(Order::Gone { rank, cause });
         self.peers.note_gone(rank, cause);
     }
 
-    /// Moves what the tasks have written to our own output.
+    /// Passes what the tasks have written to the job's output.
     fn pump(&mut self) {
         self.streams.pump(&mut self.worker, &self.registry);
         self.handle_own_reports();
@@ -459,7 +462,7 @@ impl<'p> Supervisor<'p> {
         self.streams.flush();
     }
 
-    /// Reads everything that is still in the pipes; nobody writes to them any more.
+    /// Reads everything that is still in the pipes. No process writes to them any more.
     fn drain(&mut self) {
         self.streams.drain(&mut self.worker, &self.registry);
         self.handle_own_reports();
@@ -509,7 +512,7 @@ impl<'p> Supervisor<'p> {
         }
     }
 
-    /// Says what can only be said when all is over.
+    /// Reports what is only known at the end of the job.
     fn conclude(&mut self) {
         let tasks = self.worker.tasks.as_ref();
         let program = tasks.map_or(Path::new(&self.plan.program), Tasks::program);
@@ -528,8 +531,8 @@ impl<'p> Supervisor<'p> {
         ));
     }
 
-    /// Waits for a slow reader, but not for one who has lost interest, and where somebody waits for the end of the job no longer than
-    /// the grace period.
+    /// Writes the remaining output, and waits for a slow reader, but not for one that has gone. If the end of the job
+    /// is awaited, it waits no longer than the grace period.
     fn flush(&mut self) {
         let grace = self.lifecycle.is_awaited().then_some(self.plan.grace);
         let until = grace.map(|grace| self.started.elapsed() + grace);
@@ -549,10 +552,10 @@ impl<'p> Supervisor<'p> {
     }
 }
 
-/// The sentence when the job has to end and nobody reads what is left of its output.
+/// The sentence if the job must end and the rest of its output is not read.
 const UNREAD: &str = "nobody has read the rest of the output within the grace period (--grace) after the job was asked to end; it is lost";
 
-/// Processes that still run, for a sentence: tasks, or their leftovers.
+/// Returns the processes that still run, for a sentence: tasks, or processes that they have left.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {
     let here = tasks.iter().flat_map(Tasks::running);
     let elsewhere = remotes.iter().flat_map(|remote| remote.running.keys());

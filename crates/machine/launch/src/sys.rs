@@ -1,13 +1,13 @@
-//! The system calls of starting and watching tasks that have no safe wrapper: `fork`, `clone`, `execve`,
-//! `sigprocmask`, `signalfd`, `getifaddrs` and what leaves a terminal.
+//! System calls for starting and watching tasks that have no safe wrapper: `fork`, `clone`, `execve`, `sigprocmask`,
+//! `signalfd`, `getifaddrs` and detaching from a terminal.
 //!
-//! This is the only file of the crate with `unsafe` in it. Everything offered to the rest of the crate is a safe
-//! function; what each one needs to be sound stands at its block.
+//! This is the only file of the crate with `unsafe` code. All functions for the rest of the crate are safe. What makes
+//! each block sound is stated there.
 //!
 //! [`Image::start`] is the hot path of starting a job. A task is started by `clone(CLONE_VM | CLONE_VFORK)`: the child
-//! borrows this process's memory, on a stack of its own, until it has become the program, and this process is suspended
-//! until then. No page table is copied, so the price does not grow with the launcher, and the child can say why it
-//! failed by writing to memory we share.
+//! borrows this process's memory, on a stack of its own, until it has executed the program, and this process is
+//! suspended until then. No page table is copied, so the cost does not grow with the launcher, and the child can report
+//! why it failed by writing to the shared memory.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -25,7 +25,7 @@ use rustix::thread::CpuSet;
 use crate::system::inherited;
 use regatta_job::hosts::Interface;
 
-/// Room for the child between `clone` and `execve`: its deepest call chain is a handful of system calls.
+/// Size of the child's stack between `clone` and `execve`. Its deepest call chain is a handful of system calls.
 const CHILD_STACK_BYTES: usize = 64 * 1024;
 
 /// A set of blocked signals.
@@ -38,11 +38,11 @@ impl std::fmt::Debug for Mask {
     }
 }
 
-/// Blocks `signals` for the calling thread, and returns what was blocked before.
+/// Blocks `signals` for the calling thread, and returns the previous mask.
 pub(crate) fn block(signals: &[Signal]) -> Mask {
     let set = sigset(signals);
     let mut before = MaybeUninit::uninit();
-    // SAFETY: both pointers are to sets that live across the call; `pthread_sigmask` fills the second one, and cannot
+    // SAFETY: both pointers are to sets that live across the call. `pthread_sigmask` fills the second one, and cannot
     // fail with a valid first argument.
     unsafe {
         libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr());
@@ -52,19 +52,20 @@ pub(crate) fn block(signals: &[Signal]) -> Mask {
 
 /// Makes `mask` the calling thread's set of blocked signals.
 pub(crate) fn restore(mask: &Mask) {
-    // SAFETY: the set is initialised and lives across the call; a null third argument asks for nothing back.
+    // SAFETY: the set is initialised and lives across the call. A null third argument means that the previous mask is
+    // not stored.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask.0, std::ptr::null_mut()) };
 }
 
-/// Blocks no signal any more.
+/// Unblocks all signals.
 pub(crate) fn unblock_all() {
     restore(&Mask(sigset(&[])));
 }
 
-/// Has a command start with `mask` as its set of blocked signals; otherwise it would inherit ours.
+/// Makes a command start with `mask` as its set of blocked signals. Otherwise it would inherit that of this thread.
 pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
     let mask = *mask;
-    // SAFETY: between fork and exec the child only makes a system call on a set of its own; it takes no lock and does
+    // SAFETY: between fork and exec the child only makes a system call on a set of its own. It takes no lock and does
     // not allocate.
     unsafe {
         command.pre_exec(move || {
@@ -74,20 +75,20 @@ pub(crate) fn start_with(command: &mut Command, mask: &Mask) {
     }
 }
 
-/// A descriptor that this program was started with, under a number of ours; children do not get it.
+/// Takes an inherited descriptor by its number. The returned duplicate has CLOEXEC set.
 pub(crate) fn inherited(number: i32) -> rustix::io::Result<OwnedFd> {
-    // SAFETY: `fcntl` on any number is harmless; both results are checked.
+    // SAFETY: `fcntl` with F_DUPFD_CLOEXEC is sound for any number, and its result is checked.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
-    // SAFETY: as above; nobody else in this program uses that number.
+    // SAFETY: `close` is called for a number that the caller has passed and that no other code in this program uses.
     if fd < 0 || unsafe { libc::close(number) } < 0 {
         return Err(errno());
     }
-    // SAFETY: just duplicated, so it is ours alone.
+    // SAFETY: the descriptor was just created by `fcntl`, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Closes whatever this program was started with beside its standard streams and the descriptors `kept`, which ascend. To be called
-/// before it has opened anything.
+/// Closes all inherited descriptors except the standard streams and `kept`, which must ascend. To be called before this
+/// program has opened any file.
 pub(crate) fn close_inherited(kept: &[RawFd]) {
     let mut first = 3;
     for end in kept.iter().copied().chain([RawFd::MAX]) {
@@ -100,39 +101,40 @@ pub(crate) fn close_inherited(kept: &[RawFd]) {
 
 fn close_range(first: RawFd, last: RawFd) {
     let (from, to) = (first as libc::c_uint, last as libc::c_uint);
-    // The C library has a function for it since 2.34 only, and the command runs where there are older ones.
-    // SAFETY: nothing in this program owns a descriptor yet but those that its caller keeps.
+    // The C library has a function for this system call only since 2.34, and the command also runs with older ones.
+    // SAFETY: nothing in this program owns a descriptor yet, except those that the caller keeps.
     if unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) } < 0 {
         for fd in first..=last.min(1024) {
-            // SAFETY: as above; a number that is no descriptor is an error without consequence.
+            // SAFETY: nothing in this program owns the descriptor, and a number without one is only an error.
             unsafe { libc::close(fd) };
         }
     }
 }
 
-/// Makes what the end of a child does the default again: whoever waits for it is told.
+/// Sets SIGCHLD to the default, so that ended children are reported to `wait`.
 pub(crate) fn expect_children() {
     // SAFETY: setting a disposition to the default installs no handler.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Has this process ignore a signal.
+/// Makes this process ignore a signal.
 pub(crate) fn ignore(signal: Signal) {
     // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(signal.as_raw(), libc::SIG_IGN) };
 }
 
-/// Whether this process ignores a signal.
+/// Returns whether this process ignores a signal.
 pub(crate) fn is_ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null second argument changes nothing, and the call fills the third; of its zeros none is an ignored signal.
+    // SAFETY: a null second argument changes nothing, and the call fills the third. If it fails, the zeros there do not
+    // mean an ignored signal.
     unsafe {
         libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr());
         action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
 
-/// A descriptor from which the blocked `signals` are read, 128 bytes each.
+/// Returns a descriptor from which the blocked `signals` are read, 128 bytes each.
 pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     let set = sigset(signals);
     // SAFETY: the set is initialised and lives across the call.
@@ -140,14 +142,14 @@ pub(crate) fn signalfd(signals: &[Signal]) -> rustix::io::Result<OwnedFd> {
     if fd < 0 {
         return Err(errno());
     }
-    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The process group of this process. In a PID namespace that was made around us its number may be unknown (as under
-/// `docker exec` or `unshare --pid`); then this process leaves it for one of its own.
+/// Returns the process group of this process. In a PID namespace created around this process its number may be unknown
+/// (as under `docker exec` or `unshare --pid`). Then this process moves to a group of its own.
 pub(crate) fn process_group() -> Pid {
-    // SAFETY: takes nothing, and always succeeds.
+    // SAFETY: `getpgrp` has no arguments and always succeeds.
     let group = unsafe { libc::getpgrp() };
     Pid::from_raw(group).unwrap_or_else(|| {
         let _ = rustix::process::setpgid(None, None);
@@ -155,29 +157,29 @@ pub(crate) fn process_group() -> Pid {
     })
 }
 
-/// Have no controlling terminal any more, if there was one, without leaving the session: its end and its keys do not concern
-/// this process, nor what it starts.
+/// Detaches this process from its controlling terminal, if it has one, without leaving the session. The terminal's
+/// hangup and signals then do not reach this process or its children.
 pub(crate) fn leave_terminal() {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) {
-        // SAFETY: the request has no argument.
+        // SAFETY: the request TIOCNOTTY has no argument.
         unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY) };
     }
 }
 
-/// Splits this process in two. Returns the child's pid to the parent, and nothing to the child.
+/// Forks this process. Returns the child's pid in the parent, and `None` in the child.
 ///
-/// The caller must be single-threaded: the child has only the calling thread, so a lock that another thread held would
-/// stay locked in it for ever. The launcher has one thread; a program that embeds it calls `supervise` instead.
+/// The caller must be single-threaded: the child has only the calling thread, so a lock held by another thread would
+/// stay locked in it forever. The launcher has one thread; a program that embeds it calls `supervise` instead.
 pub(crate) fn fork() -> rustix::io::Result<Option<Pid>> {
-    // SAFETY: `fork` itself has no memory requirements; with one thread the child's copy of memory is consistent.
+    // SAFETY: `fork` itself has no memory requirements. With one thread the child's copy of memory is consistent.
     match unsafe { libc::fork() } {
         pid if pid < 0 => Err(errno()),
         pid => Ok(Pid::from_raw(pid)),
     }
 }
 
-/// Whether this user may make a user namespace, found by making one for an instant.
+/// Checks whether this user may create a user namespace, by creating one for a moment.
 pub fn user_namespace_allowed() -> rustix::io::Result<()> {
     extern "C" fn leave(_: *mut libc::c_void) -> libc::c_int {
         0
@@ -185,12 +187,12 @@ pub fn user_namespace_allowed() -> rustix::io::Result<()> {
     let mut stack = vec![0_u8; CHILD_STACK_BYTES];
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_NEWUSER | libc::SIGCHLD;
     // SAFETY: `leave` touches no memory but its own frame, and the stack outlives the child, because CLONE_VFORK
-    // suspends us until the child has ended.
+    // suspends this process until the child has ended.
     let pid = unsafe { libc::clone(leave, top_of(&mut stack), flags, std::ptr::null_mut()) };
     child_of(pid).map(reap)
 }
 
-/// Whether this process may make an io_uring, found by making one for an instant.
+/// Checks whether this process may create an io_uring, by creating one for a moment.
 pub fn io_uring_allowed() -> rustix::io::Result<()> {
     /// Larger than any kernel's `struct io_uring_params` (120 bytes).
     const PARAMETERS: usize = 256;
@@ -200,67 +202,67 @@ pub fn io_uring_allowed() -> rustix::io::Result<()> {
     if fd < 0 {
         return Err(errno());
     }
-    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new descriptor without another owner.
     drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
     Ok(())
 }
 
-/// Whether this process may open a packet socket, found by opening one that receives nothing.
+/// Checks whether this process may open a packet socket, by opening one that receives nothing.
 pub fn packet_socket_allowed() -> rustix::io::Result<()> {
-    // SAFETY: a plain system call.
+    // SAFETY: `socket` takes three numbers and touches no memory of this process.
     let fd = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
     if fd < 0 {
         return Err(errno());
     }
-    // SAFETY: the call succeeded, so this is a fresh descriptor that nobody else owns.
+    // SAFETY: the call succeeded, so this is a new descriptor without another owner.
     drop(unsafe { OwnedFd::from_raw_fd(fd) });
     Ok(())
 }
 
-/// The addresses of all interfaces that are up.
+/// Returns the addresses of all interfaces that are up.
 pub(crate) fn interfaces() -> Vec<Interface> {
     let mut list = std::ptr::null_mut();
-    // SAFETY: on success the call stores the head of a list in the variable it is given.
+    // SAFETY: on success the call stores a pointer to a list in `list`, which lives across the call.
     if unsafe { libc::getifaddrs(&mut list) } != 0 {
         return Vec::new();
     }
     let mut found = Vec::new();
     let mut next: *const libc::ifaddrs = list;
-    // SAFETY: each entry of the list leads to the next or is null, and all live until they are freed below.
+    // SAFETY: each entry points to the next or has a null pointer, and all live until they are freed below.
     while let Some(entry) = unsafe { next.as_ref() } {
         next = entry.ifa_next;
         if entry.ifa_flags & libc::IFF_UP as u32 == 0 {
             continue;
         }
-        // SAFETY: the name is a C string that lives as long as its entry.
+        // SAFETY: the name is a NUL-terminated string that lives as long as its entry.
         let name = unsafe { CStr::from_ptr(entry.ifa_name) };
-        // SAFETY: the address is null or leads to a socket address of the family it names.
+        // SAFETY: the address is null or points to a socket address of the family that it names.
         if let Some(address) = unsafe { ip(entry.ifa_addr) } {
             let name = name.to_string_lossy().into_owned();
             found.push(Interface { name, address });
         }
     }
-    // SAFETY: the list came from `getifaddrs`, and nothing of it is used any more.
+    // SAFETY: the list was returned by `getifaddrs`, and no reference into it is left.
     unsafe { libc::freeifaddrs(list) };
     found
 }
 
-/// The IP address in a socket address.
+/// Returns the IP address in a socket address, or `None` if it is null or of another family.
 ///
 /// # Safety
 ///
-/// The pointer is null or leads to a socket address that is as long as its family says.
+/// The pointer must be null or point to a socket address that is as long as its family requires.
 unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
-    // SAFETY: as the caller promises; every socket address begins with its family.
+    // SAFETY: the caller guarantees that the pointer is null or valid. Every socket address begins with its family.
     match libc::c_int::from(unsafe { address.as_ref() }?.sa_family) {
         libc::AF_INET => {
-            // SAFETY: the family says that this is an IPv4 address; it may be less aligned than the type.
+            // SAFETY: the family says that this is an IPv4 address. It may be less aligned than the type.
             let address: libc::sockaddr_in =
                 unsafe { address.cast::<libc::sockaddr_in>().read_unaligned() };
             Some(Ipv4Addr::from_bits(u32::from_be(address.sin_addr.s_addr)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: as above, for IPv6.
+            // SAFETY: the family says that this is an IPv6 address. It may be less aligned than the type.
             let address: libc::sockaddr_in6 =
                 unsafe { address.cast::<libc::sockaddr_in6>().read_unaligned() };
             Some(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
@@ -269,7 +271,7 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-/// Strings laid out as `execve` wants them: pointers to each, then a null.
+/// Strings as `execve` needs them: an array of pointers that ends with a null pointer.
 struct Strings {
     owned: Vec<CString>,
     pointers: Vec<*const libc::c_char>,
@@ -277,7 +279,7 @@ struct Strings {
 
 impl Strings {
     fn new(owned: Vec<CString>) -> Self {
-        // A CString's bytes live on the heap, so they stay where they are when the vector moves.
+        // The bytes of a CString are on the heap, so they do not move with the vector.
         let pointers = owned
             .iter()
             .map(|s| s.as_ptr())
@@ -293,51 +295,51 @@ impl Strings {
     }
 }
 
-/// The program of a job, ready to be started again and again.
+/// The program of a job, which can be started repeatedly.
 pub(crate) struct Image {
     path: CString,
     arguments: Strings,
     environment: Strings,
-    /// Where the tasks run; none: where we do.
+    /// The directory in which the tasks run, or `None` for that of this process.
     directory: Option<CString>,
-    /// The variable that says which process the task is: its place in the environment, and its text.
+    /// The variable that gets the task's pid: its index in the environment, and its text.
     process: Option<(usize, Vec<u8>)>,
     stack: Vec<u8>,
 }
 
-/// A variable of this name without a value gets the number of the process as its value. Programs of PVM look for it.
+/// If the environment has this variable without a value, each task gets its pid as the value. Programs of PVM read it.
 const PROCESS: &[u8] = b"PVMEPID=";
-/// Room for that value: the digits of the largest number.
+/// Maximum number of digits of a pid.
 const DIGITS: usize = 10;
 
-/// Settings that differ from task to task, or from this process.
+/// Settings that differ between tasks, or from this process.
 pub(crate) struct TaskPlacement<'a> {
-    /// The task's standard input, output and error; `None` inherits ours.
+    /// The task's standard input, output and error. `None` inherits that of this process.
     pub stdio: [Option<BorrowedFd<'a>>; 3],
-    /// The descriptors that stay open across `execve`, under their numbers here.
+    /// The descriptors that stay open across `execve`, with the same numbers as here.
     pub kept: [Option<BorrowedFd<'a>>; 3],
-    /// Where the task may run; `None` leaves it free.
+    /// The cores on which the task may run, or `None` for no binding.
     pub cores: Option<CpuSet>,
-    /// The process group the task belongs to, so that a terminal's Ctrl-C and Ctrl-Z reach it.
+    /// The process group of the task, so that a terminal's Ctrl-C and Ctrl-Z reach it.
     pub group: Pid,
-    /// The limit of open files to give back, when ours was raised.
+    /// The limit of open files to restore, if it was raised in this process.
     pub files: Option<Rlimit>,
-    /// The signals that are to be blocked in the task.
+    /// The signals that are blocked in the task.
     pub mask: &'a Mask,
 }
 
-/// Why a task could not be started.
+/// The reason why a task could not be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartError {
-    /// The kernel gave us no process.
+    /// The kernel did not create a process.
     NoProcess(Errno),
-    /// The process was there, but could not be set up.
+    /// The process was created, but could not be set up.
     SetUp(Errno),
     /// The program could not be executed.
     Execute(Errno),
 }
 
-/// The child's instructions, and the place for its reason when it fails.
+/// What the child must do, and where it writes the reason if it fails.
 struct Order<'a> {
     image: *mut Image,
     place: &'a TaskPlacement<'a>,
@@ -346,7 +348,7 @@ struct Order<'a> {
 }
 
 impl Image {
-    /// `variable` becomes the last entry of the environment, and is replaced for each task.
+    /// Creates an image. The last entry of the environment is replaced for each task.
     pub(crate) fn new(
         path: CString,
         arguments: Vec<CString>,
@@ -367,7 +369,7 @@ impl Image {
         }
     }
 
-    /// Stands where an image is not at the moment.
+    /// Returns an image without a program, as a placeholder.
     pub(crate) fn empty() -> Self {
         Self {
             path: CString::default(),
@@ -379,7 +381,7 @@ impl Image {
         }
     }
 
-    /// Writes which process this one is where the program will find it. No allocation: the child calls it before `execve`.
+    /// Writes this process's pid into its variable. Does not allocate, since the child calls it before `execve`.
     fn name_process(&mut self) {
         let Some((at, text)) = &mut self.process else {
             return;
@@ -399,7 +401,7 @@ impl Image {
         self.environment.pointers[*at] = text.as_ptr().cast();
     }
 
-    /// Has the tasks run in this directory.
+    /// Makes the tasks run in this directory.
     pub(crate) fn set_directory(&mut self, directory: CString) {
         self.directory = Some(directory);
     }
@@ -419,9 +421,9 @@ impl Image {
             failure: None,
         };
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: CLONE_VFORK suspends us until the child has executed the program or ended, so `order`, all that it
-        // points to, and the stack (used by nobody else: `self` is borrowed mutably) outlive the child's use of them.
-        // `become_task` keeps to system calls; it takes no lock and allocates nothing.
+        // SAFETY: CLONE_VFORK suspends this process until the child has executed the program or ended. So `order`,
+        // everything that it points to, and the stack (not used elsewhere, since `self` is borrowed mutably) outlive
+        // their use by the child. `become_task` only makes system calls. It takes no lock and does not allocate.
         let pid = unsafe { libc::clone(become_task, stack, flags, (&raw mut order).cast()) };
         let pid = child_of(pid).map_err(StartError::NoProcess)?;
         match order.failure {
@@ -434,19 +436,19 @@ impl Image {
     }
 }
 
-/// The child's side of [`Image::start`].
+/// Runs in the child of [`Image::start`]: sets it up and executes the program.
 extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `start` passed a pointer to an `Order` that lives until we have executed or ended, and is suspended
-    // meanwhile, so nothing else touches it.
+    // SAFETY: `start` passes a pointer to an `Order` that lives until the child has executed or ended. `start` is
+    // suspended meanwhile, so no other reference is used.
     let order = unsafe { &mut *order.cast::<Order>() };
-    // SAFETY: the image outlives the child (see `start`), and nobody else touches it meanwhile.
+    // SAFETY: the image outlives the child (see `start`), and no other reference to it is used meanwhile.
     unsafe { &mut *order.image }.name_process();
-    // SAFETY: as above; nobody changes it from here on.
+    // SAFETY: the image outlives the child (see `start`), and it is not changed from here on.
     let directory = unsafe { &(*order.image).directory };
     order.failure = match set_up(order.place, directory.as_deref(), order.supervisor) {
         Err(errno) => Some(StartError::SetUp(errno)),
         Ok(()) => {
-            // SAFETY: the image outlives the child (see `start`); path and strings are null-terminated, the two
+            // SAFETY: the image outlives the child (see `start`). The path and the strings are NUL-terminated, and both
             // arrays end with a null pointer.
             unsafe {
                 let image = &*order.image;
@@ -462,7 +464,7 @@ extern "C" fn become_task(order: *mut libc::c_void) -> libc::c_int {
     127
 }
 
-/// Everything between `clone` and `execve`. Plain system calls only: the memory is the parent's.
+/// Sets up the child between `clone` and `execve`. Only makes system calls, since the memory is the parent's.
 fn set_up(
     place: &TaskPlacement,
     directory: Option<&CStr>,
@@ -470,10 +472,10 @@ fn set_up(
 ) -> rustix::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() != Some(supervisor) {
-        // The supervisor died before the line above took effect: nobody would end us.
+        // The supervisor died before the call above took effect, so nothing would end this process.
         return Err(Errno::SRCH);
     }
-    // Refused when the group is gone or in another session; the task then stays in the supervisor's group.
+    // Fails if the group is gone or in another session. The task then stays in the supervisor's group.
     let _ = rustix::process::setpgid(None, Some(place.group));
     if let Some(cores) = &place.cores {
         rustix::thread::sched_setaffinity(None, cores)?;
@@ -489,8 +491,8 @@ fn set_up(
     for kept in place.kept.into_iter().flatten() {
         rustix::io::fcntl_setfd(kept, FdFlags::empty())?;
     }
-    // SAFETY: setting a disposition to the default installs no handler. Rust programs start with SIGPIPE ignored, and
-    // a task must not inherit that.
+    // SAFETY: setting a disposition to the default installs no handler. Rust programs start with SIGPIPE ignored, and a
+    // task must not inherit that.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     if let Some(inherited) = inherited::get() {
         if inherited.ignores_children {
@@ -498,7 +500,7 @@ fn set_up(
             unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
         }
         if !inherited.ignores_file_size {
-            // SAFETY: as above, for the default.
+            // SAFETY: setting a disposition to the default installs no handler.
             unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_DFL) };
         }
         rustix::process::umask(inherited.umask);
@@ -509,7 +511,7 @@ fn set_up(
 
 fn sigset(signals: &[Signal]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: `sigemptyset` initialises the set before anything reads it; the numbers are valid signals.
+    // SAFETY: `sigemptyset` initialises the set before it is read. The numbers are valid signals.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for signal in signals {
@@ -519,17 +521,17 @@ fn sigset(signals: &[Signal]) -> libc::sigset_t {
     }
 }
 
-/// The end of a stack that grows downwards, aligned as calls need it.
+/// Returns the top of a stack that grows downwards, aligned as calls require.
 fn top_of(stack: &mut [u8]) -> *mut libc::c_void {
     let range = stack.as_mut_ptr_range();
     range.end.wrapping_sub(range.end as usize % 64).cast()
 }
 
-/// Month, day, hour, minute and second where this process is.
+/// Returns month, day, hour, minute and second in local time.
 pub(crate) fn local_time() -> [i32; 5] {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_secs()) as libc::time_t;
-    // SAFETY: all zero is a time; both places are ours.
+    // SAFETY: an all-zero `tm` is valid, and both pointers are to local variables.
     let time = unsafe {
         let mut time: libc::tm = std::mem::zeroed();
         libc::localtime_r(&now, &mut time);
@@ -544,7 +546,7 @@ pub(crate) fn local_time() -> [i32; 5] {
     ]
 }
 
-/// The child, from the return value of `clone` in the parent.
+/// Returns the child's pid from the return value of `clone` in the parent.
 fn child_of(returned: libc::pid_t) -> rustix::io::Result<Pid> {
     if returned > 0 {
         Pid::from_raw(returned).ok_or(Errno::CHILD)
@@ -563,7 +565,7 @@ fn errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// A C string of `bytes`, which come from the command line or the environment and so hold no null byte.
+/// Converts `bytes` to a C string. They come from the command line or the environment, so they have no NUL.
 pub(crate) fn c_string(bytes: &[u8]) -> CString {
     CString::new(bytes).unwrap_or_else(|_| CStr::to_owned(c""))
 }

@@ -1,4 +1,4 @@
-//! What the kernel knows of this process and of those below it, and what it allows them.
+//! What the kernel knows about this process and its descendants, and what it allows them.
 
 pub mod cgroup;
 pub mod inherited;

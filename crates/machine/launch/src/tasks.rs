@@ -1,7 +1,7 @@
-//! The tasks of one host: started, announced in the job's table, reaped.
+//! The tasks of one host: started, entered in the job's table, reaped.
 //!
-//! The owner of this is the parent of the tasks, and must be single-threaded no longer than it likes: nothing here forks.
-//! Tasks that other tasks spawn are in `prepared.rs`; what a loop does for all of them is in `worker.rs`.
+//! The process that owns this is the parent of the tasks. It may have other threads, since nothing here forks. Tasks
+//! that other tasks spawn are in `prepared.rs`. What a loop does for all tasks is in `worker.rs`.
 
 pub(crate) mod bind;
 pub mod cores;
@@ -40,24 +40,24 @@ use regatta_segment::job::{Cause, Job, JoinToken, TaskState, VERSION};
 use regatta_segment::place::listen_at;
 use regatta_wire::control::Route;
 
-/// Maximum number of tasks that are started before the loop looks at what else happened.
+/// Maximum number of tasks that are started before the loop checks other events.
 const MAX_BATCH: u32 = 16;
-/// The descriptors of the segment, the listening socket and the socket to the launcher in the tasks. Shells and scripts use the small numbers; at
-/// 64 the kernel would have to enlarge every task's table.
+/// The numbers of the segment, the listening socket and the socket to the launcher in the tasks. Shells and scripts use
+/// small numbers, and from 64 on the kernel would have to enlarge every task's table.
 const SEGMENT_FD: i32 = 60;
 const LISTENER_FD: i32 = 61;
 const CONTROL_FD: i32 = 62;
 
-/// The recipe from which every task is started.
+/// How the tasks are started.
 pub(crate) struct Recipe {
-    /// The program, as the user named it, and where it is.
+    /// The program as the user named it, and its path.
     pub name: OsString,
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
     /// The process group of the tasks.
     pub group: Pid,
-    /// The limit of open files to give back, when ours was raised.
+    /// The limit of open files to restore, if it was raised in this process.
     pub files: Option<Rlimit>,
 }
 
@@ -71,43 +71,43 @@ pub(crate) struct Started {
 /// The tasks of a job that run on this host.
 pub(crate) struct Tasks {
     job: Job,
-    /// The job's segment, under the number that the tasks see.
+    /// The job's segment, with the same number as in the tasks.
     segment: OwnedFd,
-    /// The ranks of this host, ascending, and the listening socket of each until it has started.
+    /// The ranks of this host, ascending, and the listening socket of each until it has been started.
     here: Vec<u32>,
     listeners: Vec<Option<TcpListener>>,
     program: PathBuf,
     placement: Placement,
     image: Image,
     pub(crate) environment: Vec<(OsString, OsString)>,
-    /// The sockets on which the tasks ask.
+    /// The sockets on which the tasks send requests.
     pub(crate) controls: Controls,
     /// Output of tasks for the tasks that have started them.
     pub(crate) caught: Caught,
     /// Tasks that other tasks spawn.
     pub(crate) prepared: PreparedTasks,
-    /// Tasks among these that were started here.
+    /// Spawned tasks that were started on this host.
     pub(crate) later: HashSet<u32>,
-    /// Tasks started here that are to be looked at if they do not join.
+    /// Tasks started on this host that are checked if they do not join.
     pub(crate) unjoined: Unjoined,
-    /// Where the tasks of this host listen, if they do.
+    /// The address at which the tasks of this host listen, if they do.
     pub(crate) address: Option<IpAddr>,
-    /// The standard input of all tasks but task 0, and of that when it is not ours.
+    /// The standard input of all tasks except task 0, and of task 0 if it does not get that of this process.
     nothing: OwnedFd,
     input: Option<OwnedFd>,
     group: Pid,
     pub(crate) files: Option<Rlimit>,
-    /// How many of `here` have been started.
+    /// Number of tasks in `here` that have been started.
     next: usize,
     pub(crate) stopped: bool,
-    /// Task 0 was not started by us.
+    /// Whether task 0 was not started by this process.
     pub(crate) adopted: bool,
     running: HashMap<Pid, u32>,
-    /// Tasks that are no children of ours.
+    /// Tasks that are not children of this process.
     pub(crate) guests: BTreeMap<u32, Guest>,
 }
 
-/// Settings that differ from one start to another.
+/// Settings that differ between starts.
 pub(crate) struct Start<'a> {
     pub rank: u32,
     pub listener: Option<TcpListener>,
@@ -117,13 +117,13 @@ pub(crate) struct Start<'a> {
     pub mask: &'a Mask,
 }
 
-/// Where a task's output goes.
+/// The destination of a task's output.
 pub(crate) enum Outlet<'a> {
-    /// Where ours does.
+    /// The standard output and error of this process.
     Ours,
-    /// To us.
+    /// Pipes that this process reads for the job's output.
     Streams(&'a mut Streams),
-    /// To another task.
+    /// Pipes that this process reads for another task.
     Caught(&'a mut Caught, Route),
 }
 
@@ -141,17 +141,17 @@ impl<'a> Outlet<'a> {
     }
 }
 
-/// Why a task was not started.
+/// The reason why a task was not started.
 pub(crate) enum Unstarted {
-    /// The host could not.
+    /// This host could not set it up.
     Refused(Refusal),
-    /// The kernel did not.
+    /// The kernel could not start it.
     Failed(StartError),
 }
 
 impl Tasks {
-    /// Makes everything ready for the ranks `here` of a job whose table is made by `job`. The cores are decided first:
-    /// the job counts those that are left to it. `share`: what other hosts of this machine have of the job.
+    /// Prepares the ranks `here` of a job whose table is created by `job`. The cores are chosen first, since the job
+    /// counts those that it gets. `share` describes the tasks of the job on other hosts of this machine.
     pub(crate) fn new(
         job: impl FnOnce() -> Result<Job, regatta_segment::job::JobError>,
         here: Vec<u32>,
@@ -202,7 +202,8 @@ impl Tasks {
         })
     }
 
-    /// The tasks of the host that a preparation is for, and where they will listen. `recipe` is for so many.
+    /// Prepares the tasks of the host that a preparation is for. Returns them and the addresses at which they will
+    /// listen. `recipe` gets their number.
     pub(crate) fn prepared(
         job: &Preparation,
         recipe: impl FnOnce(u32) -> Result<Recipe, Refusal>,
@@ -216,7 +217,7 @@ impl Tasks {
         Ok((tasks, addresses))
     }
 
-    /// The only task of `job`, which runs already and asks on this socket.
+    /// Returns the only task of `job`, which runs already and sends requests on this socket.
     pub(crate) fn adopt(
         job: Job,
         control: OwnedFd,
@@ -235,7 +236,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// The table of `job`, whose only number is nobody's: tasks come later.
+    /// Returns the tasks of a `job` whose only number belongs to no task. Tasks are added later.
     pub(crate) fn vacant(
         job: impl FnOnce() -> Result<Job, regatta_segment::job::JobError>,
         recipe: Recipe,
@@ -247,7 +248,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Opens a listening socket for each task, and returns where they are.
+    /// Opens a listening socket for each task, and returns their addresses.
     pub(crate) fn listen(&mut self, address: IpAddr) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
         let refused = |error: std::io::Error| {
             Refusal::of_regatta(format!(
@@ -264,19 +265,19 @@ impl Tasks {
         Ok(addresses)
     }
 
-    /// Has the tasks that come later listen at this address.
+    /// Makes tasks that are added later listen at this address.
     pub(crate) fn will_listen(&mut self, address: IpAddr) {
         self.address = Some(address);
     }
 
-    /// Notes where all ranks of the job listen.
+    /// Records the addresses at which the ranks of the job listen.
     pub(crate) fn locate(&self, addresses: &[SocketAddr]) {
         for (rank, &address) in (0..self.job.tasks()).zip(addresses) {
             self.job.set_address(rank, address);
         }
     }
 
-    /// Gives task 0 this standard input instead of ours.
+    /// Gives task 0 this standard input instead of that of this process.
     pub(crate) fn set_input(&mut self, input: OwnedFd) {
         self.input = Some(input);
     }
@@ -289,7 +290,7 @@ impl Tasks {
         &self.job
     }
 
-    /// Does a task run here, or did it?
+    /// Returns whether a task runs or has run on this host.
     pub(crate) fn has(&self, rank: u32) -> bool {
         self.later.contains(&rank) || self.here.binary_search(&rank).is_ok()
     }
@@ -298,12 +299,12 @@ impl Tasks {
         &self.program
     }
 
-    /// Whether there are tasks to be started.
+    /// Returns whether there are tasks to be started.
     pub(crate) fn are_to_start(&self) -> bool {
         !self.stopped && self.next < self.here.len()
     }
 
-    /// Whether tasks run, or are still to be started.
+    /// Returns whether tasks run, or are still to be started.
     pub(crate) fn are_left(&self) -> bool {
         self.are_to_start() || self.are_prepared_to_start() || !self.processes().is_empty()
     }
@@ -316,7 +317,8 @@ impl Tasks {
         self.prepared.stop();
     }
 
-    /// Starts the next few tasks, whose output goes to `streams`, or is ours. A refusal ends the starting.
+    /// Starts the next few tasks. Their output goes to `streams`, or directly to the output of this process. A refusal
+    /// ends the starting.
     pub(crate) fn start_some(
         &mut self,
         mut streams: Option<&mut Streams>,
@@ -431,8 +433,8 @@ impl Tasks {
         Ok(Started { rank, pid })
     }
 
-    /// The task's end of its control socket. A job may be larger than the launcher's limit of open files: it runs, but the first tasks
-    /// beyond that have none and cannot request anything.
+    /// Returns the task's end of its control socket. A job may be larger than the launcher's limit of open files. It runs,
+    /// but those of its first tasks that are beyond the limit have no socket (`None`) and cannot send requests.
     fn open_control(&mut self, rank: u32) -> rustix::io::Result<Option<OwnedFd>> {
         match self.controls.open(rank) {
             Err(Errno::MFILE | Errno::NFILE) if rank < self.job.first() => Ok(None),
@@ -440,7 +442,7 @@ impl Tasks {
         }
     }
 
-    /// Sends a signal to a task that runs. False: it does not.
+    /// Sends a signal to a running task. Returns false if it does not run.
     pub(crate) fn signal(&self, rank: u32, signal: i32) -> bool {
         if let Some(guest) = self.guests.get(&rank) {
             guest.signal(signal);
@@ -454,7 +456,7 @@ impl Tasks {
         }
     }
 
-    /// Says something to a task of this host.
+    /// Sends a message to a task of this host.
     pub(crate) fn send(&mut self, rank: u32, bytes: &[u8]) {
         if rank < self.job.tasks() {
             self.controls.send(rank, bytes);
@@ -462,7 +464,8 @@ impl Tasks {
         }
     }
 
-    /// Reads the requests of this host's tasks, as far as they have arrived; returns the tasks that have closed their sockets.
+    /// Reads the requests of this host's tasks that have arrived completely. Returns the tasks that have closed their
+    /// sockets.
     pub(crate) fn read_requests(&mut self, asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
         let ended = self.controls.read_requests(asked);
         // A task that has not read its messages reads them when it is woken.
@@ -474,7 +477,7 @@ impl Tasks {
         ended
     }
 
-    /// Interprets the end of a child: none, when it was no task.
+    /// Handles the end of a child. Returns `None` if it was no task.
     pub(crate) fn ended(&mut self, pid: Pid, status: WaitStatus) -> Option<Ended> {
         let rank = self.running.remove(&pid)?;
         self.controls.close(rank);
@@ -488,7 +491,7 @@ impl Tasks {
             None => End::Exited(status.exit_status().unwrap_or_default()),
         };
         let state = self.job.state_at_end(rank);
-        // Of one that has left it was known that it is gone; now it is known that nothing of it runs.
+        // A task that has left was known to be gone. Now it is also known that its process has ended.
         self.job.mark_dead(rank, end.cause());
         Some(Ended {
             rank,
@@ -498,8 +501,8 @@ impl Tasks {
         })
     }
 
-    /// Enters into the table that a task of any host is no more, unless that is known: a new launcher says again what an old one may have
-    /// said.
+    /// Enters into the table that a task of any host is gone, unless the table has that already: a new launcher repeats
+    /// what an old one may have sent.
     pub(crate) fn note_gone(&self, rank: u32, cause: Option<Cause>) {
         let is_there = |state: TaskState| !matches!(state, TaskState::Dead | TaskState::Left);
         if rank >= self.job.tasks() || !is_there(self.job.state(rank)) {
@@ -511,7 +514,7 @@ impl Tasks {
         }
     }
 
-    /// The ranks that are still to be started here.
+    /// Returns the ranks that are still to be started on this host.
     pub(crate) fn unstarted(&self) -> Vec<u32> {
         let first = match self.stopped {
             true => &[],
@@ -520,20 +523,20 @@ impl Tasks {
         first.iter().copied().chain(self.starting()).collect()
     }
 
-    /// The ranks that run, and their processes.
+    /// Returns the running ranks with their pids.
     pub(crate) fn processes(&self) -> Vec<(u32, u32)> {
         let numbered = |(pid, &rank): (&Pid, &u32)| (rank, pid.as_raw_nonzero().get() as u32);
         let guests = self.guests.iter().map(|(&rank, guest)| (rank, guest.pid));
         self.running.iter().map(numbered).chain(guests).collect()
     }
 
-    /// The tasks that run and have closed their sockets: they read no message any more.
+    /// Returns the running tasks that have closed their sockets. They read no more messages.
     pub(crate) fn silent(&self) -> Vec<u32> {
         let running = self.processes().into_iter().map(|(rank, _)| rank);
         running.filter(|rank| !self.controls.has(*rank)).collect()
     }
 
-    /// Does this process run as the task of this number?
+    /// Returns whether this process runs as the task with this number.
     pub(crate) fn runs(&self, rank: u32, pid: Pid) -> bool {
         self.running.get(&pid) == Some(&rank)
     }
@@ -542,7 +545,7 @@ impl Tasks {
         self.running.len() as u32
     }
 
-    /// The ranks that run, ascending.
+    /// Returns the running ranks, ascending.
     pub(crate) fn running(&self) -> Vec<u32> {
         let mut ranks: Vec<u32> = self.running.values().copied().collect();
         ranks.sort_unstable();
@@ -550,7 +553,7 @@ impl Tasks {
     }
 }
 
-/// A duplicate of a descriptor under this number or one after it; if the limit of open files is below, under any.
+/// Duplicates a descriptor to this number or one after it, or to any number if the limit of open files is lower.
 fn under(number: i32, fd: BorrowedFd) -> rustix::io::Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(fd, number).or_else(|_| rustix::io::fcntl_dupfd_cloexec(fd, 3))
 }
@@ -562,7 +565,7 @@ fn cannot_set_up(rank: u32, errno: rustix::io::Errno) -> Refusal {
     )
 }
 
-/// All children that have ended, and whether none is left.
+/// Returns all children that have ended, and whether none is left.
 pub(crate) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
     let mut ended = Vec::new();
     loop {
@@ -575,7 +578,7 @@ pub(crate) fn reap() -> (Vec<(Pid, WaitStatus)>, bool) {
     }
 }
 
-/// The processes that tasks have left behind, for a sentence.
+/// Returns the processes that tasks have left behind, for a sentence.
 pub(crate) fn strays(others: &[Pid]) -> String {
     let names = tree::descendants(others)
         .iter()
@@ -584,7 +587,7 @@ pub(crate) fn strays(others: &[Pid]) -> String {
     summary::few(&names)
 }
 
-/// The processes that were killed and are still there, each with what holds it, for a sentence.
+/// Returns the processes that were killed and still exist, each with the reason, for a sentence.
 pub(crate) fn unkillable(others: &[Pid]) -> String {
     let held = tree::descendants(others)
         .iter()
@@ -593,7 +596,7 @@ pub(crate) fn unkillable(others: &[Pid]) -> String {
     summary::few(&held)
 }
 
-/// The tasks on a host, by the hosts of all tasks.
+/// Returns the tasks on a host, given the hosts of all tasks.
 pub(crate) fn ranks_on(host_of: &[u32], number: u32) -> Vec<u32> {
     let ranks = (0..).zip(host_of);
     ranks
@@ -607,7 +610,7 @@ fn image(recipe: &Recipe) -> Image {
     image_of(&recipe.program, arguments, recipe.environment.iter())
 }
 
-/// A program with its arguments and environment, less a join token of another job.
+/// Returns the image of a program with its arguments and environment, without a join token of another job.
 pub(crate) fn image_of<'a>(
     program: &Path,
     arguments: impl Iterator<Item = &'a OsString>,
@@ -628,10 +631,10 @@ pub(crate) fn image_of<'a>(
     )
 }
 
-/// Sends a signal to everything below an agent.
+/// Sends a signal to all descendants of an agent.
 pub(crate) fn signal_orphans(signal: Signal) {
-    // Nobody here could continue what a terminal's stop has stopped, so the kernel does not stop it: tasks of an agent are
-    // an orphaned process group. This stop it obeys.
+    // The tasks of an agent are an orphaned process group, which the kernel does not stop by SIGTSTP, since nothing
+    // could continue it. SIGSTOP does stop it.
     let signal = if signal == Signal::TSTP {
         Signal::STOP
     } else {

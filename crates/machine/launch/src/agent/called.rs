@@ -1,4 +1,4 @@
-//! An agent that others have started, and that its launcher calls.
+//! An agent that the user has started, and that its launcher connects to.
 
 use std::fs::File;
 
@@ -10,8 +10,8 @@ use crate::channel::Link;
 use crate::hosts::host_starter::NewHostStarter;
 use crate::sys;
 
-/// Serves the launcher that calls, in the background: returns at once, and the process that goes on waits for the call by `launcher`. If
-/// nobody has called by then it ends. The caller must be single-threaded.
+/// Serves the launcher that connects, in the background. Returns at once in the calling process. A child goes on: it
+/// gets the connection from `launcher`, and ends if that returns `None`. The caller must be single-threaded.
 pub fn serve_caller(
     starter: NewHostStarter,
     launcher: impl FnOnce() -> Option<Conversation>,

@@ -1,4 +1,5 @@
-//! An agent whose launcher's host is lost: it says so, and tells the next launcher what that may not know, or becomes it.
+//! An agent whose launcher's host is lost. It reports that, hands its state over to the next launcher, or becomes the
+//! launcher.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -17,14 +18,14 @@ use crate::succession::lead::AgentResources;
 use crate::tasks::worker::Worker;
 
 impl Agent {
-    /// Looks into what becomes of the launcher's host.
+    /// Checks whether the launcher's host is lost, and handles announcements of the next leader.
     pub(super) fn follow_news(&mut self) -> Result<(), Refusal> {
         let Some(following) = &mut self.following else {
             return Ok(());
         };
         following.look(self.heard.elapsed());
         if self.worker.begun && following.has_lost_owner() {
-            // The caller is gone as well, perhaps before it could ask for anything.
+            // A launcher that had connected is gone as well, perhaps before it requested anything.
             self.called = false;
             self.link.forget();
             self.window.take();
@@ -38,7 +39,7 @@ impl Agent {
                     following.for_each(|following| following.pass_over(&run));
                 }
                 None => {
-                    // Nothing that comes from who is gone is of interest.
+                    // Discard what the lost launcher sent.
                     self.link.forget();
                     break;
                 }
@@ -47,12 +48,13 @@ impl Agent {
         Ok(())
     }
 
-    /// Whether a launcher is there for whom this agent has begun.
+    /// Returns whether this agent has started its job and has an owner.
     pub(super) fn has_begun_for_owner(&self) -> bool {
         self.worker.begun && !self.is_without_owner()
     }
 
-    /// Until something is due although nothing arrives. A descriptor that is not handled makes nothing due: it would stay so.
+    /// Returns the time until something is due even if nothing arrives. Only descriptors that are handled in this state
+    /// count. Otherwise one that stays due would wake the agent forever.
     pub(super) fn until_turn(&self) -> Duration {
         let beat = BEAT_INTERVAL.saturating_sub(self.spoken.elapsed());
         let worker = Some(&self.worker).filter(|_| self.has_begun_for_owner());
@@ -76,8 +78,8 @@ impl Agent {
         })
     }
 
-    /// Another launcher, on a host of this run, is at the other end of this channel. Until it has asked for the state, nothing
-    /// else is reported.
+    /// Makes the other end of `way` the launcher. It is on a host of this run. Until it has requested the state,
+    /// nothing else is reported.
     fn be_called(&mut self, run: &str, way: OwnedFd) -> Result<(), Refusal> {
         let failed = |error: std::io::Error| {
             Refusal::of_regatta(format!("the channel to the next launcher is lost: {error}"))
@@ -89,13 +91,13 @@ impl Agent {
             follower.follow(run);
         }
         (self.heard, self.spoken) = (Instant::now(), Instant::now());
-        // Nobody reads the terminal for task 0 any more.
+        // Task 0 gets no more input: the terminal was read on the lost host.
         self.feed.iter_mut().for_each(|feed| feed.push(&[]));
         self.settled = true;
         Ok(())
     }
 
-    /// Says what the new launcher may not know; it knows of this many tasks, and of this many changes of the registry.
+    /// Sends the new launcher what it may not know. It knows of `known` tasks and `changes` changes of the registry.
     pub(super) fn report_state(&mut self, known: u32, changes: u64) {
         if let Some(follower) = self.follower_mut() {
             follower.adopt();

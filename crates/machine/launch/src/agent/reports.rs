@@ -1,4 +1,4 @@
-//! Reports of what has happened to the tasks of this host, on their way to the launcher.
+//! Reports about the tasks of this host, sent to the launcher.
 
 use regatta_job::registry::{reply, too_long};
 use regatta_wire::control::{Ask, MAX_REQUEST_BYTES};
@@ -8,8 +8,8 @@ use super::Agent;
 use crate::channel::messages::{Order, Report};
 
 impl Agent {
-    /// Sends them all, and keeps what the next launcher may have to know. A request that does not fit a report is refused here: the
-    /// launcher would never see it.
+    /// Sends all reports, and records what the next launcher may need. A request that does not fit into a report is
+    /// refused here, since the launcher would never receive it.
     pub(super) fn pass_on_reports(&mut self) {
         while let Some(report) = self.worker.next_report() {
             let following = self.following.as_mut();
@@ -38,7 +38,7 @@ impl Agent {
     }
 }
 
-/// The answer to a request that is too long; none, if it is one that gets no answer.
+/// Returns the refusal of a request that is too long, or `None` if the request gets no answer.
 fn refusal(request: &[u8]) -> Option<Vec<u8>> {
     let id = Ask::decode(request).ok()?.id()?;
     let mut message = Vec::new();

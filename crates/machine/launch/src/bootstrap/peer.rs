@@ -1,6 +1,6 @@
-//! The other end of a [`crate::bootstrap`]: the starter of a daemon, on standard input and output.
+//! The other end of a [`crate::bootstrap`]: the starter of a daemon, using standard input and output.
 //!
-//! It says what it is, as an agent does, looks for other hosts when it is told to, and hands on what it is charged with.
+//! It sends a greeting like an agent, looks for other hosts on request, and passes on the messages of the bootstrap.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use crate::hosts::gather;
 use crate::hosts::reach::{self, Beacon};
 use crate::hosts::rsh;
 
-/// Silence after which a bootstrap counts as gone.
+/// Silence after which the bootstrap is considered gone.
 const BOOTSTRAP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The starter of a daemon, and its channel to the bootstrap.
+/// The starter of a daemon, with its channel to the bootstrap.
 pub struct BootstrapPeer {
     link: Link,
     beacon: Option<Beacon>,
@@ -27,19 +27,20 @@ pub struct BootstrapPeer {
     spoken: Instant,
 }
 
-/// A word of the bootstrap.
+/// The result of waiting for the bootstrap.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Word {
-    /// This, in words of the caller's.
+    /// A message in the caller's format.
     Charge(Vec<u8>),
-    /// Nothing yet; something else may have happened.
+    /// No message yet; something else may have happened.
     Nothing,
-    /// Nothing any more: the channel has ended.
+    /// The channel has ended.
     End,
 }
 
 impl BootstrapPeer {
-    /// Says what this program is. `temporary`: it is a copy made for this, and is removed.
+    /// Sends the greeting of this program. `temporary` means that this program is a copy made for this purpose, which
+    /// is removed.
     pub fn open(temporary: bool) -> Result<BootstrapPeer, Refusal> {
         let by_hand = "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand";
         let link = rsh::channel_to_starter(temporary, by_hand)?;
@@ -58,9 +59,9 @@ impl BootstrapPeer {
         Ok(peer)
     }
 
-    /// Waits until the bootstrap says something, or `other` can be read.
+    /// Waits until the bootstrap sends a message, or `other` is readable.
     pub fn next(&mut self, other: Option<BorrowedFd<'_>>) -> Word {
-        // Bytes that have been read and not been looked at wake no poll.
+        // Data that was read before and not handled does not wake `poll`.
         let mut said = self.link.next();
         if matches!(said, Ok(None)) {
             self.wait(other);
@@ -103,12 +104,12 @@ impl BootstrapPeer {
             regatta_connection::ready::poll(&mut fds, Timespec::try_from(timeout).ok().as_ref());
     }
 
-    /// Answers a charge.
+    /// Sends the answer to a message.
     pub fn answer(&mut self, bytes: Vec<u8>) {
         self.send_report(&Report::Answer { bytes });
     }
 
-    /// Says why it cannot be done.
+    /// Sends the reason why a message cannot be carried out.
     pub fn refuse(&mut self, refusal: &Refusal) {
         self.send_report(&Report::Refused {
             status: u32::from(refusal.status),
@@ -118,7 +119,7 @@ impl BootstrapPeer {
 
     fn send_report(&mut self, report: &Report) {
         self.spoken = Instant::now();
-        // Nothing that is said here comes near the longest frame.
+        // No report here reaches the frame limit.
         let _ = self.link.send(report);
     }
 }

@@ -1,4 +1,5 @@
-//! The carrier of a channel: the streams of a command, an encrypted connection, or the daemons of a virtual machine. Nothing here waits.
+//! The carrier of a channel: the streams of a command, an encrypted connection, or the daemons of a virtual machine.
+//! Nothing here blocks.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,7 +8,7 @@ use rustix::io::Errno;
 
 use super::daemon_channel::DaemonChannel;
 
-/// The way on which the bytes of a channel travel. Streams that have been closed are not there any more.
+/// The transport of a channel's bytes. `None` stands for a stream or connection that this side has closed.
 #[derive(Debug)]
 pub(super) enum Carrier {
     Streams {
@@ -19,7 +20,7 @@ pub(super) enum Carrier {
 }
 
 impl Carrier {
-    /// How many bytes have come; none: it has ended.
+    /// Reads available bytes. Returns their number, or `None` if the channel has ended.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         match self {
             Carrier::Streams { input, .. } => match rustix::io::read(input, into) {
@@ -36,12 +37,13 @@ impl Carrier {
         }
     }
 
-    /// Whether there may be more to read although there is nothing to wait for.
+    /// Returns whether there may be more to read although the descriptor is not readable, because the carrier buffers
+    /// input.
     pub(super) fn keeps_back(&self) -> bool {
         !matches!(self, Carrier::Streams { .. })
     }
 
-    /// How many bytes have been taken; none: they never will be.
+    /// Writes bytes. Returns how many were taken, or `None` if the other side will never take any.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
             Carrier::Streams { output, .. } => loop {
@@ -57,17 +59,17 @@ impl Carrier {
         }
     }
 
-    /// Has what was taken go on.
+    /// Sends on the bytes that were taken and buffered.
     pub(super) fn flush(&mut self) {
         match self {
-            // The reading side tells that it has ended.
+            // The next read reports it if the channel has ended.
             Carrier::Call(Some(conversation)) => _ = conversation.flush(),
             Carrier::Daemons(channel) => channel.flush(),
             _ => {}
         }
     }
 
-    /// Whether anything can be said.
+    /// Returns whether this side can still send.
     pub(super) fn is_open(&self) -> bool {
         match self {
             Carrier::Streams { output, .. } => output.is_some(),
@@ -76,7 +78,7 @@ impl Carrier {
         }
     }
 
-    /// Says no more. Of a connection nothing is heard any more either.
+    /// Closes the sending side. A connection is closed in both directions.
     pub(super) fn close(&mut self) {
         match self {
             Carrier::Streams { output, .. } => *output = None,
@@ -85,7 +87,7 @@ impl Carrier {
         }
     }
 
-    /// Says no more, and does not wait until the other side has heard so.
+    /// Closes the sending side without waiting until the other side has noticed.
     pub(super) fn cut(&mut self) {
         match self {
             Carrier::Daemons(channel) => channel.cut(),
@@ -93,7 +95,7 @@ impl Carrier {
         }
     }
 
-    /// Where something may arrive.
+    /// Returns the descriptor for input.
     pub(super) fn input(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Carrier::Streams { input, .. } => Some(input.as_fd()),
@@ -102,7 +104,8 @@ impl Carrier {
         }
     }
 
-    /// Where there may be room, if that is waited for: because bytes wait, or because they were taken and have not gone.
+    /// Returns the descriptor for output if there is something to write: bytes of the caller (`wanted`), or bytes that
+    /// were taken and are buffered.
     pub(super) fn output(&self, wanted: bool) -> Option<BorrowedFd<'_>> {
         match self {
             Carrier::Streams { output, .. } => {
@@ -125,7 +128,7 @@ mod tests {
     use super::*;
     use crate::hang_up::await_hang_up;
 
-    /// Streams, and their other ends: where they read from, and where they write to.
+    /// Returns streams and their other ends: the one that they read from, and the one that they write to.
     fn streams() -> (Carrier, OwnedFd, OwnedFd) {
         let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
         let (input, to_us) = pipe().expect("a pipe");

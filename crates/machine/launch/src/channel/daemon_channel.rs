@@ -1,4 +1,5 @@
-//! A channel that the daemons of a virtual machine carry: its bytes as messages on a connection to the daemon of this host.
+//! A channel carried by the daemons of a virtual machine: its bytes are messages on a connection to the daemon of this
+//! host.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -11,26 +12,27 @@ use regatta_wire::session::{
 use super::end::ChannelEnd;
 use crate::channel::session::{NoSession, Session};
 
-/// Size of the tail of the other side's standard error that is kept until it is looked at, in bytes.
+/// Size of the tail of the other side's standard error that is kept until it is taken, in bytes.
 const STDERR_TAIL_BYTES: usize = 64 << 10;
 
 /// A channel through the daemons of the virtual machine.
 #[derive(Debug)]
 pub(crate) struct DaemonChannel {
-    /// None: it was given up, or has never been.
+    /// `None` if it was given up, or could not be made.
     session: Option<Session>,
-    /// The channel is there. Of one that was claimed: the runs that its agent names.
+    /// Set once the channel is open. For a claimed channel it has the runs that its agent names.
     opened: Option<Vec<String>>,
-    /// Bytes that have come, and not been read.
+    /// Bytes received and not read yet.
     ready: Vec<u8>,
     errors: Vec<u8>,
     end: Option<ChannelEnd>,
-    /// Nothing is said any more.
+    /// Whether this side has stopped sending.
     closed: bool,
 }
 
 impl DaemonChannel {
-    /// Asks the daemon of this host for a channel. Where that cannot be the channel has ended, which says why.
+    /// Requests a channel from the daemon of this host. If that is impossible, the returned channel has ended with the
+    /// reason.
     pub(crate) fn open(machine: &str, request: &FromJob) -> Self {
         Self::over(Session::open(machine, request))
     }
@@ -50,7 +52,7 @@ impl DaemonChannel {
         }
     }
 
-    /// How many bytes have come; none: it has ended.
+    /// Reads received bytes. Returns their number, or `None` if the channel has ended.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
         if self.ready.is_empty() {
             self.receive();
@@ -77,12 +79,13 @@ impl DaemonChannel {
         }
         let hung_up = self.session.as_ref().is_some_and(Session::is_ended);
         if hung_up {
-            // A daemon that lives says why it ends a channel; whether it has ended is for the membership feed to tell.
+            // A living daemon gives the reason when it ends a channel. The membership feed determines whether it has
+            // ended.
             self.end.get_or_insert(ChannelEnd::OwnDaemon);
         }
     }
 
-    /// Takes the next message, if one has come.
+    /// Handles the next message. Returns false if none has been received.
     fn next(&mut self) -> Result<bool, Refusal> {
         let Some(session) = self.session.as_mut().filter(|_| self.end.is_none()) else {
             return Ok(false);
@@ -116,7 +119,7 @@ impl DaemonChannel {
         Ok(true)
     }
 
-    /// How many bytes have been taken; none: they never will be.
+    /// Writes bytes. Returns how many were taken, or `None` if none will be any more.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Option<usize> {
         let session = self.session.as_mut().filter(|_| !self.closed)?;
         if session.unsent() >= MAX_PIECE_BYTES {
@@ -133,7 +136,7 @@ impl DaemonChannel {
     }
 
     pub(super) fn flush(&mut self) {
-        // The reading side tells that it has ended.
+        // The next read reports it if the session has ended.
         self.session.iter_mut().for_each(|session| {
             session.flush();
         });
@@ -149,14 +152,14 @@ impl DaemonChannel {
         !self.closed
     }
 
-    /// Says a word to the daemon that holds a claimed channel.
+    /// Sends a message to the daemon that holds a claimed channel.
     pub(crate) fn send(&mut self, word: &ChannelMessage) {
         if let Some(session) = self.session.as_mut().filter(|_| !self.closed) {
             session.send(word);
         }
     }
 
-    /// Says no more. The other side hears that, and ends.
+    /// Stops sending. The other side is notified, and ends.
     pub(super) fn close(&mut self) {
         self.send(&ChannelMessage::EndOfInput {});
         self.closed = true;
@@ -170,22 +173,22 @@ impl DaemonChannel {
         self.end.get_or_insert_with(given_up);
     }
 
-    /// Where something may arrive, or there may be room.
+    /// Returns the descriptor for input and output.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.session.as_ref().map(|session| session.as_fd())
     }
 
-    /// Of a claimed channel that is this launcher's: the runs of the hosts that may take over its agent.
+    /// Returns the runs of the hosts that may take over the agent, for a claimed channel that is open.
     pub(crate) fn successors(&self) -> Option<&[String]> {
         self.opened.as_deref()
     }
 
-    /// Bytes of the standard error at the other end since the last call.
+    /// Takes the bytes of the other end's standard error since the last call.
     pub(crate) fn take_errors(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.errors)
     }
 
-    /// Why it has ended, if it has.
+    /// Returns why the channel has ended, if it has.
     pub(crate) fn end(&self) -> Option<&ChannelEnd> {
         self.end.as_ref()
     }
@@ -214,7 +217,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::channel::session::tests::{hello, pair, say};
 
-    /// A channel that is open, and the daemon's end of it.
+    /// Returns an open channel, and the daemon's end of it.
     pub(crate) fn opened() -> (DaemonChannel, std::os::unix::net::UnixStream) {
         let (session, mut daemon) = pair();
         say(&mut daemon, &hello());
@@ -247,7 +250,7 @@ pub(crate) mod tests {
         assert_eq!(channel.end(), Some(&end));
     }
 
-    /// The kind of the reason says what follows: a job goes on elsewhere if it is this host that is lost.
+    /// The kind of the reason decides what follows: if this host is lost, the job goes on under another launcher.
     #[test]
     fn a_channel_that_is_cut_before_it_is_there_ends_as_one_that_was_there() {
         let why = || "silent".to_owned();

@@ -1,33 +1,34 @@
-//! Why nothing more comes on a channel.
+//! The reasons for the end of a channel.
 
 use regatta_program::Refusal;
 
 use crate::hosts::rsh;
 use crate::plan::Across;
 
-/// Cause of the loss of a host whose channel alone ended as if the daemon of this host had ended.
+/// Cause of the loss of a host if only its channel ended as though the daemon of this host had ended.
 pub(crate) const SEVERED: &str =
     "the daemon of this host has ended the channel to it, without a word of why";
 
-/// The end of a channel.
+/// The reason for the end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChannelEnd {
-    /// The command that carried it has ended, with this status if that is known, and has said this.
+    /// The command that carried it has ended: its status, if known, and its standard error.
     Command { status: Option<i32>, said: String },
-    /// The agent, which had been called, has hung up.
+    /// The agent that the launcher had connected to has closed the connection.
     HungUp,
-    /// The host at its other end is lost, as the daemons say: this is the cause.
+    /// The host at its other end is lost according to the daemons, for this cause.
     HostLost(String),
     /// The daemons that carried it have ended it, for this reason.
     Daemons(String),
-    /// The daemon of this host has hung up without a word: it has ended, and with it the channels to all others, or only this channel is lost.
+    /// The daemon of this host has closed it without a reason: it has ended, and all channels with it, or only this
+    /// channel is lost.
     OwnDaemon,
-    /// This host was declared dead, for this reason, and goes on as another one.
+    /// This host was declared dead, for this reason, and continues with a new identity.
     Renewed(String),
 }
 
 impl ChannelEnd {
-    /// The cause, for the end of a sentence.
+    /// Returns the cause, worded for the end of a sentence.
     pub(crate) fn cause(&self) -> String {
         match self {
             ChannelEnd::Command { status, said } => {
@@ -49,12 +50,12 @@ impl ChannelEnd {
         }
     }
 
-    /// Whether it is this host that is lost to the others, so that one of them may go on with the job.
+    /// Returns whether this host is lost to the others, so that one of them may take over the job.
     pub(crate) fn is_of_this_host(&self) -> bool {
         matches!(self, ChannelEnd::OwnDaemon | ChannelEnd::Renewed(_))
     }
 
-    /// Why there is no agent on a host to which the channel was to lead.
+    /// Returns the refusal that there is no agent on a host to which the channel was to lead.
     pub(crate) fn refusal(&self, across: &Across, host: &str) -> Refusal {
         Refusal::of_regatta(match self {
             ChannelEnd::Command { status, said } => rsh::explain(across, host, *status, said),
@@ -76,7 +77,7 @@ impl ChannelEnd {
     }
 }
 
-/// The consequence for the job of the loss of a host to which a channel was to lead, and the remedy.
+/// Returns the consequence for the job of the loss of a host before it joined, and the remedy.
 fn unstarted(host: &str) -> String {
     format!(
         "No task has been started there; `regatta hosts` shows the hosts that are left, and `regatta add {host}` brings back one that is lost"

@@ -1,8 +1,8 @@
-//! Channels that are to outlive the command which has opened them.
+//! Channels that outlive the command that has opened them.
 //!
-//! Where a machine is to end with what its hosts were lent for, as an allocation of Slurm, the commands that carry its
-//! channels stay, one for each host: they are what the daemons there hang on. A process of its own, the keeper, holds
-//! them, and with them whatever hangs on it here. It ends when the last of them has ended.
+//! If a machine must end with the allocation of its hosts, such as one of Slurm, the commands that carry its channels
+//! stay, one for each host: the daemons there end with them. A separate process, the keeper, holds these channels, and
+//! the local descriptor that depends on them. It ends when the last command has ended.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -15,13 +15,14 @@ use crate::plan::Across;
 use crate::sys;
 use crate::system::signals::Signals;
 
-/// Channels whose commands go on.
+/// Channels whose commands go on running.
 pub struct Channels {
     pub(crate) remotes: Vec<Remote>,
 }
 
 impl Channels {
-    /// A channel to this one host, on which nothing is said: it ends with the host, or with its keeper.
+    /// Opens a channel to the only host of `across`, on which nothing is sent. It ends with the host, or with its
+    /// keeper.
     pub fn to(across: &Across) -> Result<Channels, Refusal> {
         let signals = Signals::catch()?;
         let remote = Remote::open(across, 0, &across.hosts[0].name, &signals)?;
@@ -31,12 +32,13 @@ impl Channels {
         })
     }
 
-    /// Ends them, and returns when their commands have ended.
+    /// Closes the channels, and returns when their commands have ended.
     pub fn end(mut self) {
         remote::part(&mut self.remotes);
     }
 
-    /// Has a process of its own keep the channels and `hanging`, which may end before them. The caller must have one thread.
+    /// Forks a process that keeps the channels and `hanging`, which may end before them. The caller must be
+    /// single-threaded.
     pub fn keep(self, hanging: impl AsFd) -> Result<(), Refusal> {
         let failed = |errno| {
             Refusal::of_regatta(format!(
@@ -53,7 +55,7 @@ impl Channels {
         if sys::fork().map_err(failed)?.is_some() {
             return Ok(());
         }
-        // The session of a command at a terminal is not for this process.
+        // Leave the session of the user's terminal.
         let _ = rustix::process::setsid();
         let _ = rustix::thread::set_name(c"regatta-keeper");
         let _ = rustix::process::chdir("/");
@@ -72,7 +74,8 @@ impl Channels {
     }
 }
 
-/// Until all commands have ended. When what hangs here ends before them, the channels are closed, for those that look at them.
+/// Waits until all commands have ended. If `hanging` ends first, the channels are closed, so that the commands that
+/// wait for them end as well.
 fn wait(mut commands: Vec<OwnedFd>, mut channels: Channels, hanging: &impl AsFd) {
     let mut hangs = true;
     while !commands.is_empty() {

@@ -1,11 +1,12 @@
-//! Reports of the daemon of this host about the hosts of the virtual machine, while a job runs in it.
+//! Reports of this host's daemon about the hosts of the virtual machine, while a job runs in it.
 //!
-//! Each report has all hosts; the last one counts. A connection that ends is made anew: at once, then no more often than once in [`RECONNECT_INTERVAL`],
-//! and after longer and longer pauses (up to [`MAX_RECONNECT_INTERVAL`]) while it ends without a report or cannot be made at all: the daemon may have
-//! no thread for it at the moment. It is over only when there is no daemon any more, or the last report says so.
+//! Each report lists all hosts. The last one counts. A connection that ends is made again: at once, then at most once
+//! in [`RECONNECT_INTERVAL`], and after growing pauses (up to [`MAX_RECONNECT_INTERVAL`]) while it ends without a
+//! report or cannot be made at all: the daemon may have no thread for it at the moment. The feed is over only if no
+//! daemon exists any more, or the last report announces its end.
 //!
-//! Tasks that cannot reach each other are told to the daemon on a connection beside it. When that one ends alone, all of it is to be said
-//! again after [`RECONNECT_INTERVAL`], on a new one.
+//! Tasks that cannot reach each other are reported to the daemon on a second connection. If only that one ends,
+//! everything is reported again on a new one after [`RECONNECT_INTERVAL`].
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -22,23 +23,23 @@ use crate::resident::place::MachinePlace;
 
 /// Minimum interval between two attempts to connect.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
-/// Maximum interval between attempts, after many without a report: a host that is cut off has to hear of it before a verdict is long
-/// past.
+/// Maximum interval between attempts, after many without a report. A host that is cut off must learn that soon after a
+/// verdict.
 const MAX_RECONNECT_INTERVAL: Duration = Duration::from_secs(4);
 
-/// Time between the ends of two connections to a daemon that has died: the kernel ends all of them at once.
+/// Time in which the kernel closes all connections to a daemon that has died: it closes them at once.
 const HANG_UP_DELAY: Duration = Duration::from_secs(1);
-/// The same for a daemon that has reported nothing, which may be a dead one: longer than it takes to connect to it twice.
+/// The same for a daemon that has not reported yet and may be dead: longer than two attempts to connect take.
 const HANG_UP_DELAY_UNHEARD: Duration = Duration::from_secs(5);
 
 /// A host that is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// The name of this host and no other.
+    /// The host's name, or its address if another host has the same name.
     pub name: String,
-    /// Another one after the host has been gone.
+    /// The run of the host. It is another one after the host has been gone.
     pub run: String,
-    /// Where its daemon is.
+    /// The address of its daemon.
     pub address: SocketAddr,
 }
 
@@ -47,44 +48,44 @@ pub(crate) struct Listed {
 pub(crate) struct Report {
     /// The hosts that are up.
     pub hosts: Vec<Listed>,
-    /// The daemon that says this ends, so no other report follows.
+    /// Whether the daemon announces its end, so that no other report follows.
     pub ending: bool,
-    /// The runs of all hosts that are not gone. With a hindrance the list of hosts says little.
+    /// The runs of all hosts that are not gone. If it has a hindrance, the list of hosts is not reliable.
     pub view: MembershipView,
-    /// Of runs that are gone: why.
+    /// For runs that are gone, the cause.
     pub causes: HashMap<String, String>,
 }
 
-/// The connection on which the daemon of this host reports hosts.
+/// The connection on which this host's daemon reports hosts.
 #[derive(Debug)]
 pub(crate) struct MembershipFeed {
-    /// Where the daemon is; none: nothing is asked.
+    /// The address of the daemon, or `None` for a feed that is over.
     place: Option<MachinePlace>,
     session: Option<Session>,
-    /// On which tasks that cannot reach each other are told.
+    /// The connection for reports of tasks that cannot reach each other.
     unreachable: Option<Session>,
-    /// When that connection ended or could not be made, until all is to be said again.
+    /// The time at which that connection ended or could not be made, until everything is to be reported again.
     unheard: Option<Instant>,
-    /// When it was last tried to connect, after the first time.
+    /// The time of the last attempt to connect, except the first.
     began: Option<Instant>,
-    /// The daemon has reported on this connection.
+    /// Whether the daemon has reported on this connection.
     has_reported: bool,
-    /// How many times in a row a connection has ended without a report, or could not be made.
+    /// Number of consecutive connections that ended without a report or could not be made.
     failures: u32,
-    /// The last report says that the daemon ends.
+    /// Whether the last report announces the daemon's end.
     ends: bool,
-    /// A sentence on how it fares, until somebody has taken it.
+    /// A sentence about the state of the feed, until it is taken.
     remark: Option<String>,
-    /// It was connected again, and nobody has asked yet.
+    /// Whether it was connected again since the last `take_renewed`.
     renewed: bool,
-    /// Nothing more is tried.
+    /// Whether no further attempt is made.
     over: bool,
 }
 
 impl MembershipFeed {
-    /// Asks the daemon of a machine. One that cannot be asked now is asked again.
+    /// Connects to the daemon of a machine. If that is not possible now, `next` tries again.
     pub(crate) fn open(machine: &str) -> Self {
-        // Names of machines were looked at before.
+        // The caller has checked the machine's name.
         MachinePlace::of(machine).map_or_else(|_| Self::closed(), Self::at)
     }
 
@@ -98,7 +99,7 @@ impl MembershipFeed {
         feed
     }
 
-    /// A feed that is over.
+    /// Returns a feed that is over.
     pub(crate) fn closed() -> Self {
         Self {
             place: None,
@@ -125,7 +126,7 @@ impl MembershipFeed {
         }
     }
 
-    /// The connection has ended without a report, or could not be made.
+    /// Records that the connection has ended without a report, or could not be made.
     fn fail(&mut self, why: &str) {
         self.failures = self.failures.saturating_add(1);
         if self.failures == 1 {
@@ -135,7 +136,7 @@ impl MembershipFeed {
         }
     }
 
-    /// The current report, if it is a new one.
+    /// Returns the current report, if it is new.
     pub(crate) fn next(&mut self) -> Option<Report> {
         if !self.over && self.session.is_none() && self.pause().is_zero() {
             self.began = Some(Instant::now());
@@ -176,7 +177,7 @@ impl MembershipFeed {
         latest.map(report)
     }
 
-    /// Until the connection is to be made anew, if it is.
+    /// Returns the time until a connection is to be made again, if one is.
     pub(crate) fn until_renewal(&self) -> Option<Duration> {
         if self.over {
             return None;
@@ -189,10 +190,11 @@ impl MembershipFeed {
         }
     }
 
-    /// Looks after the connection on which unreachable tasks are told. True: it has ended some time ago, and all is to be said again.
+    /// Checks the connection for unreachable tasks. Returns true if it ended some time ago and everything must be
+    /// reported again.
     fn renew_unreachable(&mut self) -> bool {
         if let Some(session) = &mut self.unreachable {
-            // It says no more than its greeting.
+            // The daemon sends only its greeting.
             session.flush();
             while session.read() > 0 {}
             if session.is_ended() {
@@ -210,17 +212,19 @@ impl MembershipFeed {
         self.began.map_or(Duration::ZERO, pause)
     }
 
-    /// Whether the daemon was connected again since this was last asked: what was said to it before is forgotten.
+    /// Returns whether the daemon was connected again since the last call: it has forgotten what was reported to it
+    /// before.
     pub(crate) fn take_renewed(&mut self) -> bool {
         std::mem::take(&mut self.renewed)
     }
 
-    /// A sentence on how the feed fares, once.
+    /// Takes the sentence about the state of the feed.
     pub(crate) fn take_remark(&mut self) -> Option<String> {
         self.remark.take()
     }
 
-    /// Tells the daemon which tasks of a job cannot reach each other. False: it has not taken the last word yet, or cannot be asked now.
+    /// Tells the daemon which tasks of a job cannot reach each other. Returns false if it has not taken the previous
+    /// report yet, or cannot be reached now.
     pub(crate) fn send_unreachable(&mut self, job: &str, pairs: Vec<UnreachablePair>) -> bool {
         if self.over || self.session.is_none() || self.unheard.is_some() {
             return self.over;
@@ -242,13 +246,13 @@ impl MembershipFeed {
         self.unreachable.is_some()
     }
 
-    /// Will nothing more be said?
+    /// Returns whether no further report follows.
     pub(crate) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Whether the daemon of this host has ended: another connection to it ended without a word so long ago. `None`: that is still to be
-    /// seen.
+    /// Returns whether the daemon of this host has ended, given that it closed another connection without a reason this
+    /// long ago. `None` if that is not known yet.
     pub(crate) fn has_daemon_ended(&self, since: Duration) -> Option<bool> {
         let tells = self.session.is_some() && self.has_reported;
         let lives = since
@@ -260,12 +264,12 @@ impl MembershipFeed {
         (self.over || lives).then_some(self.over)
     }
 
-    /// Nobody listens any more.
+    /// Ends the feed.
     pub(crate) fn close(&mut self) {
         *self = Self::closed();
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.session
             .iter()
@@ -274,7 +278,7 @@ impl MembershipFeed {
     }
 }
 
-/// The first of these pairs, as many as a daemon takes in one request.
+/// Returns the first of these pairs, as many as fit into one request to the daemon.
 fn fitting(job: &str, mut pairs: Vec<UnreachablePair>) -> Vec<UnreachablePair> {
     let request = FromJob::Unreachable {
         job: job.to_owned(),
@@ -292,7 +296,7 @@ fn fitting(job: &str, mut pairs: Vec<UnreachablePair>) -> Vec<UnreachablePair> {
     pairs
 }
 
-/// A report of the daemon, for this job.
+/// Converts the daemon's report for this job.
 fn report(said: Membership) -> Report {
     let state = |suspected: bool| match suspected {
         true => HostState::Suspected,
@@ -312,13 +316,13 @@ fn report(said: Membership) -> Report {
     }
 }
 
-/// The hosts that are up, of those that are not gone.
+/// Returns the hosts that are up, among those that are not gone.
 fn listed(said: &Membership) -> Vec<Listed> {
     let mut names: HashMap<&str, u32> = HashMap::new();
     for host in &said.hosts {
         *names.entry(&host.name).or_default() += 1;
     }
-    // One that has not said what it is has no name yet.
+    // A host that has not described itself has no name yet.
     let up = said.hosts.iter();
     let up = up.filter(|host| host.described && !host.suspected && !host.name.is_empty());
     let listed = up.map(|host| Listed {
@@ -361,7 +365,7 @@ mod tests {
         }
     }
 
-    /// A feed of a machine that is nowhere, but for this connection.
+    /// Returns a feed for a nonexistent place, with a connection to the returned stream.
     fn feed() -> (MembershipFeed, UnixStream) {
         let (session, mut daemon) = pair();
         say(&mut daemon, &hello());
@@ -443,7 +447,7 @@ mod tests {
         assert_eq!(feed.take_remark(), None);
     }
 
-    /// Waits for a report. A launcher that connects meanwhile is told this, and stays connected.
+    /// Waits for a report. If the feed connects meanwhile, the old connection `told` gets this report, and stays open.
     fn await_report(feed: &mut MembershipFeed, told: &mut UnixStream) -> Report {
         say(told, &hello());
         tell(told, &membership(vec![host("alpha", 1)]));
@@ -470,7 +474,7 @@ mod tests {
         await_report(&mut feed, &mut daemon);
         assert!(feed.take_renewed() && feed.send_unreachable("alpha:1", Vec::new()));
         assert_eq!(feed.take_remark(), None);
-        // It takes the next one, and ends it without a word.
+        // The feed takes the next connection, which is closed without a report.
         drop(daemon);
         feed.next();
         assert!(!feed.is_over() && feed.until_renewal().is_some());

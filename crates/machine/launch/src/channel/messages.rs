@@ -1,50 +1,50 @@
-//! The messages of launcher and agent.
+//! The messages between launcher and agent.
 //!
 //! ```text
 //! launcher                              agent
-//!                                     < Hello          who I am, where I may be reached
-//! Probe       reach these hosts       >
-//!                                     < Probed         whom I reached, and under which address
-//! Prepare     the job, your ranks     >
-//!                                     < Prepared       where your ranks listen (or Refused)
+//!                                     < Hello          the host, and where it may be reached
+//! Probe       hosts to reach          >
+//!                                     < Probed         the hosts reached, and the addresses
+//! Prepare     the job, and its ranks  >
+//!                                     < Prepared       where its ranks listen (or Refused)
 //! Start       where all ranks listen  >
 //!                                     < Started, Output, Ended, ... Settled
 //! Gone, Signal, Credit, Input         >
 //!
-//!                                     < Asked          a task asks the launcher something
-//! Tell        what to say to it       >
+//!                                     < Asked          a task's request
+//! Tell        a message to a task     >
 //! PrepareSpawn  tasks for a task      >
 //!                                     < SpawnPrepared  where they will listen, or why not
-//! Enter       new tasks of any host   >                into the table
+//! Enter       new tasks of any host   >                for the table
 //!                                     < Entered        or why not
-//! StartSpawn  start what is prepared  >
-//!                                     < SpawnStarted   for each: its process, or why not
-//!                                     < Caught         what it wrote, if that is for another task
-//! Taken       that has received it    >
+//! StartSpawn  start prepared tasks    >
+//!                                     < SpawnStarted   for each: its pid, or why not
+//!                                     < Caught         output of a task for another task
+//! Taken       output was received     >
 //!
-//!                                     < JoinRequested  who runs here already and wants to be a task
-//! Admit       it is this task         >                answered as StartSpawn is
-//! TurnAway    it is none              >
+//!                                     < JoinRequested  a running process wants to be a task
+//! Admit       it is this task         >                answered like StartSpawn
+//! TurnAway    it cannot be a task     >
 //!
 //! Clock       what time is it?        >
 //!                                     < Clock
 //!
 //!                                     < Farewell       why this agent gives up
 //!
-//! Will        for who comes after us  >                before Start
-//! Line        who that is             >
-//! Copy        what the registry knows     >
-//!                                     < Heard          so much a task has been told
-//! Confirm     how much is that?       >
+//! Failover    for the next launcher   >                before Start
+//! Succession  who may lead next       >
+//! Copy        the registry, a change  >
+//!                                     < Heard          number of messages a task has received
+//! Confirm     how many changes?       >
 //!                                     < Copied
-//! Lead        I come after another    >
+//! Lead        by a new launcher       >
 //!                                     < Copy           of the registry, if it is a later one
-//!                                     < State          what runs here, and what that one may not have known
+//!                                     < State          what runs, and what the new one may not know
 //! ```
 //!
-//! Either side sends `Beat` when it has said nothing for a while. The end of the channel is the end of the job on that
-//! host: the agent then kills what is left of it. Where the launcher's host may be outlived, its loss is not the end
-//! of the channel (`crate::succession`).
+//! Either side sends `Beat` if it has sent nothing for a while. The end of the channel ends the job on that host: the
+//! agent kills what is left of it. If the job can outlive the launcher's host, the loss of that host is not treated as
+//! the end of the channel (`crate::succession`).
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -64,7 +64,7 @@ use regatta_segment::place::{Key, Places};
 use regatta_wire::control::{Route, Spawn, Why};
 use regatta_wire::world::World;
 
-/// Raised when a message changes: launcher and agent must agree.
+/// Incremented when a message changes: launcher and agent must have the same version.
 pub(crate) const VERSION: u32 = 14;
 
 messages! {
@@ -72,53 +72,53 @@ messages! {
     pub(crate) Order {
         /// Try to reach these hosts.
         1 Probe { targets: Vec<Target> }
-        /// Make everything ready, and start nothing.
+        /// Prepare for the job, and start nothing.
         2 Prepare { job: Preparation }
-        /// Start the tasks. Where each rank of the job listens.
+        /// Start the tasks. The addresses at which each rank of the job listens.
         3 Start { addresses: Vec<SocketAddr> }
-        /// A task on another host is no more; without a cause it left in good order.
+        /// A task on another host is gone. Without a cause it left in good order.
         4 Gone { rank: u32, cause: Option<Cause> }
         /// Send a signal to everything that belongs to the job.
         5 Signal { signal: i32 }
-        /// This many bytes of output have been dealt with.
+        /// This many bytes of output have been consumed.
         6 Credit { bytes: u32 }
-        /// Standard input for task 0; none: its end.
+        /// Standard input for task 0. An empty piece is its end.
         7 Input { bytes: Vec<u8> }
-        /// The launcher is there.
+        /// Keepalive of the launcher.
         8 Beat {}
         /// Start no more tasks.
         9 Stop {}
-        /// Nobody reads what a task writes to this stream.
+        /// What a task writes to this stream is not read any more.
         10 Deaf { rank: u32, stream: u32 }
-        /// Say this to a task.
+        /// Pass this message to a task.
         11 Tell { task: u32, bytes: Vec<u8> }
         /// Send a signal to one task.
         12 SignalTask { task: u32, signal: i32 }
         /// Prepare tasks that a task has requested.
         13 PrepareSpawn { spawn: u32, count: u32, order: Spawn, route: Option<Route> }
-        /// Enter these tasks, of whatever hosts, into the table.
+        /// Enter these tasks, of any hosts, into the table.
         14 Enter { world: World }
-        /// Start the tasks that are prepared; a count of 0: forget them.
+        /// Start the tasks that are prepared, or forget them if the count is 0.
         15 StartSpawn { share: SpawnedTasks }
-        /// This many bytes that tasks wrote for this one have been received, or will not be.
+        /// This many bytes of output for task `by` have been received, or will not be.
         16 Taken { by: u32, bytes: u32 }
-        /// The knowledge of the next launcher, should the launcher's host be lost.
+        /// The settings for the next launcher, if the launcher's host is lost.
         17 Failover { plan: FailoverPlan }
         /// The hosts that may lead next, in order.
         18 Succession { order: SuccessionOrder }
-        /// A piece of a copy of the registry, or of a change to it; the last one of it, or not.
+        /// A piece of a copy of the registry, or of a change to it. `last` marks the last piece.
         19 Copy { change: bool, bytes: Vec<u8>, last: bool }
-        /// I am the launcher from now on, and know of this many tasks.
+        /// The sender is the launcher from now on. It knows of this many tasks and changes of the registry.
         21 Lead { tasks: u32, changes: u64 }
-        /// The process that has asked to join is this task.
+        /// The process that has requested to join is this task.
         22 Admit { caller: u32, task: u32 }
-        /// The process that has asked to join cannot be one.
+        /// The process that has requested to join cannot become a task.
         23 TurnAway { caller: u32, sentence: String }
-        /// Asks for the time. A task has asked, under this number.
+        /// Requests the time, on behalf of task `by` and its request `id`.
         24 Clock { by: u32, id: u32 }
-        /// How much do you know of the registry?
+        /// Requests the number of registry changes that the agent's copy has applied.
         25 Confirm {}
-        /// For the starter of a daemon, in its own words.
+        /// For the starter of a daemon, in the caller's format.
         20 Charge { bytes: Vec<u8> }
     }
 }
@@ -130,64 +130,65 @@ messages! {
         1 Hello { hello: Hello }
         /// The answer to `Probe`.
         2 Probed { seen: Vec<Sight> }
-        /// The answer to `Prepare`: where each rank of this host listens.
+        /// The answer to `Prepare`: the address at which each rank of this host listens.
         3 Prepared { addresses: Vec<(u32, SocketAddr)> }
-        /// It cannot be done: the status to exit with, and why.
+        /// The order cannot be carried out: the status to exit with, and the reason.
         4 Refused { status: u32, sentence: String }
-        /// A task runs.
+        /// A task has been started.
         5 Started { rank: u32, pid: u32 }
-        /// Bytes that a task wrote to its standard output (0) or error (1); none: it has closed it.
+        /// Bytes that a task wrote to its standard output (0) or error (1). None if the task has closed the stream.
         6 Output { rank: u32, stream: u32, bytes: Vec<u8> }
         /// A task has ended.
         7 Ended { task: Ended }
-        /// All tasks have ended, but not these processes which they started.
+        /// All tasks have ended, but not these processes, which they started.
         8 Strays { names: String }
-        /// Nothing of the job is left here, and everything it wrote has been sent. So often `StartSpawn` or `Admit` has come before.
+        /// Nothing of the job is left on this host, and all output has been sent. `starts` is the number of
+        /// `StartSpawn` and `Admit` orders received before.
         9 Settled { starts: u32 }
-        /// This many bytes of input have been dealt with.
+        /// This many bytes of input have been consumed.
         10 Taken { bytes: u32 }
-        /// The agent is there.
+        /// Keepalive of the agent.
         11 Beat {}
-        /// A task asks something.
+        /// A request of a task.
         12 Asked { task: u32, bytes: Vec<u8> }
         /// The answer to `PrepareSpawn`.
         13 SpawnPrepared { spawn: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
         /// The answer to `Enter`.
         14 Entered { first: u32, refused: Option<(Why, String)> }
-        /// The answer to `StartSpawn` and `Admit`, for each task.
+        /// The answer to `StartSpawn` and `Admit`, one for each task.
         15 SpawnStarted { task: u32, pid: u32, refused: Option<(Why, String)> }
-        /// Something that a task wrote for another one.
+        /// Output of a task for another task.
         16 Caught { piece: Piece }
-        /// A task has closed its socket: it hears nothing more.
+        /// A task has closed its socket and receives no more messages.
         17 Hushed { task: u32 }
-        /// The answer to `Lead`. So many messages `Asked` follow, of what has not been answered.
+        /// The answer to `Lead`. This many `Asked` messages follow, with the unanswered requests.
         18 State { state: AgentState, asked: u32 }
-        /// A process asks to join as a task, and will listen there.
+        /// A process requests to join as a task, and will listen at this address.
         21 JoinRequested { caller: u32, program: Vec<u8>, address: Option<SocketAddr> }
-        /// Before `State`, from an agent whose copy of the registry has seen more changes: the copy, in pieces.
+        /// Sent before `State` by an agent whose copy of the registry has more changes: the copy, in pieces.
         23 Copy { bytes: Vec<u8> }
         /// The answer to `Clock`: microseconds since 1970.
         22 Clock { by: u32, id: u32, time: u64 }
-        /// The agent gives the job up and ends its tasks, for this reason: the last that is heard of it.
+        /// The agent gives the job up and ends its tasks, for this reason. This is its last message.
         24 Farewell { why: String }
-        /// A task has been told so many words of those that are kept for it. Not said of each.
+        /// Number of kept messages that a task has received. Not sent for each of them.
         25 Heard { task: u32, count: u32 }
-        /// The answer to `Confirm`: the copy of the registry has seen so many changes.
+        /// The answer to `Confirm`: the number of changes that the agent's copy of the registry has applied.
         26 Copied { changes: u64 }
-        /// The answer of the starter of a daemon, in its own words.
+        /// The answer of the starter of a daemon, in the caller's format.
         20 Answer { bytes: Vec<u8> }
     }
 }
 
-/// A job, as one of its hosts needs to know it.
+/// A job, as described to one of its hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Preparation {
-    /// The number of this host, and that of each rank's.
+    /// The number of this host, and the number of each rank's host.
     pub here: u32,
     pub host_of: Vec<u32>,
     pub key: Key,
     pub trusted: bool,
-    /// Where the tasks are to listen.
+    /// The address at which the tasks of this host listen.
     pub address: IpAddr,
     pub program: Vec<u8>,
     pub arguments: Vec<Vec<u8>>,
@@ -197,16 +198,16 @@ pub(crate) struct Preparation {
     pub bind: Bind,
     /// The tasks of other hosts that may use the same cores.
     pub share: Share,
-    /// This many bytes of output may be on their way.
+    /// Window for output to the launcher, in bytes.
     pub window: u32,
-    /// How many tasks the job may have from its first to its last.
+    /// Maximum number of tasks that the job may ever have.
     pub most: u32,
-    /// A launcher that is silent for this many milliseconds is gone.
+    /// Silence after which the launcher is considered gone, in milliseconds.
     pub silence: u32,
-    /// Tasks that cannot reach each other for this many milliseconds are dead to each other; none: they wait. For a launcher that
-    /// comes after this one.
+    /// Time after which tasks that cannot reach each other give up, in milliseconds, or `None` if they wait. For a
+    /// launcher that comes after this one.
     pub unreachable: Option<u32>,
-    /// By this name programs enter the job that were started by hand; empty: they cannot.
+    /// The name by which programs that were started by hand join the job. Empty if they cannot.
     pub join_name: String,
 }
 fields!(Preparation {
@@ -229,7 +230,7 @@ fields!(Preparation {
 });
 
 impl Preparation {
-    /// Where the tasks of the job are, for the table of this host.
+    /// Returns the locations of the job's tasks, for this host's table.
     pub(crate) fn places(&self) -> Places {
         Places {
             here: self.here,
@@ -241,13 +242,13 @@ impl Preparation {
     }
 }
 
-/// An agent's knowledge that another launcher may lack.
+/// State of an agent that another launcher may not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentState {
     pub hello: Hello,
-    /// How often `StartSpawn` or `Admit` has come.
+    /// Number of `StartSpawn` and `Admit` orders received.
     pub starts: u32,
-    /// Without the requests, which follow.
+    /// Without the requests, which follow in messages of their own.
     pub handover: Handover,
 }
 fields!(AgentState {

@@ -1,9 +1,8 @@
 //! The channel between the launcher and the agent of a host: frames over two descriptors, or over a connection.
 //!
-//! Neither side ever waits in a read or a write: what
-//! does not fit now waits in memory, and who sends much (output, input) keeps within a window of bytes that the other
-//! side has not dealt with yet. So a chatty task cannot fill our memory, and what is said about the job is never stuck
-//! behind what cannot be written.
+//! Neither side ever blocks in a read or a write. What cannot be written now is kept in memory, and senders of much
+//! data (output, input) keep within a window of bytes that the other side has not consumed yet. So a chatty task cannot
+//! fill the memory, and orders and reports are never stuck behind data that cannot be written.
 
 mod carrier;
 pub(crate) mod clock;
@@ -28,7 +27,7 @@ use regatta_wire::framing::{self, FrameReader, MAX_FRAME_BYTES};
 
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
-/// Maximum size of the text before the greeting, in bytes: what a shell says when it starts.
+/// Maximum size of the text before the greeting, in bytes: the output of shell startup files.
 const MAX_NOISE_BYTES: usize = 256 << 10;
 
 /// One end of a channel.
@@ -38,13 +37,13 @@ pub(crate) struct Link {
     buffer: Vec<u8>,
     arrived: FrameReader,
     waiting: Vec<u8>,
-    /// How much of `waiting` has been written.
+    /// Number of bytes of `waiting` that have been written.
     written: usize,
     ended: bool,
 }
 
 impl Link {
-    /// Takes two descriptors, which are made non-blocking.
+    /// Creates a link over two descriptors, which are made non-blocking.
     pub(crate) fn new(input: OwnedFd, output: OwnedFd) -> rustix::io::Result<Self> {
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&output, true)?;
@@ -54,17 +53,17 @@ impl Link {
         }))
     }
 
-    /// Takes a connection whose handshake is over.
+    /// Creates a link over a connection whose handshake is complete.
     pub(crate) fn of_call(conversation: Conversation) -> Self {
         Self::over(Carrier::Call(Some(Box::new(conversation))))
     }
 
-    /// Takes a channel that daemons carry.
+    /// Creates a link over a channel that daemons carry.
     pub(crate) fn of_daemons(channel: DaemonChannel) -> Self {
         Self::over(Carrier::Daemons(Box::new(channel)))
     }
 
-    /// The channel below, if daemons carry it.
+    /// Returns the underlying channel, if daemons carry it.
     pub(crate) fn daemons(&mut self) -> Option<&mut DaemonChannel> {
         match &mut self.way {
             Carrier::Daemons(channel) => Some(channel),
@@ -83,7 +82,7 @@ impl Link {
         }
     }
 
-    /// Reads what has arrived, some of it if it is much. Returns how many bytes it was.
+    /// Reads what has arrived. A long input needs several calls. Returns the number of bytes read.
     pub(crate) fn read(&mut self) -> usize {
         let mut all = 0;
         loop {
@@ -93,19 +92,19 @@ impl Link {
             };
             self.arrived.push(&self.buffer[..count]);
             all += count;
-            // Bytes that are kept back wake no poll.
+            // Buffered bytes do not wake `poll`, so read them all.
             if count == 0 || !self.way.keeps_back() {
                 return all;
             }
         }
     }
 
-    /// The next message that has arrived as a whole.
+    /// Returns the next complete message.
     pub(crate) fn next<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
         self.arrived.next_message()
     }
 
-    /// The next line of text that begins with `mark`, before there are frames; other text is skipped.
+    /// Returns the next line of text that begins with `mark`, before any frames. Other lines are skipped.
     pub(crate) fn line(&mut self, mark: &str) -> Result<Option<String>, Malformed> {
         while let Some(end) = self.arrived.unread().iter().position(|&byte| byte == b'\n') {
             let line = String::from_utf8_lossy(&self.arrived.unread()[..end]).into_owned();
@@ -120,7 +119,8 @@ impl Link {
         }
     }
 
-    /// Sends a message, or as much of it as the other side takes now. Returns how many bytes it has.
+    /// Sends a message, or as much of it as the other side takes now. The rest is kept. Returns the size of its frame
+    /// in bytes.
     pub(crate) fn send<M: Message>(&mut self, message: &M) -> Result<usize, Malformed> {
         let before = self.waiting.len();
         framing::put(message, &mut self.waiting)?;
@@ -135,7 +135,7 @@ impl Link {
         self.flush();
     }
 
-    /// Writes as much as the other side takes now. Returns how much that was.
+    /// Writes as many kept bytes as the other side takes now. Returns their number.
     pub(crate) fn flush(&mut self) -> usize {
         let before = self.written;
         if !self.way.is_open() {
@@ -148,7 +148,7 @@ impl Link {
             match self.way.write(&self.waiting[self.written..]) {
                 Some(0) => break,
                 Some(count) => self.written += count,
-                // The reading side tells that the channel has ended.
+                // The reading side reports that the channel has ended.
                 None => self.written = self.waiting.len(),
             }
         }
@@ -163,29 +163,30 @@ impl Link {
         count
     }
 
-    /// Forgets what has come and what was to be sent: who was at the other end is gone, in the middle of whatever he said.
+    /// Discards what was received and what was to be sent, because the other end is gone, perhaps in the middle of a
+    /// message.
     pub(crate) fn forget(&mut self) {
         self.arrived = FrameReader::default();
         self.waiting.clear();
         self.written = 0;
     }
 
-    /// Ends the channel from our side.
+    /// Closes the channel for sending.
     pub(crate) fn close(&mut self) {
         self.way.close();
     }
 
-    /// Ends the channel at once, whether or not the other side hears of it.
+    /// Closes the channel at once, whether or not the other side notices.
     pub(crate) fn cut(&mut self) {
         self.way.cut();
     }
 
-    /// Whether the other side has ended the channel, and everything it said has been taken.
+    /// Returns whether the other side has ended the channel, and everything that it sent has been read.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let input = self.way.input().filter(|_| !self.ended);
         let reading = input.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));

@@ -1,4 +1,4 @@
-//! A host of the job, as the launcher sees it: a channel, and what is known of the tasks at its other end.
+//! A host of the job, as the launcher sees it: a channel, and the state of the tasks at its other end.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -24,52 +24,52 @@ use crate::plan::Across;
 use crate::sys;
 use crate::system::signals::Signals;
 
-/// Time between two beats of either side of a channel.
+/// Interval between two keepalive messages of either side of a channel.
 pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
-/// Time the commands that carried the channels have to end.
+/// Time limit for the end of the commands that carried the channels.
 const COMMAND_END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time the command of a channel that has ended has to end, and to say why.
+/// Time that the command of an ended channel has to end and to write its error message.
 const LAST_WORD_TIMEOUT: Duration = Duration::from_secs(1);
-/// The reason to give up a host whose reports answer nothing.
+/// The reason to give up a host whose reports are not expected.
 pub(crate) const UNASKED: &str = "its agent says what nobody asked for";
 /// Size of the tail of a channel command's output that is kept for error messages, in bytes.
 const STDERR_TAIL_BYTES: usize = 4096;
 
-/// One host, and the channel to its agent.
+/// A host, and the channel to its agent.
 #[derive(Debug)]
 pub(crate) struct Remote {
     pub name: String,
-    /// Its number in the job.
+    /// The host's number in the job.
     pub number: u32,
     pub link: Link,
     pub hello: Option<Hello>,
-    /// Its tasks: all, those still to be started, and the processes of those that run.
+    /// The host's tasks: all, those still to be started, and the pids of the running ones.
     pub ranks: HashSet<u32>,
     pub unstarted: Vec<u32>,
     pub running: BTreeMap<u32, u32>,
-    /// Processes that its tasks have left behind.
+    /// The names of processes that its tasks have left behind.
     pub strays: String,
-    /// How often it has been told to start tasks that other tasks had asked for.
+    /// Number of `StartSpawn` and `Admit` orders sent to it.
     pub starts: u32,
-    /// Nothing of the job is left there.
+    /// Whether nothing of the job is left there.
     pub settled: bool,
-    /// Nothing can be said to it any more.
+    /// Whether nothing can be sent to it any more.
     pub lost: bool,
-    /// When we last heard it, and when we last said something.
+    /// The times of the last input and the last output.
     pub heard: Instant,
     spoken: Instant,
-    /// The command that carries the channel, until it is reaped, and how it ended.
+    /// The command that carries the channel, until it is reaped, and its status.
     command: Option<Pid>,
     status: Option<i32>,
-    /// When the end of the channel was seen.
+    /// The time at which the end of the channel was noticed.
     ended: Option<Instant>,
-    /// When the daemon of this host was seen to have hung up without a word.
+    /// The time at which it was noticed that this host's daemon has closed the channel without a reason.
     severed: Option<Instant>,
     errors: Option<OwnedFd>,
     said: String,
-    /// The settings of the request for it.
+    /// The host's settings from the request for it.
     pub settings: HostSettings,
-    /// Its agent was started by others, and has been called.
+    /// Whether the user has started its agent and the launcher has connected to it.
     pub called: bool,
 }
 
@@ -96,7 +96,7 @@ impl Remote {
         }
     }
 
-    /// Asks the daemon of this host for a channel. If none can be had it has ended.
+    /// Requests a channel from this host's daemon. If that is impossible, the returned host's channel has ended.
     pub(crate) fn by_daemons(machine: &str, number: u32, name: &str, request: &FromJob) -> Self {
         let link = Link::of_daemons(DaemonChannel::open(machine, request));
         let mut remote = Self::without_command(name, number, link);
@@ -107,7 +107,7 @@ impl Remote {
     /// Runs the command that leads to a host.
     fn run(across: &Across, number: u32, name: &str, signals: &Signals) -> Result<Self, Refusal> {
         let mut command = rsh::command(across, name);
-        // Signals that we block would stay blocked in the agent's tasks, when the agent is on this machine.
+        // Signals that this process blocks would stay blocked in the agent's tasks, if the agent is on this machine.
         sys::start_with(&mut command, signals.before());
         let refused = |error: String| {
             let program = command_name(across);
@@ -137,7 +137,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// A host of the job to which nothing leads, because it is lost.
+    /// Returns a host of the job without a channel, because it is lost.
     pub(crate) fn absent(number: u32, name: &str) -> Result<Self, Refusal> {
         let nothing = || File::open("/dev/null").map(OwnedFd::from);
         let link = || -> std::io::Result<Link> { Ok(Link::new(nothing()?, nothing()?)?) };
@@ -148,7 +148,7 @@ impl Remote {
         Ok(remote)
     }
 
-    /// A host whose channel no command of ours carries.
+    /// Returns a host whose channel is not carried by a command of this process.
     pub(crate) fn without_command(name: &str, number: u32, link: Link) -> Self {
         Self {
             name: name.to_owned(),
@@ -175,12 +175,12 @@ impl Remote {
         }
     }
 
-    /// Whether this is the host of a task.
+    /// Returns whether a task is on this host.
     pub(crate) fn has(&self, rank: u32) -> bool {
         self.ranks.contains(&rank)
     }
 
-    /// Takes note of what a report says of the host's tasks. An error is a reason to give the host up.
+    /// Updates the state of the host's tasks from a report. Fails with the reason if the host must be given up.
     pub(crate) fn note(&mut self, report: &Report, credits: &mut Credits) -> Result<(), String> {
         match report {
             &Report::Started { rank, pid } => self.note_started(rank, Some(pid))?,
@@ -218,7 +218,7 @@ impl Remote {
         Ok(())
     }
 
-    /// One of the tasks that were to start runs as this process, or will not start.
+    /// Records that one of the tasks to be started runs with this pid, or will not start (`None`).
     fn note_started(&mut self, rank: u32, pid: Option<u32>) -> Result<(), String> {
         let at = self.unstarted.iter().position(|&task| task == rank);
         self.unstarted
@@ -227,7 +227,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Says something to the agent, unless it is gone.
+    /// Sends an order to the agent, unless it is lost.
     pub(crate) fn send(&mut self, order: &Order) -> Result<(), Refusal> {
         if self.lost {
             return Ok(());
@@ -241,22 +241,22 @@ impl Remote {
         })
     }
 
-    /// Says that we are there, if we have said nothing for a while.
+    /// Sends a keepalive if nothing has been sent for a while.
     pub(crate) fn beat(&mut self) {
         if !self.lost && self.spoken.elapsed() >= BEAT_INTERVAL {
-            // A beat fits every frame.
+            // A keepalive fits into every frame.
             let _ = self.send(&Order::Beat {});
         }
     }
 
-    /// Says that we are there as [`Remote::beat`] does, while it is not known whether there is an agent yet, or only a shell.
+    /// Sends a keepalive like [`Remote::beat`], but only if there is an agent and not just a shell.
     pub(crate) fn beat_if_greeted(&mut self) {
         if self.hello.is_some() {
             self.beat();
         }
     }
 
-    /// Until the next beat.
+    /// Returns the time until the next keepalive.
     pub(crate) fn until_beat(&self) -> Duration {
         BEAT_INTERVAL.saturating_sub(self.spoken.elapsed())
     }
@@ -270,9 +270,9 @@ impl Remote {
         count > 0
     }
 
-    /// Keeps the channel of an agent alive for which there is no time now. Both sides hear each other: while nobody reads what it
-    /// says, the command of the channel may be stuck with that, and not pass on what is said to it. All that an agent says unasked keeps
-    /// within a window, so it fits here.
+    /// Keeps the channel of an agent alive whose reports cannot be handled now. Its input must still be read: while it
+    /// is not, the command of the channel may block on it and not pass on the keepalives to the agent. Everything that
+    /// an agent sends without request is limited by a window, so it can be buffered.
     pub(crate) fn keep_up(&mut self) {
         self.link.flush();
         while self.read() {}
@@ -280,20 +280,20 @@ impl Remote {
         self.beat();
     }
 
-    /// Whether nothing has come for so long. Bytes that wait to be read have come: a launcher that had other things to do must not
-    /// judge anybody by the time it last read.
+    /// Returns whether nothing has been received for this long. Unread input counts as received: a launcher that was
+    /// busy must not judge a host by the time of its own last read.
     pub(crate) fn is_silent(&mut self, silence: Duration) -> bool {
         self.heard.elapsed() >= silence && !self.read()
     }
 
-    /// There is an agent: what was said on the way to it is of no interest any more.
+    /// Records the agent's greeting. The output of the command before it is discarded.
     pub(crate) fn greeted(&mut self, hello: Hello) {
         self.errors();
         self.said.clear();
         self.hello = Some(hello);
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let errors = self
             .errors
@@ -302,7 +302,7 @@ impl Remote {
         self.link.polls().filter(|_| !self.lost).chain(errors)
     }
 
-    /// Reads what the command says to its standard error.
+    /// Reads the standard error of the command.
     pub(crate) fn read_errors(&mut self) {
         if let Some(channel) = self.link.daemons() {
             self.said += &String::from_utf8_lossy(&channel.take_errors());
@@ -322,14 +322,14 @@ impl Remote {
         self.said.drain(..cut.unwrap_or_default());
     }
 
-    /// The lines of that which are whole, from a host that has an agent.
+    /// Takes the complete lines of the standard error, if the host has an agent.
     pub(crate) fn errors(&mut self) -> Vec<String> {
         self.read_errors();
         let end = self.said.rfind('\n').map_or(0, |end| end + 1);
         self.hand_out(end)
     }
 
-    /// All of these lines, at the end of the job.
+    /// Takes all lines of the standard error, at the end of the job.
     pub(crate) fn last_errors(&mut self) -> Vec<String> {
         self.read_errors();
         self.hand_out(self.said.len())
@@ -345,14 +345,14 @@ impl Remote {
         lines.map(str::to_owned).collect()
     }
 
-    /// Everything that was said and has not been handed out.
+    /// Returns all text of the standard error that has not been taken.
     fn said(&mut self) -> String {
         let mut said = self.errors().join("\n");
         said.push('\n');
         said + &self.said
     }
 
-    /// Takes note of a child's end, if it is this host's command.
+    /// Records the end of a child, if it is this host's command.
     pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
         if self.command == Some(pid) {
             self.command = None;
@@ -362,13 +362,13 @@ impl Remote {
         }
     }
 
-    /// The command of the channel, while it runs.
+    /// Returns the pid of the channel's command, while it runs.
     pub(crate) fn command(&self) -> Option<Pid> {
         self.command
     }
 
-    /// Why the channel has ended, if it has, and everything is known: how its command ended, or that this one takes too long. Never
-    /// waits.
+    /// Returns why the channel has ended. `None` if it has not, or if its command may still end soon and give a reason.
+    /// Never blocks.
     pub(crate) fn end(&mut self) -> Option<ChannelEnd> {
         if !self.link.is_ended() {
             return None;
@@ -394,8 +394,9 @@ impl Remote {
         Some(ChannelEnd::Command { status, said })
     }
 
-    /// Why the host has to be given up, if it has. `has_daemon_ended` is asked whether the daemon of this host has ended, when that has
-    /// hung up without a word so long ago.
+    /// Returns why the host must be given up, if it must. If this host's daemon has closed the channel without a
+    /// reason, `has_daemon_ended` gets the time since then, and returns whether the daemon has ended, or `None` if that
+    /// is not known yet.
     pub(crate) fn loss(
         &mut self,
         silence: Duration,
@@ -406,7 +407,7 @@ impl Remote {
             let why = || format!("it has been silent for {seconds} s (--host-timeout)");
             return self.is_silent(silence).then(why).map(Loss::OfHost);
         }
-        // The others must not wait for the command of one channel.
+        // Do not block: the other hosts must not wait for the command of one channel.
         let end = self.end()?;
         if end == ChannelEnd::OwnDaemon {
             let since = *self.severed.get_or_insert_with(Instant::now);
@@ -422,18 +423,19 @@ impl Remote {
         })
     }
 
-    /// Whether the daemon of this host has hung up without a word, and it is not known whether it has ended.
+    /// Returns whether this host's daemon has closed the channel without a reason, and it is not known whether the
+    /// daemon has ended.
     pub(crate) fn is_severed(&self) -> bool {
         self.severed.is_some() && !self.lost
     }
 
-    /// Until nothing more is expected of a channel that has ended.
+    /// Returns the time until a channel that has ended is given up.
     pub(crate) fn until_concluded(&self) -> Option<Duration> {
         let since = self.ended.filter(|_| !self.lost)?;
         Some(LAST_WORD_TIMEOUT.saturating_sub(since.elapsed()))
     }
 
-    /// Gives the host up: nothing is said to it, and its command is ended.
+    /// Gives the host up: closes the channel and kills its command.
     pub(crate) fn lose(&mut self) {
         self.lost = true;
         self.link.cut();
@@ -442,7 +444,8 @@ impl Remote {
         }
     }
 
-    /// Whether what carries the channel has ended. Also where nobody waits for all children.
+    /// Returns whether the channel's command or daemons' channel has ended. Reaps the command, so it also works where
+    /// no other code waits for children.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.await_end(Instant::now());
         let daemons = self.link.daemons();
@@ -450,7 +453,7 @@ impl Remote {
         self.command.is_none() && !carried
     }
 
-    /// Waits for the end of what carries the channel, until then at most.
+    /// Waits until the carrier of the channel has ended, or until the given time.
     pub(crate) fn await_end(&mut self, until: Instant) {
         loop {
             let daemons = self.link.daemons();
@@ -480,20 +483,20 @@ impl Remote {
     }
 }
 
-/// Why a host is given up.
+/// The reason why a host is given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// It is lost to this one, for this cause.
+    /// The host is lost, for this cause.
     OfHost(String),
     /// This host is lost to the others, for this cause.
     OfThisHost(String),
 }
 
-/// Ends all channels, and with them whatever their agents still hold; returns when their commands have ended.
+/// Closes all channels, which ends what their agents still hold. Returns when their commands have ended.
 pub(crate) fn part(remotes: &mut [Remote]) {
     let until = Instant::now() + COMMAND_END_TIMEOUT;
     for remote in remotes.iter_mut() {
-        // An agent ends with its channel; what never became one may not look at it.
+        // An agent ends with its channel. Another process at its end may not notice that.
         if remote.hello.is_some() {
             remote.link.close();
             continue;
@@ -564,7 +567,7 @@ mod tests {
         assert!(remote.is_silent(silence), "nothing has come");
     }
 
-    /// A host on which tasks 2 and 3 are to start.
+    /// Returns a host on which tasks 2 and 3 are to start.
     fn host() -> Remote {
         let mut remote = Remote::absent(1, "beta").expect("/dev/null");
         remote.unstarted = vec![2, 3];

@@ -1,4 +1,4 @@
-//! A connection to the daemon of this host, on which nothing waits: `regatta_wire::session` says what flows on it.
+//! A connection to this host's daemon that never blocks. `regatta_wire::session` defines its messages.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -19,17 +19,17 @@ use rustix::net::{
 use crate::hosts::rsh;
 use crate::resident::place::{DEFAULT, MachinePlace};
 
-/// Where a shell of a daemon finds the number of its session.
+/// Environment variable of a daemon's shell with the number of its session.
 pub const SESSION: &str = "REGATTA_SESSION";
-/// Read at once.
+/// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
 
-/// A daemon that cannot be asked.
+/// The reason why a daemon cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoSession {
-    /// There is none of this machine on this host.
+    /// This host has no daemon of the machine.
     NoDaemon(Refusal),
-    /// It takes no connection now.
+    /// The daemon accepts no connection now.
     NotNow(Refusal),
 }
 
@@ -41,29 +41,29 @@ impl NoSession {
     }
 }
 
-/// A connection to the daemon of this host.
+/// A connection to this host's daemon.
 #[derive(Debug)]
 pub(crate) struct Session {
     stream: UnixStream,
     buffer: Vec<u8>,
     arrived: FrameReader,
     unsent: Vec<u8>,
-    /// The daemon's first message has come.
+    /// Whether the daemon's first message has been received.
     greeted: bool,
-    /// A descriptor that came with a message.
+    /// A descriptor received with a message.
     handed: Option<OwnedFd>,
-    /// Nothing more comes.
+    /// Whether the daemon has ended the connection.
     ended: bool,
 }
 
 impl Session {
-    /// Connects to the daemon of a machine, and says what for.
+    /// Connects to the daemon of a machine, and sends a request.
     pub(crate) fn open(machine: &str, request: &FromJob) -> Result<Session, NoSession> {
         let place = MachinePlace::of(machine).map_err(NoSession::NotNow)?;
         Session::open_at(&place, request)
     }
 
-    /// As [`Session::open`], with the daemon at this place.
+    /// Like [`Session::open`], with the daemon at this place.
     pub(crate) fn open_at(place: &MachinePlace, request: &FromJob) -> Result<Session, NoSession> {
         let connected = place.connect_now().map_err(NoSession::NotNow)?;
         let stream = connected.ok_or_else(|| NoSession::NoDaemon(no_daemon(place.machine())))?;
@@ -76,7 +76,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Over a connection that does not wait.
+    /// Creates a session over a non-blocking connection.
     fn over(stream: UnixStream) -> Session {
         Session {
             stream,
@@ -89,19 +89,19 @@ impl Session {
         }
     }
 
-    /// Sends a message, now or when there is room. One that is too long is not sent.
+    /// Sends a message, now or when there is room. A message that is too long is dropped.
     pub(crate) fn send<M: Message>(&mut self, message: &M) {
         let _ = framing::put(message, &mut self.unsent);
         self.flush();
     }
 
-    /// Sends what `put` puts behind what waits.
+    /// Sends the bytes that `put` appends to the unsent ones.
     pub(crate) fn send_raw(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         put(&mut self.unsent);
         self.flush();
     }
 
-    /// Sends what there is room for. False: nothing will be taken any more.
+    /// Sends as many bytes as there is room for. Returns false if the daemon takes none any more.
     pub(crate) fn flush(&mut self) -> bool {
         let mut sent = 0;
         let open = loop {
@@ -124,12 +124,12 @@ impl Session {
         open
     }
 
-    /// How many bytes wait until there is room.
+    /// Returns the number of unsent bytes.
     pub(crate) fn unsent(&self) -> usize {
         self.unsent.len()
     }
 
-    /// Reads some of what has come, perhaps with a descriptor. Returns how many bytes that was.
+    /// Reads some of the available bytes, perhaps with a descriptor. Returns the number of bytes.
     pub(crate) fn read(&mut self) -> usize {
         if self.ended {
             return 0;
@@ -157,12 +157,13 @@ impl Session {
         }
     }
 
-    /// The descriptor that came last.
+    /// Takes the last descriptor received.
     pub(crate) fn take_descriptor(&mut self) -> Option<OwnedFd> {
         self.handed.take()
     }
 
-    /// The next answer that has come as a whole. An error: the daemon is another version, says nonsense, or refuses.
+    /// Returns the next complete answer. Fails if the daemon has another version, sends something malformed, or
+    /// refuses.
     pub(crate) fn next(&mut self) -> Result<Option<FromDaemon>, Refusal> {
         loop {
             let next = self.arrived.next_message();
@@ -183,18 +184,18 @@ impl Session {
         }
     }
 
-    /// The next message of another kind.
+    /// Returns the next message of another type.
     pub(crate) fn next_other<M: Message>(&mut self, longest: usize) -> Result<Option<M>, Refusal> {
         let next = self.arrived.next_message_within(longest);
         next.map_err(|_| not_understood())
     }
 
-    /// Whether the daemon has ended the connection, and all that it said has been read.
+    /// Returns whether the daemon has ended the connection, and everything that it sent has been read.
     pub(crate) fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to poll.
     pub(crate) fn poll(&self) -> PollFd<'_> {
         let mut flags = PollFlags::empty();
         if !self.ended {
@@ -224,7 +225,7 @@ fn other_version(protocol: u32, identity: &str) -> Refusal {
     ))
 }
 
-/// Sends a message with a descriptor, whole or not at all.
+/// Sends a message with a descriptor. Returns false if it was not sent completely.
 pub fn hand(to: &UnixStream, message: &FromDaemon, descriptor: BorrowedFd) -> bool {
     let mut bytes = Vec::new();
     if framing::put(message, &mut bytes).is_err() {
@@ -239,7 +240,7 @@ pub fn hand(to: &UnixStream, message: &FromDaemon, descriptor: BorrowedFd) -> bo
     fits && rustix::net::sendmsg(to, &slices, &mut with, flags) == Ok(bytes.len())
 }
 
-/// There is no daemon of this machine on this host.
+/// Returns the refusal that this host has no daemon of this machine.
 pub fn no_daemon(machine: &str) -> Refusal {
     Refusal::of_regatta(format!(
         "there is no virtual machine {machine} on this host: `regatta up` starts one{}",
@@ -255,7 +256,7 @@ pub fn no_daemon(machine: &str) -> Refusal {
 pub(crate) mod tests {
     use super::*;
 
-    /// A session, and the daemon's end of it, to which nothing was said.
+    /// Returns a session, and the daemon's end of it. Nothing has been sent yet.
     pub(crate) fn pair() -> (Session, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         ours.set_nonblocking(true).expect("a socket");
@@ -264,7 +265,7 @@ pub(crate) mod tests {
         (session, theirs)
     }
 
-    /// The daemon says this.
+    /// Sends a message as the daemon.
     pub(crate) fn say(daemon: &mut UnixStream, message: &impl Message) {
         let mut bytes = Vec::new();
         framing::put(message, &mut bytes).expect("a short message");

@@ -1,5 +1,6 @@
-//! The channels of hosts that arrive. The fate of these is decided in `crates/machine/job/src/hosts.rs`; here that is carried out, for
-//! hosts that begin together (`gather.rs`) and for those that come later (`supervise/growing.rs`).
+//! The channels of arriving hosts. `crates/machine/job/src/hosts.rs` decides about these hosts. The decisions are
+//! carried out here, for hosts that begin together (`gather.rs`) and for those that come later
+//! (`supervise/growing.rs`).
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,18 +20,19 @@ use crate::hosts::reach;
 use crate::hosts::rsh;
 use crate::plan::Across;
 
-/// The hosts that arrive, and the channels to them by the numbers that [`Arrivals`] has for them.
+/// The arriving hosts, and the channels to them by their ids in [`Arrivals`].
 pub(crate) struct Channels {
     pub arrivals: Arrivals,
     since: Instant,
     remotes: BTreeMap<u32, Remote>,
-    /// Channels that have been closed, until their commands have ended.
+    /// Closed channels whose commands have not ended yet.
     parted: Vec<Remote>,
-    /// The command of a channel that is closed is ended at once; otherwise it has time to end by itself, until [`Self::part`].
+    /// Whether the command of a closed channel is ended at once. Otherwise it has until [`Self::part`] to end by
+    /// itself.
     ends_commands: bool,
 }
 
-/// A host that is to arrive on this way.
+/// Returns the description of a host that is to arrive.
 pub(crate) fn expected(across: &Across, name: &str, admission: Admission) -> Expected {
     Expected {
         name: name.to_owned(),
@@ -42,7 +44,7 @@ pub(crate) fn expected(across: &Across, name: &str, admission: Admission) -> Exp
 }
 
 impl Channels {
-    /// None so far. Hosts that come alone get numbers from `next` on.
+    /// Returns the state without hosts. Hosts that arrive alone get numbers from `next` on.
     pub(crate) fn new(across: &Across, next: u32, ends_commands: bool) -> Self {
         let program = Program {
             identity: rsh::identity(),
@@ -61,7 +63,7 @@ impl Channels {
         self.since.elapsed()
     }
 
-    /// A channel was opened to a host, or cannot be.
+    /// Records that a channel was opened to a host, or cannot be.
     pub(crate) fn opened(&mut self, id: u32, opened: Result<Remote, Refusal>) {
         let input = match opened {
             Ok(remote) => {
@@ -77,7 +79,7 @@ impl Channels {
         self.arrivals.handle(self.since.elapsed(), id, input);
     }
 
-    /// Says something to the agent of a host.
+    /// Sends an order to the agent of a host.
     pub(crate) fn send(&mut self, id: u32, order: &Order) {
         let sent = self.remotes.get_mut(&id).map(|remote| remote.send(order));
         if let Some(Err(refusal)) = sent {
@@ -85,7 +87,8 @@ impl Channels {
         }
     }
 
-    /// Hears all hosts. `named` tells where the name of one leads. Returns what the commands of those that have agents have said beside that.
+    /// Reads the input of all hosts and handles it. `named` returns the addresses that a host's name resolves to.
+    /// Returns lines from the standard error of those hosts' commands that have agents.
     pub(crate) fn hear(
         &mut self,
         across: &Across,
@@ -96,7 +99,8 @@ impl Channels {
             self.parted.retain(|remote| remote.command().is_some());
         }
         for (&id, remote) in &mut self.remotes {
-            // A program that is being sent keeps the host busy; of a channel that has ended it is about to be known why.
+            // A host that is being sent the program counts as active, and so does one whose channel has ended, since
+            // the reason is about to be known.
             let is_busy = remote.link.flush() > 0;
             if remote.read() || is_busy || remote.link.is_ended() {
                 self.arrivals.handle(now, id, Input::Heard);
@@ -114,7 +118,7 @@ impl Channels {
         said
     }
 
-    /// Carries out what needs no more than a channel, and returns the next effect that needs more.
+    /// Carries out effects that need only a channel, and returns the next effect that needs more.
     pub(crate) fn poll(&mut self) -> Option<Effect> {
         loop {
             match self.arrivals.poll()? {
@@ -122,7 +126,7 @@ impl Channels {
                 Effect::Ask(id, Question::Probe(targets)) if self.remotes.contains_key(&id) => {
                     self.send(id, &Order::Probe { targets });
                 }
-                // This host.
+                // This host itself.
                 Effect::Ask(id, Question::Probe(targets)) => {
                     let seen = reach::look_for(&targets);
                     self.handle(id, Input::Answer(Answer::Probed(seen)));
@@ -167,24 +171,24 @@ impl Channels {
         self.handle(id, input);
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.remotes.values().flat_map(Remote::polls)
     }
 
-    /// The commands that carry channels, or have carried one and have not ended.
+    /// Returns the commands that carry channels, or that have carried one and have not ended.
     pub(crate) fn commands(&self) -> impl Iterator<Item = Pid> {
         let remotes = self.remotes.values().chain(&self.parted);
         remotes.filter_map(Remote::command)
     }
 
-    /// A child has ended.
+    /// Records the end of a child.
     pub(crate) fn reaped(&mut self, pid: Pid, status: WaitStatus) {
         let remotes = self.remotes.values_mut().chain(&mut self.parted);
         remotes.for_each(|remote| remote.reaped(pid, status));
     }
 
-    /// Until something has to be done for a host.
+    /// Returns the time until something must be done for a host.
     pub(crate) fn until_step(&self) -> Option<Duration> {
         let now = self.since.elapsed();
         let due = self.arrivals.deadline();
@@ -197,17 +201,17 @@ impl Channels {
         channels.chain(due).min()
     }
 
-    /// Hands a channel over.
+    /// Removes and returns the channel of a host.
     pub(crate) fn take_one(&mut self, id: u32) -> Option<Remote> {
         self.remotes.remove(&id)
     }
 
-    /// Hands the channels over, in the order of their hosts.
+    /// Removes and returns all channels, in the order of their hosts.
     pub(crate) fn take(&mut self) -> Vec<Remote> {
         std::mem::take(&mut self.remotes).into_values().collect()
     }
 
-    /// Ends all channels, and returns when their commands have ended.
+    /// Closes all channels, and returns when their commands have ended.
     pub(crate) fn part(&mut self) {
         let mut all = self.take();
         all.append(&mut self.parted);
@@ -215,7 +219,8 @@ impl Channels {
     }
 }
 
-/// The next thing that has come from a host: lines of its shell, or messages of its agent, and at last the end.
+/// Returns the next input from a host: a line of its shell, or a message of its agent, and finally the end of the
+/// channel.
 fn next_input(
     remote: &mut Remote,
     has_agent: bool,

@@ -1,4 +1,4 @@
-//! The environment of tasks on a host that another one has started them on.
+//! The environment of tasks that another host has ordered to be started here.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use regatta_program::Variable;
 
 use crate::hosts::expand::expand;
 
-/// Variables about a host, or about a login there: they stay those of this host.
+/// Variables that describe a host, or the user's login there. Each host keeps its own.
 const LOCAL: [&str; 11] = [
     "HOME",
     "USER",
@@ -22,7 +22,7 @@ const LOCAL: [&str; 11] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// A directory of this host. A text that is no path from the root may name its variables.
+/// Returns the directory on this host. Variables of this host are replaced in a text that is no absolute path.
 pub(crate) fn directory_here(directory: OsString) -> OsString {
     match directory.to_str() {
         Some(text) if !text.starts_with('/') => {
@@ -32,7 +32,8 @@ pub(crate) fn directory_here(directory: OsString) -> OsString {
     }
 }
 
-/// The environment that another host has sent, with this host's own variables, for tasks that begin in this directory.
+/// Returns the environment that another host has sent, with this host's own variables, for tasks that start in this
+/// directory.
 pub(crate) fn adapted(sent: impl Iterator<Item = Variable>, directory: OsString) -> Vec<Variable> {
     let in_step = std::env::var_os("SLURM_STEP_ID").is_some();
     let is_local = |name: &OsStr| {

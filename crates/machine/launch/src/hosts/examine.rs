@@ -1,4 +1,4 @@
-//! Whether jobs can run on some hosts: what `regatta doctor --host` looks at.
+//! Whether jobs can run on some hosts, for `regatta doctor --host`.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::system::signals::Signals;
 /// The findings about a host.
 #[derive(Debug, Clone)]
 pub struct Examined {
-    /// Its name, as the user gave it.
+    /// The host's name, as the user gave it.
     pub host: String,
     /// The agent there, or the reason why there is none.
     pub agent: Result<Agent, String>,
@@ -25,15 +25,15 @@ pub struct Examined {
 /// A host that has an agent.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    /// How many tasks can run at once.
+    /// Number of tasks that can run at once.
     pub cores: u32,
-    /// How the agent got there, if it was sent.
+    /// How this program got there, if it was sent.
     pub sent: Option<String>,
-    /// Where all other hosts reach it, and on which interface; or why they do not.
+    /// The address at which all other hosts reach it, with its interface, or why they do not.
     pub address: Result<String, String>,
 }
 
-/// Opens channels to the hosts, has them connect to each other, and starts nothing.
+/// Opens channels to the hosts and has them connect to each other. Starts no tasks.
 pub fn examine(across: &Across) -> Result<Vec<Examined>, Refusal> {
     hosts::distinct(&across.hosts).map_err(Refusal::usage)?;
     let signals = Signals::catch()?;

@@ -1,7 +1,7 @@
 //! Variables in directories that another host has named, replaced by those of this host.
 
-/// The text with each `$NAME` and `${NAME}` replaced by what the host has under that name, or by nothing.
-/// A dollar that no name follows stays.
+/// Returns the text with each `$NAME` and `${NAME}` replaced by the host's variable, or by nothing if it is not set. A
+/// dollar sign without a name stays.
 pub(crate) fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('$') {

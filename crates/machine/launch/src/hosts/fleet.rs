@@ -1,4 +1,4 @@
-//! The hosts of a job, ready to start its tasks: this one alone, or several that have been brought together.
+//! The hosts of a job, ready to start its tasks: only this one, or several that have been brought together.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -32,45 +32,46 @@ use crate::words;
 use regatta_segment::job::{Job, MAX_TASKS};
 use regatta_segment::place::Key;
 
-/// Number of descriptors for each channel: both its directions, what its command says, and one to await its end.
+/// Number of descriptors for each channel: two directions, the command's standard error, and one to await the command's
+/// end.
 pub(crate) const DESCRIPTORS_PER_CHANNEL: u32 = 4;
 
-/// Everything that a job needs to be started.
+/// Everything needed to start a job.
 pub(crate) struct Fleet {
-    /// How many tasks, on all hosts.
+    /// Number of tasks on all hosts.
     pub size: u32,
     /// The tasks of this host, if it has any.
     pub tasks: Option<Tasks>,
     /// The number of this host, if it is one of several.
     pub here: Option<u32>,
-    /// The other hosts. They have prepared their tasks.
+    /// The other hosts, with their tasks prepared.
     pub remotes: Vec<Remote>,
-    /// Where each task listens, if there are other hosts.
+    /// The address at which each task listens, if there are other hosts.
     pub addresses: Vec<SocketAddr>,
-    /// The names of the hosts and the host of each rank; empty when there is only this one.
+    /// The names of the hosts and the host of each rank. Empty if there is only this host.
     pub names: Vec<String>,
     pub host_of: Vec<u32>,
-    /// Where processes become tasks that nobody of the job has started.
+    /// The socket at which processes join that were not started by the job.
     pub join_socket: Option<JoinSocket>,
-    /// Closed when the hosts are there with which such a job begins.
+    /// Closed when the hosts with which such a job begins are ready.
     pub ready: Option<OwnedFd>,
-    /// The message to a host that comes later, in a job that can take in hosts, or outlive this one.
+    /// What a host that joins later is sent, in a job that can add hosts or outlive this one.
     pub ground: Option<Ground>,
 }
 
-/// The message to every host of a job before its tasks started.
+/// What every host of a job is sent before its tasks start.
 pub(crate) struct Ground {
     pub template: Preparation,
-    /// Where each of the first tasks listens.
+    /// The addresses at which the first tasks listen.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// How many tasks a job of this host has.
+/// Returns the number of tasks of a job on this host alone.
 pub(crate) fn tasks_here(plan: &Plan) -> u32 {
     plan.tasks.unwrap_or_else(|| cores::usable() as u32)
 }
 
-/// Makes everything ready; nothing is started yet, unless it is started everywhere.
+/// Prepares the job on all hosts. No task is started yet.
 pub(crate) fn assemble(
     plan: &Plan,
     signals: &Signals,
@@ -83,7 +84,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Whether the hosts are just this one.
+/// Returns whether the only host is this one.
 fn is_only_here(across: &Across) -> bool {
     across.rsh.is_none()
         && across.hosts.iter().all(|host| gather::is_here(&host.name))
@@ -118,12 +119,12 @@ fn assemble_here(plan: &Plan, owner: &Owner) -> Result<Fleet, Refusal> {
     })
 }
 
-/// How many files of ours each task needs: a socket on which it asks, and pipes for its output.
+/// Returns the number of the launcher's descriptors for each task: a socket for its requests, and pipes for its output.
 fn files(plan: &Plan) -> u32 {
     if plan.form == Form::Inherit { 1 } else { 3 }
 }
 
-/// `each` is how many files of ours a task needs.
+/// Returns how `here` tasks are started on this host. `each` is the number of the launcher's descriptors for a task.
 fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refusal> {
     let files = match plan.form {
         Form::Inherit => Files::Tasks(here),
@@ -139,7 +140,7 @@ fn recipe(plan: &Plan, here: u32, each: u32, group: Pid) -> Result<Recipe, Refus
         environment,
         group,
         files: match (plan.form, limits::make_room(files, each)) {
-            // Tasks for which there is no socket run all the same, but cannot ask.
+            // Tasks that get no socket run all the same, but cannot send requests.
             (Form::Inherit, Err(_)) => None,
             (_, room) => room?,
         },
@@ -187,7 +188,7 @@ fn assemble_across(
     }
     check_most(plan, size)?;
     let host_of = hosts::deal(size, &slots, across.map);
-    // A host without tasks stays for those that tasks will start.
+    // A host without tasks is kept for tasks to be spawned later.
     if plan.most_tasks <= size {
         gathering.dismiss(|number| host_of.contains(&number));
     }
@@ -203,7 +204,7 @@ fn assemble_across(
     prepare(plan, across, before, gathering, host_of, &addresses)
 }
 
-/// Refuses a job that begins with more tasks than it may have.
+/// Fails if a job begins with more tasks than it may have.
 pub(crate) fn check_most(plan: &Plan, size: u32) -> Result<(), Refusal> {
     match size > plan.most_tasks {
         false => Ok(()),
@@ -214,13 +215,13 @@ pub(crate) fn check_most(plan: &Plan, size: u32) -> Result<(), Refusal> {
     }
 }
 
-/// How things stood before channels were opened: so they are for tasks.
+/// Settings of this process before channels were opened, to be restored for tasks.
 struct Before {
     group: Pid,
     files: Option<Rlimit>,
 }
 
-/// Which host gets what, and where it is reached.
+/// Returns a description of each host: its tasks, and the address at which it is reached.
 fn describe(
     gathering: &Gathering,
     host_of: &[u32],
@@ -245,7 +246,7 @@ fn describe(
         .collect()
 }
 
-/// A key that nobody else has.
+/// Returns a new random key.
 pub(crate) fn new_key() -> Result<Key, Refusal> {
     Key::random().map_err(|error| {
         Refusal::of_regatta(format!(
@@ -254,7 +255,7 @@ pub(crate) fn new_key() -> Result<Key, Refusal> {
     })
 }
 
-/// The preparation of every host, without its own number, address and share.
+/// Returns the preparation for all hosts, without the fields that differ: number, address and share.
 fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation, Refusal> {
     let arguments = plan.arguments.iter();
     let variables = plan.variables();
@@ -283,7 +284,7 @@ fn template(plan: &Plan, across: &Across, host_of: &[u32]) -> Result<Preparation
     })
 }
 
-/// Has every host make its tasks ready, and starts them when all have.
+/// Has every host prepare its tasks, and collects the addresses at which they listen. No task is started yet.
 fn prepare(
     plan: &Plan,
     across: &Across,
@@ -315,7 +316,7 @@ fn prepare(
     }
     listening.extend(gathering.prepared()?);
     listening.sort_unstable_by_key(|(rank, _)| *rank);
-    // Every host has said it of its own tasks.
+    // Each host has reported the addresses of its own tasks.
     let addresses: Vec<SocketAddr> = listening.into_iter().map(|(_, address)| address).collect();
     let mut remotes = gathering.take();
     for remote in &mut remotes {
@@ -342,7 +343,7 @@ fn prepare(
     })
 }
 
-/// Where the tasks are to run.
+/// Returns the directory in which the tasks run.
 fn directory(across: &Across) -> Result<OsString, Refusal> {
     if let Some(directory) = &across.directory {
         return Ok(directory.clone().into_os_string());

@@ -1,8 +1,9 @@
 //! Bringing the hosts of a job together, before any task starts.
 //!
-//! They take each step together: each answers, says what it is, connects to the others, makes its tasks ready. The first host that cannot
-//! ends it with a sentence that names host, cause and remedy, and nothing has been started anywhere; a host that does not
-//! answer in time is such a host (`crates/machine/job/src/hosts.rs` decides). In the meantime the user's signals are handled.
+//! They take each step together: each host answers, sends a greeting, connects to the others, and prepares its tasks.
+//! The first host that fails ends the start, with a sentence that names the host, the cause and the remedy. No task has
+//! been started by then. A host that does not answer in time fails, too (`crates/machine/job/src/hosts.rs` decides).
+//! Meanwhile the user's signals are handled.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -24,37 +25,37 @@ use crate::system::signals::Signals;
 use crate::tasks::bind::Share;
 use crate::tasks::cores;
 
-/// As sshd's variable: their address, their port, our address, our port.
+/// Environment variable in the format of sshd's `SSH_CONNECTION`: their address, their port, our address, our port.
 pub const CONNECTION: &str = "REGATTA_CONNECTION";
-/// The result for a host, by its number in the list.
+/// The result for a host, given by its number in the list.
 pub type Outcome<T> = (u32, Result<T, Refusal>);
 
 /// The hosts of a job while they are brought together.
 pub(crate) struct Gathering<'a> {
     pub across: &'a Across,
     channels: Channels,
-    /// The number of this host, when it is one of the job's.
+    /// The number of this host, if it is a host of the job.
     pub own: Option<u32>,
-    /// Its beacon.
+    /// This host's beacon.
     _beacon: Option<Beacon>,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
-    /// Things worth telling the user.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Closes what has been opened, unless it was taken over.
+/// Closes the channels that were not taken.
 impl Drop for Gathering<'_> {
     fn drop(&mut self) {
         self.channels.part();
     }
 }
 
-/// This host, when it takes part whatever it is called: its number, and the one address at which it may be reached, if it has one already.
+/// This host, if it takes part whatever its name is: its number, and its only address if that is given.
 pub(crate) type Here = (u32, Option<IpAddr>);
 
 impl<'a> Gathering<'a> {
-    /// Opens a channel to every host but this one; programs there take this role.
+    /// Opens a channel to every host but this one. Programs there take this role.
     pub(crate) fn open(
         across: &'a Across,
         (role, admission): (Role, Admission),
@@ -97,7 +98,7 @@ impl<'a> Gathering<'a> {
         Ok(gathering)
     }
 
-    /// This host takes part, at this address if it has one.
+    /// Adds this host, with only this address if it is given.
     fn take_part(&mut self, expected: Expected, only: Option<IpAddr>) -> Result<(), Refusal> {
         let beacon = light()?;
         let mut hello = hello(&beacon, None);
@@ -108,7 +109,8 @@ impl<'a> Gathering<'a> {
         Ok(())
     }
 
-    /// Waits until every host has answered, or, unless all are to be heard, one has failed. Each with its outcome.
+    /// Waits until every host has answered, or until one has failed and the others' outcomes are not wanted. Returns
+    /// the outcome of each.
     pub(crate) fn settle(&mut self) -> Vec<Outcome<()>> {
         loop {
             self.channels.hear(self.across, |_| Vec::new());
@@ -133,13 +135,14 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// The first failure of a host, if there was one.
+    /// Fails if a host has failed, with the first such failure.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let failure = self.channels.arrivals.failure();
         failure.map_or(Ok(()), |failed| Err(refusal(failed)))
     }
 
-    /// Refuses two names for one host, unless the names are only pretended to be hosts.
+    /// Fails if a host has two names, unless `--rsh` does not name the host, so that several hosts can be simulated on
+    /// one.
     pub(crate) fn check_distinct(&self) -> Result<(), Refusal> {
         let pretended = |words: &Vec<String>| !words.iter().any(|word| word.contains("{host}"));
         let pretended = self.across.rsh.as_ref().is_some_and(pretended);
@@ -147,7 +150,7 @@ impl<'a> Gathering<'a> {
         two.map_or(Ok(()), |(name, why)| Err(refusal((name, &why))))
     }
 
-    /// How many tasks each host takes before others get more.
+    /// Returns how many tasks each host gets before hosts get more than that.
     pub(crate) fn slots(&self) -> Vec<u32> {
         let cores: HashMap<u32, u32> = self
             .hellos()
@@ -159,14 +162,14 @@ impl<'a> Gathering<'a> {
             .collect()
     }
 
-    /// Ends the channels to hosts that get no task.
+    /// Closes the channels to hosts that get no task.
     pub(crate) fn dismiss(&mut self, used: impl Fn(u32) -> bool) {
         self.channels.arrivals.dismiss(|number| !used(number));
         self.own.take_if(|number| !used(*number));
         self.carry_out();
     }
 
-    /// Finds for each host the first address at which the others reach it.
+    /// Returns for each host the first address at which the others reach it.
     pub(crate) fn find_addresses(&mut self) -> Result<Vec<Outcome<IpAddr>>, Refusal> {
         let now = self.channels.now();
         self.channels.arrivals.look(now);
@@ -180,7 +183,8 @@ impl<'a> Gathering<'a> {
         Ok(found.collect())
     }
 
-    /// Has every other host make its tasks ready, by its job. [`Self::prepared`] waits until they have.
+    /// Starts the preparation of the tasks on every other host. `job_of` returns what a host is sent.
+    /// [`Self::prepared`] waits for the end.
     pub(crate) fn prepare(&mut self, host_of: &[u32], job_of: impl Fn(u32) -> Preparation) {
         let now = self.channels.now();
         self.channels.arrivals.prepare(now, host_of);
@@ -192,7 +196,7 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Where the tasks of the other hosts listen, when all are ready.
+    /// Waits until all other hosts are prepared, and returns the addresses of their tasks.
     pub(crate) fn prepared(&mut self) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
         self.settle();
         self.check()?;
@@ -204,14 +208,14 @@ impl<'a> Gathering<'a> {
         Ok(addresses.flatten().collect())
     }
 
-    /// Tells the program of another host something in words that are not ours.
+    /// Sends the program of another host a message in the caller's format.
     pub(crate) fn say(&mut self, number: u32, words: Vec<u8>) {
         let now = self.channels.now();
         self.channels.arrivals.say(now, number, words);
         self.carry_out();
     }
 
-    /// The answer of every other host to that.
+    /// Waits for every other host's answer to that message.
     pub(crate) fn answers(&mut self) -> Vec<Outcome<Vec<u8>>> {
         let outcomes = self.settle();
         let answers: HashMap<u32, &Answer> = self.channels.arrivals.answers().collect();
@@ -225,12 +229,12 @@ impl<'a> Gathering<'a> {
             .collect()
     }
 
-    /// The channels, which are no longer closed with this.
+    /// Takes the channels, so that they are not closed on drop.
     pub(crate) fn take(&mut self) -> Vec<Remote> {
         self.channels.take()
     }
 
-    /// Waits until something happens. The user's wish to end it ends it.
+    /// Waits until something happens. If the user wants to end the start, it is ended.
     fn wait(&mut self) {
         let timeout = Timespec::try_from(Duration::from_millis(100)).ok();
         let mut fds: Vec<_> = self.owner.polls(self.signals).collect();
@@ -247,12 +251,13 @@ impl<'a> Gathering<'a> {
         }
     }
 
-    /// Every host that has said what it is, by its number.
+    /// Returns every host that has sent a greeting, by its number.
     pub(crate) fn hellos(&self) -> impl Iterator<Item = (u32, &Hello)> {
         self.channels.arrivals.hellos()
     }
 
-    /// The hosts' shares of the cores they may use, when these tasks are on these hosts. A host says first which machine it is.
+    /// Returns the hosts' shares of the cores that they may use, given the host of each rank. The first word of a
+    /// host's identity is its machine.
     pub(crate) fn shares(&self, host_of: &[u32]) -> HashMap<u32, Share> {
         let hosts: Vec<(u32, (&str, &[u32]))> = self
             .hellos()
@@ -270,12 +275,12 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Why a host of this name has failed.
+/// Returns the refusal for the failure of a host.
 pub(crate) fn refusal((name, why): (&str, &Departure)) -> Refusal {
     Refusal::new(why.status().unwrap_or(STATUS_REFUSED), why.sentence(name))
 }
 
-/// The script that makes an agent of a shell.
+/// Returns the script that turns a shell into an agent.
 pub(crate) fn script(across: &Across, role: Role) -> Result<String, Refusal> {
     let own = Program::own()?;
     Ok(rsh::script(&own.path, own.size, across.send, role))
@@ -289,7 +294,7 @@ pub(crate) struct Program {
 
 impl Program {
     pub(crate) fn own() -> Result<Self, Refusal> {
-        // The link leads to the file even when it has been replaced or removed since.
+        // This link leads to the file even if that has been replaced or removed.
         let image = PathBuf::from("/proc/self/exe");
         let size = image.metadata().map_err(|error| {
             Refusal::of_regatta(format!("this program cannot find its own file: {error}"))
@@ -302,7 +307,7 @@ impl Program {
     }
 }
 
-/// Whether a name means this host.
+/// Returns whether a name means this host.
 pub(crate) fn is_here(name: &str) -> bool {
     let system = rustix::system::uname();
     let own = system.nodename().to_string_lossy();
@@ -318,13 +323,13 @@ pub(crate) fn light() -> Result<Beacon, Refusal> {
     })
 }
 
-/// How the launcher came here, as sshd tells it, or a daemon that is sshd's like.
+/// Returns how the launcher reached this host, according to sshd or to a daemon that acts like sshd.
 pub(crate) fn connection() -> Option<String> {
     let variables = [CONNECTION, "SSH_CONNECTION"];
     variables.iter().find_map(|name| std::env::var(name).ok())
 }
 
-/// This host's report about itself. `connection` is ssh's account of how the launcher came here.
+/// Returns this host's greeting. `connection` is sshd's description of the launcher's connection.
 pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     let mut words = connection.unwrap_or_default().split(' ');
     let launcher = words.next().and_then(|word| word.parse().ok());
@@ -338,7 +343,7 @@ pub(crate) fn hello(beacon: &Beacon, connection: Option<&str>) -> Hello {
     }
 }
 
-/// A report without addresses.
+/// Returns a greeting without addresses.
 pub(crate) fn hello_again() -> Hello {
     let allowed = cores::allowed();
     Hello {
@@ -353,8 +358,8 @@ pub(crate) fn hello_again() -> Hello {
     }
 }
 
-/// Equal for two processes exactly if they are on one host: the machine since it was started, and the namespaces that
-/// make containers hosts.
+/// Returns an identity that is equal for two processes if and only if they are on one host: the boot id of the machine,
+/// and the namespaces that make containers separate hosts.
 fn identity_of_host() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let space = |name: &str| {

@@ -1,18 +1,20 @@
-//! The contract between the launcher of a job and the interface whose programs request hosts.
+//! The interface between a job's launcher and the library whose programs request hosts.
 //!
-//! A task may request hosts for its job. The launcher knows which it may have, and the way of a host into the job
-//! (`supervise/growing/`). How a request names hosts, and who starts the agent of one that the launcher's own shell command
-//! does not lead to, is the affair of a [`HostStarter`], which the command hands to the launcher ([`crate::Growth`]).
+//! A task may request hosts for its job. The launcher knows which ones it may have, and how a host joins a job
+//! (`supervise/growing/`). A [`HostStarter`], which the command passes to the launcher ([`crate::Growth`]), knows how a
+//! request names hosts, and which process starts the agent of a host that the launcher's own shell command does not
+//! lead to.
 //!
 //! ```text
 //! launcher                               host starter
-//! read    what a task requests     >     the hosts it names, and for each the way there
-//! start   these, by their numbers  >     has their agents started, however long that takes
+//! read    a task's request         >     the hosts that it names, and how to reach each
+//! start   these, by their numbers  >     starts their agents, however long that takes
 //!                                  <     poll: a connection to an agent, or why there is none
 //! ```
 //!
-//! Nothing here waits: [`HostStarter::poll`] is called whenever one of the descriptors of [`HostStarter::polls`] is ready, and after
-//! [`HostStarter::until`]. Each host that is to be started is reported once, unless [`HostStarter::abandon`] comes before.
+//! Nothing here blocks. [`HostStarter::poll`] is called when one of the descriptors of [`HostStarter::polls`] is ready,
+//! and after [`HostStarter::until`]. The outcome of each host that is to be started is reported once, unless
+//! [`HostStarter::abandon`] is called before.
 
 use std::time::Duration;
 
@@ -24,63 +26,63 @@ use rustix::event::PollFd;
 /// How the launcher reaches the hosts of its job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
-    /// By the daemons of a virtual machine, which lead to its hosts.
+    /// Through the daemons of a virtual machine, to its hosts only.
     pub in_machine: bool,
     /// By the user's ssh.
     pub by_ssh: bool,
 }
 
-/// Makes the host starter of a job.
+/// Creates the host starter of a job.
 pub type NewHostStarter = fn(Reached) -> Box<dyn HostStarter>;
 
-/// The way to a host that has no agent yet.
+/// How to reach a host that has no agent yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
-    /// The launcher's shell command leads there.
+    /// By the launcher's shell command.
     Shell {
-        /// The terminal at which it may ask for a password; None: it asks nothing.
+        /// The terminal at which the command may ask for a password, or `None` if it must not ask.
         asks_at: Option<String>,
     },
-    /// Its agent is started by the host starter ([`HostStarter::start`]).
+    /// By its agent, which the host starter starts ([`HostStarter::start`]).
     Starter,
 }
 
 /// A host that a task requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedHost {
-    /// Its name.
+    /// The host's name.
     pub name: String,
-    /// The name that it is reached by, if that is another one.
+    /// The name to connect to, if it differs.
     pub address: Option<String>,
-    /// The user's login there, if it is another one.
+    /// The user's login there, if it differs.
     pub login: Option<String>,
-    /// The program that is to be its agent, if the request names one.
+    /// The program to run as its agent, if the request names one.
     pub program: Option<String>,
-    /// Where its tasks run, by variables of that host; None: in the user's home.
+    /// The directory in which its tasks run, with variables of that host, or `None` for the user's home.
     pub directory: Option<String>,
-    /// A second agent is wanted on a host that has one.
+    /// Whether a second agent is wanted on a host that has one.
     pub again: bool,
-    /// The request's words for how its agent is started; empty: as usual.
+    /// How its agent is started, as the request has it. Empty for the usual way.
     pub manner: String,
-    /// The way there, or why there is none.
+    /// How to reach it, or why that is impossible.
     pub way: Result<Way, Refused>,
     /// Settings for its tasks.
     pub settings: HostSettings,
 }
 
 impl WantedHost {
-    /// The name that it is reached by.
+    /// Returns the name to connect to.
     pub fn target(&self) -> &str {
         self.address.as_ref().unwrap_or(&self.name)
     }
 }
 
-/// Settings of a host for its tasks. Fields that were not given stay empty.
+/// Settings of a host for its tasks. Settings that were not given are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostSettings {
     /// Its speed relative to other hosts.
     pub speed: Option<u32>,
-    /// The directories in which programs are looked for, separated by colons.
+    /// The directories in which programs are searched, separated by colons.
     pub programs: Option<String>,
     /// The program that starts a debugger.
     pub debugger: Option<String>,
@@ -89,11 +91,11 @@ pub struct HostSettings {
 /// The outcome for hosts that were to be started.
 #[derive(Debug)]
 pub enum StartOutcome {
-    /// An agent runs, and is at the other end.
+    /// An agent runs at the other end of the connection.
     Started {
         /// The number of its host.
         host: u32,
-        /// The connection, whose handshake is over.
+        /// The connection, with its handshake complete.
         agent: Conversation,
     },
     /// There is no agent.
@@ -103,52 +105,54 @@ pub enum StartOutcome {
         /// The reason.
         refused: Refused,
     },
-    /// Nothing comes of a whole request.
+    /// A whole request has failed.
     RequestFailed {
-        /// The hosts that were still to be started.
+        /// The hosts of the request that were not started yet.
         hosts: Vec<u32>,
         /// The reason.
         sentence: String,
     },
-    /// The task that has requested it is gone.
+    /// The task that has requested the host is gone.
     Unwanted {
         /// The number of the host.
         host: u32,
     },
 }
 
-/// Reads requests for hosts, and starts the agents of some. Hosts are given by their numbers in the job, of which no two have one.
+/// Reads requests for hosts, and starts the agents of some. Hosts are identified by their numbers in the job, which are
+/// unique.
 pub trait HostStarter {
-    /// Reads a request that names hosts: each of them, or what is wrong about it.
+    /// Parses a request that names hosts. Returns each host, or why it cannot be had.
     fn read(
         &mut self,
         requester: &Requester,
         change: HostChange,
     ) -> Result<Vec<Result<WantedHost, Refused>>, Refused>;
 
-    /// Has the agents of these hosts started, which one request names. Returns a message to a task that is to start them, if it is
-    /// one that does.
+    /// Starts the agents of these hosts, which one request names. Returns a message if a task is to start them, with
+    /// the number of that task.
     fn start(
         &mut self,
         requester: &Requester,
         hosts: Vec<(u32, WantedHost)>,
     ) -> Option<(u32, Tell)>;
 
-    /// A task of the launcher's host starts hosts from now on, and is told which by its request of this number; None: no more.
+    /// Registers a task of the launcher's host as the one that starts hosts. It gets its orders as events of its
+    /// request `watch`. `None` unregisters it.
     fn register(&mut self, task: u32, watch: Option<u32>) -> Result<(), Refused>;
 
-    /// Such a task reports what has become of the hosts that it was told to start under this number.
+    /// Handles the report of such a task about the hosts that it was ordered to start under the number `request`.
     fn report(&mut self, task: u32, request: u32, hosts: Vec<HostStarted>) -> Result<(), Refused>;
 
-    /// Goes on as far as possible. Says what has become of hosts; `is_alive` says whether a task lives.
+    /// Makes progress without blocking. Returns the outcomes of hosts. `is_alive` returns whether a task lives.
     fn poll(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Vec<StartOutcome>;
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     fn polls(&self) -> Vec<PollFd<'_>>;
 
-    /// The time until it has to be polled whatever happens.
+    /// Returns the time until `poll` must be called even if no descriptor is ready.
     fn until(&self) -> Option<Duration>;
 
-    /// Nobody waits for hosts any more.
+    /// Gives up all hosts that are being started.
     fn abandon(&mut self);
 }

@@ -1,9 +1,9 @@
-//! Which addresses of a host the other hosts of a job can reach: tried, not guessed.
+//! Which addresses of a host the other hosts of a job can reach, determined by trying.
 //!
-//! Every host lights a *beacon*, a port that says a random token to whoever connects, and names the addresses it may
-//! have. Others connect to each and report the token they heard. So an address that is filtered, or that belongs to
-//! another machine on another network (every host with Docker is 172.17.0.1 to itself), is found out before any task
-//! starts. The token is no secret, and the beacon reads nothing.
+//! Every host opens a *beacon*, a port that sends a random token to everyone who connects, and reports the addresses
+//! that it may have. Other hosts connect to each address and report the token that they received. So an address that is
+//! filtered, or that belongs to another host on another network (every host with Docker has the address 172.17.0.1), is
+//! found out before any task starts. The token is no secret, and the beacon reads nothing.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,16 +19,16 @@ use crate::sys;
 use crate::system::parallel::in_parallel;
 pub(crate) use regatta_job::hosts::{Interface, chosen};
 
-/// Time limit for an attempt to reach an address, long enough for two retransmissions of a lost packet.
+/// Time limit for an attempt to reach an address, enough for two retransmissions of a lost packet.
 const REACH_TIMEOUT: Duration = Duration::from_millis(3500);
 
-/// Pause before the next accept after no descriptor was to be had.
+/// Pause before the next accept when no descriptor is available.
 const ACCEPT_PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// A listening socket that says who this host is, until it is dropped.
+/// A listening socket that sends this host's token, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Beacon {
     pub(crate) port: u16,
@@ -40,7 +40,7 @@ pub(crate) struct Beacon {
 
 impl Beacon {
     pub(crate) fn light() -> std::io::Result<Self> {
-        // One socket for both families where there is IPv6; a kernel without has IPv4 only.
+        // One socket for both families if the kernel has IPv6, otherwise IPv4 only.
         let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
         listener.set_nonblocking(true)?;
@@ -74,7 +74,7 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
             PollFd::new(told, PollFlags::IN),
             PollFd::new(listener, PollFlags::IN),
         ];
-        // A caller waits while no file is to be had, and must not wake this thread all the time.
+        // While no descriptor is available, a pending connection must not wake this thread all the time.
         let (count, limit) = match closed {
             true => (1, Some(ACCEPT_PAUSE)),
             false => (2, None),
@@ -88,14 +88,14 @@ fn shine(listener: &TcpListener, told: &OwnedFd, token: Token) {
             .as_ref()
             .is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
         if let Ok((mut stream, _)) = called {
-            // A token fits the buffer of a fresh connection: this does not wait.
+            // The token fits into the send buffer of a new connection, so this does not block.
             let _ = stream.set_nonblocking(true);
             let _ = stream.write(&token);
         }
     }
 }
 
-/// Tries every candidate of every target at once, and returns those where a beacon was heard.
+/// Tries every candidate of every target at once, and returns those at which a beacon answered.
 pub(crate) fn look_for(targets: &[Target]) -> Vec<Sight> {
     let candidates = targets
         .iter()
@@ -116,7 +116,7 @@ fn read_token(address: SocketAddr) -> std::io::Result<Token> {
     let mut stream = TcpStream::connect_timeout(&address, REACH_TIMEOUT)?;
     let mut token = Token::default();
     let mut have = 0;
-    // Somebody else may listen there, and say a byte now and then.
+    // Another program may listen there and send a byte now and then, so the limit is for the whole token.
     while have < token.len() {
         let left = until.saturating_duration_since(Instant::now());
         stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
@@ -131,8 +131,9 @@ fn read_token(address: SocketAddr) -> std::io::Result<Token> {
     Ok(token)
 }
 
-/// The addresses under which this host may be reached, the likeliest first: where the launcher came in (`known`), those
-/// of interfaces that look like networks, and last the loopback, which serves hosts that are none.
+/// Returns the addresses at which this host may be reached, the likeliest first: the one at which the launcher
+/// connected (`known`), those of interfaces that look like networks, and last the loopback, which works for several
+/// hosts simulated on one machine.
 pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
     let mut all = sys::interfaces();
     all.retain(|interface| !is_link_local(interface.address));
@@ -148,7 +149,8 @@ pub(crate) fn candidates(known: Option<IpAddr>) -> Vec<Interface> {
     all
 }
 
-/// Networks of containers and virtual machines inside a host: rarely the way to another host.
+/// Returns whether an interface is a network of containers or virtual machines inside a host, which is rarely the way
+/// to another host.
 fn is_bridge(name: &str) -> bool {
     ["docker", "br-", "virbr", "veth", "cni", "podman", "lxc"]
         .iter()

@@ -1,10 +1,10 @@
-//! Getting a shell on another host, and an agent out of it.
+//! Getting a shell on another host, and turning it into an agent.
 //!
-//! The command is the user's own ssh, with all its configuration, or whatever `--rsh` says; all it has to do is to run
-//! the one word `sh` there and to carry bytes. The shell's commands come as its input ([`script`]), so nothing needs
-//! quoting, and it does not matter which shell the user has there, or whether the command takes words or a line.
+//! The command is the user's own ssh, with all its configuration, or the one from `--rsh`. It only has to run the
+//! command `sh` there and to carry bytes. The commands for the shell are its standard input ([`script`]), so nothing
+//! needs quoting, and it does not matter which shell the user has there, or whether the command takes words or a line.
 //!
-//! The script starts the host's own regatta when it has the right one, and otherwise asks for ours.
+//! The script starts the host's own regatta if it has the right one, and otherwise requests ours.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::channel::{Link, messages};
 use crate::hosts::slurm;
 use crate::plan::Across;
 
-/// Where a daemon's shell finds the daemon's program, which is the right one more often than not.
+/// Environment variable of a daemon's shell that names the daemon's program, which is usually the right one.
 pub const OWN_PROGRAM: &str = "REGATTA_AGENT";
-/// Names a terminal to our own command, when ssh calls it to ask something there.
+/// Environment variable that names the terminal for the `regatta` command that ssh runs to ask for a password.
 pub const ASK_AT: &str = "REGATTA_ASK_AT";
-/// The text that two programs must have in common to be launcher and agent of one job.
+/// Returns the text that must be equal for the programs of the launcher and the agents of one job.
 pub fn identity() -> String {
     format!(
         "{} (channel {}, job {}, {})",
@@ -34,12 +34,12 @@ pub fn identity() -> String {
     )
 }
 
-/// The command that runs `sh` on a host, with pipes to it.
+/// Returns the command that runs `sh` on a host, with pipes to it.
 pub fn command(across: &Across, host: &str) -> Command {
     let seconds = across.connect.as_secs().max(1).to_string();
     let words = match &across.rsh {
         Some(words) => fill(across, words, host),
-        // Where nobody can answer a question it is an error.
+        // Without a terminal to ask at, a question is an error.
         None => [
             "ssh",
             "-T",
@@ -57,7 +57,7 @@ pub fn command(across: &Across, host: &str) -> Command {
         .map(str::to_owned)
         .to_vec(),
     };
-    // A command that the user has named is taken by the user's own path.
+    // A command that the user has named is searched in the user's own path.
     let mut command = match across.rsh {
         Some(_) => Command::new(&words[0]),
         None => Command::new(regatta_trust::tool(&words[0])),
@@ -80,15 +80,17 @@ pub fn command(across: &Across, host: &str) -> Command {
     command
 }
 
-/// The command by which a person gets to a host of a virtual machine, for a job, as its launcher does through the daemons.
+/// Returns the command by which a person reaches a host of a virtual machine for a job, as its launcher does through
+/// the daemons.
 pub fn reach_command(own: &str, machine: &str, job: &str) -> Vec<String> {
     [own, "reach", "--vm", machine, "--job", job, "{host}"]
         .map(str::to_owned)
         .into()
 }
 
-/// Opens the channel, on standard input and output, to the one that has started this program on its host. `temporary`: the program is a copy
-/// made for this, and is removed. `by_hand` is the error's text where nobody has started it so.
+/// Opens the channel on standard input and output to the process that has started this program on its host. `temporary`
+/// means that the program is a copy made for this purpose, which is removed. `by_hand` is the error if the program was
+/// started by hand.
 pub(crate) fn channel_to_starter(temporary: bool, by_hand: &str) -> Result<Link, Refusal> {
     if !is_channel() {
         return Err(Refusal::usage(by_hand));
@@ -106,15 +108,15 @@ pub(crate) fn channel_to_starter(temporary: bool, by_hand: &str) -> Result<Link,
     })
 }
 
-/// Whether standard input can come from a launcher: it is a pipe or a socket. Output says nothing: srun connects it to a
-/// pseudo terminal.
+/// Returns whether standard input can be a channel: it is a pipe or a socket. Standard output is not checked: srun
+/// connects it to a pseudo terminal.
 fn is_channel() -> bool {
     let kind = rustix::fs::fstat(std::io::stdin().as_fd())
         .map(|found| FileType::from_raw_mode(found.st_mode));
     matches!(kind, Ok(FileType::Fifo | FileType::Socket))
 }
 
-/// Removes the copy that [`script`] has made of this program, and its directory. A program in another place is no copy.
+/// Removes the copy of this program that [`script`] has made, with its directory. A program elsewhere is no copy.
 fn remove_copy() {
     let Ok(path) = std::env::current_exe() else {
         return;
@@ -127,7 +129,7 @@ fn remove_copy() {
     }
 }
 
-/// The words of a command that leads to a host.
+/// Returns the words of a command that leads to a host.
 fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
     let known = across.hosts.iter().find(|known| known.name == host);
     let processors = known.and_then(|host| host.processors).unwrap_or(1);
@@ -143,14 +145,14 @@ fn fill(across: &Across, words: &[String], host: &str) -> Vec<String> {
 /// The role of the program on another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The launcher's hand there, for one job.
+    /// The agent of a launcher, for one job.
     Agent,
-    /// The starter of a daemon there.
+    /// The starter of a daemon.
     Starter,
 }
 
 impl Role {
-    /// The subcommand.
+    /// Returns the subcommand.
     fn word(self) -> &'static str {
         match self {
             Role::Agent => "agent",
@@ -159,7 +161,7 @@ impl Role {
     }
 }
 
-/// Looks for a program that may be started: the one that the environment names, and those in the path.
+/// The part of the script that searches for a program to start: the one in the environment, then those in the path.
 const SEARCH: &str = r#"[ -z "${REGATTA_AGENT:-}" ] || become "$REGATTA_AGENT"
 IFS=:; set -f
 for folder in $PATH; do
@@ -168,16 +170,16 @@ done
 unset IFS; set +f
 "#;
 
-/// The script for the shell of a host. `size` is that of the program at `own`, which is asked for when the host has none
-/// that fits, or always with `send`. A daemon whose shell this is names its own program in the environment.
+/// Returns the script for the shell of a host. `size` is the size of the program at `own`, which is requested if the
+/// host has none that fits, or always with `send`. A daemon names its own program in the environment of its shell.
 ///
-/// The braces make the shell read all of it before it begins: what follows on its input is not for the shell.
+/// The braces make the shell read the whole script before it begins. The input after it is not for the shell.
 pub(crate) fn script(own: &Path, size: u64, send: bool, role: Role) -> String {
     let quote = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let identity = quote(&identity());
     let search = match (send, own.starts_with("/proc")) {
         (true, _) => String::new(),
-        // The kernel's link to this program leads to another one there.
+        // Another process would resolve the link in /proc to its own program.
         (false, true) => SEARCH.to_owned(),
         (false, false) => {
             let own = quote(&own.to_string_lossy());
@@ -228,7 +230,7 @@ fn is_ssh(across: &Across) -> bool {
     program.is_none_or(|name| name == Some("ssh".as_ref()))
 }
 
-/// Why a channel ended before the agent answered. `said` is what the command wrote to its standard error.
+/// Returns why a channel ended before the agent answered. `said` is the standard error of the command.
 pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &str) -> String {
     let last = said
         .lines()
@@ -237,7 +239,7 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
         .unwrap_or_default()
         .trim();
     let with = |part: &str| said.contains(part);
-    // Commands of our own end with sentences that need nothing added.
+    // Commands of our own end with a complete sentence.
     if let Some(sentence) = last.strip_prefix("regatta: ") {
         return sentence.to_owned();
     }
@@ -281,7 +283,7 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
     )
 }
 
-/// The command as the user would type it.
+/// Returns the command as the user would type it.
 pub(crate) fn command_words(across: &Across, host: &str) -> String {
     match &across.rsh {
         None => format!("ssh {host} sh"),

@@ -1,8 +1,8 @@
-//! Jobs inside an allocation of Slurm: its nodes are the hosts, and `srun` is the shell that leads there.
+//! Jobs inside an allocation of Slurm: its nodes are the hosts, and `srun` is the remote shell.
 //!
-//! Each node gets a step of one process, which carries the channel and becomes the agent. The step overlaps others and
-//! has all processors of the node that are the job's, so Slurm's binding and control groups hold for the tasks, and
-//! `scancel` and time limits end them with everything else of the job.
+//! Each node gets a step of one process, which carries the channel and becomes the agent. The step overlaps other steps
+//! and has all processors of the node that belong to the job. So Slurm's binding and control groups apply to the tasks,
+//! and `scancel` and time limits end them with everything else of the job.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,22 +13,23 @@ use regatta_slurm::{Allocation, Node, OF_ONE_STEP};
 
 use crate::hosts::Host;
 
-/// Time limit for the answer of a node, unless the user sets another: Slurm may make a step wait.
+/// Time limit for the answer of a node, unless the user sets another. Slurm may make a step wait.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An allocation of Slurm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    /// How many tasks the job has when nobody says so.
+    /// Number of tasks that the job has by default.
     pub tasks: u32,
-    /// Its hosts; None when this is the only one.
+    /// The hosts, or `None` if this is the only one.
     pub hosts: Option<Vec<Host>>,
-    /// The command that runs `sh` on one of them.
+    /// The command that runs `sh` on one of the hosts.
     pub rsh: Vec<String>,
 }
 
 impl Given {
-    /// Takes so many tasks for each of its hosts, where it has room for them.
+    /// Sets the number of tasks for each host to `each`. Fails if a host has no room for them, unless `oversubscribe`
+    /// is set.
     pub fn set_each(&mut self, each: u32, oversubscribe: bool) -> Result<(), Refusal> {
         let hosts = self.hosts.iter_mut().flatten();
         let rooms = hosts.map(|host| host.slots.replace(each).unwrap_or(1));
@@ -48,9 +49,10 @@ impl Given {
     }
 }
 
-/// The part of an allocation for a job of this many tasks that is started here; None outside an allocation.
+/// Returns the part of the allocation for a job of this many tasks that is started here, or `None` outside an
+/// allocation.
 ///
-/// `by_srun` says that nobody has named another way to the nodes.
+/// `by_srun` means that the user has named no other way to the nodes.
 pub fn given(
     tasks: Option<u32>,
     oversubscribe: bool,
@@ -73,7 +75,7 @@ pub fn given(
     }))
 }
 
-/// The nodes as hosts, seen from the node `here`; none: there is only this one.
+/// Returns the nodes as hosts, seen from the node `here`, or `None` if that is the only one.
 fn hosts(nodes: &[Node], here: Option<&str>) -> Option<Vec<Host>> {
     match nodes {
         // The limits that Slurm has set for this process are those of the job on this node.
@@ -82,18 +84,19 @@ fn hosts(nodes: &[Node], here: Option<&str>) -> Option<Vec<Host>> {
     }
 }
 
-/// The nodes of a job, for a virtual machine.
+/// The nodes of a Slurm job, for a virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nodes {
-    /// This host, if it is one of them.
+    /// This host, if it is one of the nodes.
     pub here: Option<Host>,
-    /// The others.
+    /// The other nodes.
     pub others: Vec<Host>,
-    /// The command that runs `sh` on one of them.
+    /// The command that runs `sh` on one of the nodes.
     pub rsh: Vec<String>,
 }
 
-/// The allocation of the job that this process is in; None outside an allocation. `by_srun` is as for [`given`].
+/// Returns the nodes of the Slurm job that this process is in, or `None` outside an allocation. `by_srun` is as for
+/// [`given`].
 pub fn nodes(by_srun: bool) -> Result<Option<Nodes>, Refusal> {
     let environment = &regatta_slurm::environment;
     let Some(allocation) = allocation(environment)? else {
@@ -140,7 +143,7 @@ fn host(node: &Node) -> Host {
     }
 }
 
-/// A launcher per task would start the job that many times.
+/// Fails if `srun` has started several launchers: each would start the whole job.
 fn refuse_many_launchers(
     environment: regatta_slurm::Environment,
     command: &str,
@@ -172,7 +175,7 @@ fn fits(tasks: Option<u32>, oversubscribe: bool, allocation: &Allocation) -> Res
     }
 }
 
-/// The command that runs `sh` on a node of the job.
+/// Returns the command that runs `sh` on a node of the job.
 fn srun(job: &str) -> Vec<String> {
     let words = [
         "srun",
@@ -181,10 +184,10 @@ fn srun(job: &str) -> Vec<String> {
         "--ntasks=1",
         "--nodelist={host}",
         "--cpus-per-task={cpus}",
-        // Beside whatever else of the job runs there.
+        // Run beside other steps of the job.
         "--overlap",
         "--mpi=none",
-        // Otherwise it holds back what ends with no line.
+        // Otherwise srun holds back text without a newline.
         "--unbuffered",
         "--quiet",
     ];
@@ -199,14 +202,15 @@ pub(crate) fn is_srun(program: &str) -> bool {
     Path::new(program).file_name() == Some("srun".as_ref())
 }
 
-/// Keeps from `srun` what was said of other steps.
+/// Removes variables that describe other steps from the environment of `srun`.
 pub(crate) fn forget_shape(command: &mut Command) {
     for name in OF_ONE_STEP {
         command.env_remove(name);
     }
 }
 
-/// Slurm's presence here, for `regatta doctor`: none, or the job that this is in, and its room.
+/// Returns a description of Slurm on this host for `regatta doctor`, with the present job and its room, or `None` if
+/// there is no `srun`.
 pub fn describe() -> Option<String> {
     if !is_in_path("srun") {
         return None;

@@ -1,4 +1,4 @@
-//! A task whose launcher is not its parent: its end is read from a descriptor, and from the kernel's line about it.
+//! A task whose launcher is not its parent. Its end is read from a pidfd, and from its stat file in /proc.
 
 use std::os::fd::OwnedFd;
 
@@ -10,11 +10,11 @@ use rustix::time::Timespec;
 /// A task that is not a child of its launcher.
 pub(crate) struct Guest {
     pub pid: u32,
-    /// Readable when it has ended.
+    /// A pidfd, readable when the process has ended.
     pub fd: OwnedFd,
 }
 
-/// The end of a process, from the kernel's line about it, whose last word is the status that its parent will be told.
+/// Returns the end of a process from its line in /proc. The last field is the wait status that its parent will get.
 fn end_in(stat: &str) -> Option<End> {
     let status: i32 = stat.split_whitespace().last()?.parse().ok()?;
     Some(match status & 0x7f {
@@ -32,28 +32,29 @@ impl Guest {
         Ok(Guest { pid, fd })
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptor to poll.
     pub(crate) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.fd, PollFlags::IN)
     }
 
-    /// How it has ended, as far as can be told, if it has. `left` says that it had left in good order.
+    /// Returns how it has ended, as far as known, or `None` if it runs. `left` means that it had left in good order,
+    /// and is used if its status is not known.
     pub(crate) fn end(&self, left: bool) -> Option<End> {
         let now = Timespec::default();
         let ended = regatta_connection::ready::poll(&mut [self.poll()], Some(&now)) == Ok(1);
         ended.then(|| self.status().unwrap_or(End::Exited(i32::from(!left))))
     }
 
-    /// The status that its parent has not asked for yet.
+    /// Returns the status, if its parent has not reaped it yet.
     fn status(&self) -> Option<End> {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
         end_in(&text)
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub(crate) fn signal(&self, signal: i32) {
         if let Some(signal) = Signal::from_named_raw(signal) {
-            // It may have ended, which is told anyway.
+            // If it has ended, that is noticed anyway.
             let _ = rustix::process::pidfd_send_signal(&self.fd, signal);
         }
     }

@@ -1,4 +1,5 @@
-//! Tasks of this host that are no children of ours: they came by the join socket, or the launcher was called by one.
+//! Tasks of this host that are not children of this process: they came by the join socket, or one of them has started
+//! this launcher.
 
 use regatta_job::{End, Ended};
 use regatta_segment::job::TaskState;
@@ -9,12 +10,12 @@ use crate::resident::guest::Guest;
 use crate::tasks::Tasks;
 
 impl Tasks {
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn guest_polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.guests.values().map(Guest::poll)
     }
 
-    /// Takes note of guests that have ended, or have left.
+    /// Removes guests that have ended or left, and returns their ends.
     pub(crate) fn take_gone_guests(&mut self) -> Vec<Ended> {
         let gone = |(&rank, guest): (&u32, &Guest)| {
             let left = self.job().state(rank) == TaskState::Left;
@@ -40,7 +41,8 @@ impl Tasks {
         gone
     }
 
-    /// Guests that came by the join socket are asked to end where others are made to: they were not started for this job.
+    /// Signals guests that came by the join socket. They were not started for this job, so they get SIGTERM instead of
+    /// SIGKILL.
     pub(crate) fn signal_guests(&self, signal: Signal) {
         if self.adopted {
             return;
@@ -51,14 +53,14 @@ impl Tasks {
     }
 }
 
-/// How a guest is over as a task, if it is: its process has ended, or it has left and closed its socket. A process that has called
-/// us (`adopted`) stays ours until it ends.
+/// Returns how a guest has ended as a task, if it has: its process has ended, or it has left and closed its socket. A
+/// process that has started this launcher (`adopted`) stays a task until it ends.
 fn over(end: Option<End>, left: bool, adopted: bool, talks: bool) -> Option<End> {
     let parted = left && !adopted && !talks;
     end.or(parted.then_some(End::Exited(0)))
 }
 
-/// The signal that a guest gets in place of one for tasks that were started here: it may say no to it.
+/// Returns the signal that a guest gets instead of `signal`, so that it can refuse to end.
 fn asked(signal: Signal) -> Signal {
     match signal {
         Signal::KILL => Signal::TERM,
@@ -74,7 +76,7 @@ mod tests {
     fn a_guest_that_has_left_and_closed_its_socket_is_over_though_its_process_goes_on() {
         let well = Some(End::Exited(0));
         assert_eq!(over(None, true, false, false), well);
-        // One of the two is not enough: it may still ask something, or be joining again.
+        // One of the two is not enough: the task may still send a request, or be joining again.
         assert_eq!(over(None, true, false, true), None);
         assert_eq!(over(None, false, false, false), None);
     }

@@ -1,8 +1,9 @@
-//! The join socket of a job that stays: processes that nobody of the job has started ask there to become tasks of it.
+//! The join socket of a resident job: processes that were not started by the job request there to become tasks of it.
 //!
-//! A process may join if it can reach the socket, which lies in a directory of its user's own, and if it belongs to that
-//! user, as the kernel tells. Nobody waits here: a caller that says nothing is kept until it hangs up, or until
-//! its place or its file is wanted for another one. Where no file is to be had at all, nobody is accepted for [`ACCEPT_PAUSE`].
+//! A process may join if it can reach the socket, which is in a directory of its user's own, and if the kernel reports
+//! that it belongs to that user. Nothing here blocks. A caller that sends nothing is kept until it hangs up, or until
+//! its slot or its descriptor is needed for another caller. If no descriptor is available at all, no connection is
+//! accepted for [`ACCEPT_PAUSE`].
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -22,50 +23,50 @@ use rustix::process::Resource;
 use crate::resident::guest::Guest;
 use crate::resident::place::{Claimed, MachinePlace};
 
-/// The end of a join socket's name, behind the name of the job.
+/// Suffix of a join socket's name, after the name of the job.
 const SUFFIX: &str = ".job.socket";
-/// Maximum size of a request, in bytes; a caller that sends more does not mean us.
+/// Maximum size of a request, in bytes. A caller that sends more is refused.
 const MAX_REQUEST_BYTES: usize = 64 << 10;
-/// Maximum number of callers that have not said yet what they want; no more than a quarter of the files that may be open, because a
-/// task needs several.
+/// Maximum number of callers that have not sent their request yet. Also limited to a quarter of the files that may be
+/// open, because a task needs several.
 const MAX_CALLERS: usize = 256;
-/// Pause before the next accept after no descriptor was to be had: processes that want to join wait meanwhile, and must not wake us all
-/// the time.
+/// Pause before the next accept when no descriptor is available. Processes that want to join wait meanwhile, and must
+/// not wake the launcher all the time.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Minimum interval between two warnings that no descriptor is to be had.
+/// Minimum interval between two warnings that no descriptor is available.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The listening socket of a job that stays, and the processes that have called there.
+/// The listening socket of a resident job, and the processes that have connected to it.
 pub(crate) struct JoinSocket {
     claimed: Claimed,
-    /// Oldest first.
+    /// The oldest first.
     callers: Vec<Caller>,
     most: usize,
-    /// Nobody is accepted before this time.
+    /// No connection is accepted before this time.
     paused: Option<Instant>,
-    /// When it was last said that no file is to be had, and a sentence to be said now.
+    /// The time of the last warning that no descriptor is available, and a warning that is due now.
     said: Option<Instant>,
     mishap: Option<String>,
 }
 
-/// A process that has connected, and has not said yet what it wants.
+/// A process that has connected, and has not sent its request yet.
 struct Caller {
     stream: UnixStream,
     frames: FrameReader,
     said: usize,
 }
 
-/// A process that asks to become a task.
+/// A process that requests to become a task.
 pub(crate) struct Arrival {
     stream: UnixStream,
     pub guest: Guest,
     pub program: Vec<u8>,
-    /// The ticket it shows, if it has a number already.
+    /// The ticket that it presents, if it has a task number already.
     pub ticket: Option<u32>,
 }
 
 impl JoinSocket {
-    /// Its place is given up with it.
+    /// Wraps a claimed socket, which is removed when the join socket is dropped.
     pub(crate) fn new(claimed: Claimed) -> std::io::Result<JoinSocket> {
         claimed.listener.set_nonblocking(true)?;
         let files = rustix::process::getrlimit(Resource::Nofile).current;
@@ -80,7 +81,8 @@ impl JoinSocket {
         })
     }
 
-    /// The one of the job of this name on this host. None: there is one already, of this job or of another one.
+    /// Returns the join socket of the job with this name on this host, or `None` if the name is in use on this host, or
+    /// the socket cannot be made.
     pub(crate) fn of_job(name: &str) -> Option<JoinSocket> {
         let claimed = MachinePlace::of_job(name)
             .and_then(|place| place.claim())
@@ -88,14 +90,14 @@ impl JoinSocket {
         JoinSocket::new(claimed).ok()
     }
 
-    /// The name of the job.
+    /// Returns the name of the job.
     pub(crate) fn name(&self) -> Option<String> {
         let address = self.claimed.listener.local_addr().ok()?;
         let file = address.as_pathname()?.file_name()?.to_str()?;
         file.strip_suffix(SUFFIX).map(str::to_owned)
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let callers = self.callers.iter().map(|caller| caller.stream.as_fd());
         let is_open = self.until_open().is_none_or(|left| left.is_zero());
@@ -105,26 +107,26 @@ impl JoinSocket {
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
-    /// Pauses as if there had been no file for a caller.
+    /// Accepts no connections for this time, as if no descriptor were available.
     #[cfg(test)]
     pub(crate) fn pause_for(&mut self, time: Duration) {
         self.paused = Some(Instant::now() + time);
     }
 
-    /// The time until connections are accepted again, while they are not.
+    /// Returns the time until connections are accepted again, if they are not accepted now.
     pub(crate) fn until_open(&self) -> Option<Duration> {
         let paused = self.paused?;
         Some(paused.saturating_duration_since(Instant::now()))
     }
 
-    /// Why nobody is let in, once in a while.
+    /// Takes the warning that no connection can be accepted.
     pub(crate) fn take_mishap(&mut self) -> Option<String> {
         self.mishap.take()
     }
 
-    /// The callers that have asked by now to enter.
+    /// Accepts and reads connections. Returns the callers that have requested to join.
     pub(crate) fn handle_callers(&mut self) -> Vec<Arrival> {
-        // Callers that have said all are no callers any more when places and files are counted.
+        // Read first: callers with a complete request do not count any more for slots and descriptors.
         let mut arrivals = self.read_callers();
         if self.until_open().is_none_or(|left| left.is_zero()) {
             self.paused = None;
@@ -146,8 +148,8 @@ impl JoinSocket {
         arrivals
     }
 
-    /// Accepts the next connection. Where no file is to be had, the caller that came first gives way; where there is none, nobody
-    /// is accepted for a while.
+    /// Accepts the next connection. If no descriptor is available, the oldest caller is dropped. If there is none, no
+    /// connection is accepted for a while.
     fn accept(
         &mut self,
         mut take: impl FnMut(&UnixListener) -> std::io::Result<UnixStream>,
@@ -180,7 +182,7 @@ impl JoinSocket {
         }
     }
 
-    /// The callers that have said that they want to enter.
+    /// Returns the callers that have sent a request to join.
     fn read_callers(&mut self) -> Vec<Arrival> {
         let mut arrivals = Vec::new();
         for mut caller in std::mem::take(&mut self.callers) {
@@ -196,7 +198,7 @@ impl JoinSocket {
     }
 }
 
-/// Whether the other end belongs to our user; it is then made ready.
+/// Returns whether the other end belongs to this process's user, and makes the connection non-blocking.
 fn is_ours(stream: &UnixStream) -> bool {
     local_socket::check_user(stream).is_ok() && stream.set_nonblocking(true).is_ok()
 }
@@ -236,7 +238,7 @@ impl Caller {
                 refuse(&self.stream, sentence);
                 Heard::Nonsense
             }
-            // A caller that waits until the job can be joined finds the connection closed.
+            // Closing the connection answers a caller that waits until the job can be joined.
             Ok(Some(JoinRequest::Await {})) => Heard::Nonsense,
             Ok(None) if self.said < MAX_REQUEST_BYTES => Heard::Nothing,
             _ => Heard::Nonsense,
@@ -256,7 +258,7 @@ impl Caller {
     }
 }
 
-/// Waits until the job of the join socket at the other end can be joined, or is no more.
+/// Waits until the job at the other end can be joined, or has ended.
 pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     framing::put(&JoinRequest::Await {}, &mut bytes).map_err(|_| ErrorKind::InvalidData)?;
@@ -267,18 +269,18 @@ pub(crate) fn await_open(mut stream: UnixStream) -> std::io::Result<()> {
 fn refuse(mut stream: &UnixStream, sentence: String) {
     let mut bytes = Vec::new();
     if framing::put(&JoinReply::Refused { sentence }, &mut bytes).is_ok() {
-        // A caller that does not get it finds the connection closed.
+        // A caller that does not get the message finds the connection closed.
         let _ = stream.write_all(&bytes);
     }
 }
 
 impl Arrival {
-    /// Tells it that it cannot be a task.
+    /// Tells the process that it cannot become a task.
     pub(crate) fn refuse(self, sentence: String) {
         refuse(&self.stream, sentence);
     }
 
-    /// Tells it that it is a task, and hands over what a task has. False: it is not there any more.
+    /// Tells the process that it is a task, and passes on its descriptors. Returns false if the process is gone.
     pub(crate) fn welcome(
         &self,
         rank: u32,
@@ -352,7 +354,7 @@ mod tests {
         let (mut socket, place) = join_socket("paused");
         let _outside = call(&place);
         assert!(socket.accept(|_| Err(full())).is_none());
-        // Nothing wakes the launcher but time.
+        // Only a timeout wakes the launcher.
         assert_eq!(socket.polls().count(), 0);
         assert!(socket.until_open().is_some());
         assert!(socket.handle_callers().is_empty() && socket.callers.is_empty());

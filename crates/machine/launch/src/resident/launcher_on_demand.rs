@@ -1,9 +1,10 @@
 //! A launcher for a task that was started by hand, without one.
 //!
-//! Such a task is a world of one. When it first asks for something that needs a launcher it starts `regatta attend`, and
-//! hands it the job's segment and one end of a socket. From then on everything is as under `regatta run`, but for the
-//! task itself: it is nobody's child here, so its end is read from a descriptor, and it is not ended when another task
-//! fails. When it dies, what it has started dies with it; when it leaves in good order, that goes on to its end.
+//! Such a task is a world of one. With its first request that needs a launcher it starts `regatta attend`, and passes
+//! it the job's segment and one end of a socket. From then on everything is as under `regatta run`, except for the task
+//! itself: it is not a child of the launcher, so its end is read from a pidfd, and it is not ended when another task
+//! fails. When it dies, the tasks that it has started are killed. When it leaves in good order, they go on to their
+//! end.
 
 use std::os::fd::OwnedFd;
 
@@ -22,19 +23,20 @@ use crate::system::tree;
 use crate::tasks::{Recipe, Tasks};
 use regatta_segment::job::Job;
 
-/// Under these numbers the task hands over the segment and the socket.
+/// The descriptor at which the task passes on the segment.
 pub const SEGMENT: i32 = 60;
-/// See [`SEGMENT`].
+/// The descriptor at which the task passes on the socket.
 pub const CONTROL: i32 = 62;
 
-/// Attends the task with this process, until nothing of its job is left. Returns at once: who goes on is a child.
+/// Serves the task `pid` as its launcher, until nothing of its job is left. Returns at once in the calling process. A
+/// child goes on.
 pub fn run(pid: u32) -> Result<u8, Refusal> {
     let failed = |what: &str, errno| {
         Refusal::of_regatta(format!(
             "the task {pid} cannot be attended: {what}: {errno}"
         ))
     };
-    // It goes on when the program that has started it has ended, and has none of its files.
+    // The launcher outlives the program that has started it, and must hold none of its files.
     sys::close_inherited(&[SEGMENT, CONTROL]);
     let segment = sys::inherited(SEGMENT).map_err(|errno| failed("its segment", errno))?;
     let control = sys::inherited(CONTROL).map_err(|errno| failed("its socket", errno))?;

@@ -1,4 +1,4 @@
-//! Processes that ask to join where nobody of the job has started them: each waits until the launcher has given it a number.
+//! Processes that request to join. Each waits until the launcher has given it a task number.
 //!
 //! ```text
 //! caller              host                                 launcher
@@ -10,7 +10,7 @@
 //!                   < JoinReply
 //! ```
 //!
-//! A launcher that comes after another hears of all again who still wait.
+//! A new launcher gets the requests again of all processes that still wait.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -19,7 +19,7 @@ use crate::channel::messages::Report;
 use crate::resident::join_socket::Arrival;
 use crate::tasks::Tasks;
 
-/// A process that is to become a task, and where it is to listen.
+/// A process that is to become a task, and the socket at which it will listen.
 pub(crate) struct Newcomer {
     pub arrival: Arrival,
     pub listener: Option<TcpListener>,
@@ -27,7 +27,7 @@ pub(crate) struct Newcomer {
 }
 
 impl Newcomer {
-    /// None: it cannot be, and has been told why.
+    /// Prepares a process to become a task. Returns `None` if that is impossible, which the process has been told.
     pub(crate) fn of(arrival: Arrival, tasks: &mut Tasks) -> Option<Newcomer> {
         let listener = tasks.listener().map_err(|(_, sentence)| sentence);
         let place = listener.and_then(|listener| {
@@ -48,7 +48,7 @@ impl Newcomer {
         }
     }
 
-    /// Its request, under this number.
+    /// Returns the report of its request, under this number.
     fn request(&self, caller: u32) -> Report {
         Report::JoinRequested {
             caller,
@@ -58,16 +58,16 @@ impl Newcomer {
     }
 }
 
-/// Processes of one host that have no number as tasks yet, by numbers of this host's own.
+/// Processes of one host that have no task numbers yet, by numbers of this host's own.
 #[derive(Default)]
 pub(crate) struct Newcomers {
     waiting: BTreeMap<u32, Newcomer>,
-    /// The number of the next one.
+    /// The number of the next process.
     next: u32,
 }
 
 impl Newcomers {
-    /// One more waits. Its request.
+    /// Adds a process. Returns the report of its request.
     pub(crate) fn add(&mut self, newcomer: Newcomer) -> Report {
         while self.waiting.contains_key(&self.next) {
             self.next = self.next.wrapping_add(1);
@@ -79,14 +79,14 @@ impl Newcomers {
         request
     }
 
-    /// The requests of all who wait, for a launcher that has not heard of them.
+    /// Returns the reports of all waiting processes, for a new launcher.
     pub(crate) fn requests(&self) -> Vec<Report> {
         let all = self.waiting.iter();
         all.map(|(&caller, newcomer)| newcomer.request(caller))
             .collect()
     }
 
-    /// It waits no more.
+    /// Removes a process that does not wait any more.
     pub(crate) fn take(&mut self, number: u32) -> Option<Newcomer> {
         self.waiting.remove(&number)
     }

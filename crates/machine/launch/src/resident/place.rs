@@ -1,10 +1,12 @@
-//! Where the daemon of a machine is found on its host, and the join socket of a job that stays: a socket in a directory that only its user can enter.
+//! The location of a machine's daemon on its host, and of a resident job's join socket: a socket in a directory that
+//! only its user can enter.
 //!
-//! It must belong to the user and be closed to everybody else, or it is not used (`regatta_connection::private_directory`). Each machine
-//! has its socket there, named after it. A socket that nobody answers at was left by a daemon that was killed, and is replaced.
+//! The directory must belong to the user and be closed to all others. Otherwise it is not used
+//! (`regatta_connection::private_directory`). Each machine has its socket there, named after it. A socket that does not
+//! answer was left by a daemon that was killed, and is replaced.
 //!
-//! Sockets and the directory come and go under one lock, on the directory itself. A process that gets the lock of a directory that has been
-//! removed meanwhile begins again with a new one.
+//! Sockets and the directory are created and removed under one lock, on the directory itself. A process that gets the
+//! lock of a directory that has been removed meanwhile starts again with a new one.
 
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
@@ -21,17 +23,17 @@ use rustix::net::SocketFlags;
 
 mod lock;
 
-/// The machine that is meant when none is named.
+/// The default name of a machine.
 pub const DEFAULT: &str = "default";
-/// Behind the names of jobs that stay.
+/// Suffix of the names of resident jobs.
 const JOB: &str = ".job";
-/// Time limit for the lock, which each process needs for a moment. A host that is asked for a job's join socket may be silent for
-/// longer.
+/// Time limit for the lock, which each process needs for a moment. It is shorter than the silence allowed to a host
+/// that is asked for a job's join socket.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of a machine's name, in bytes.
 const MAX_NAME_BYTES: usize = 64;
 
-/// The place of one machine's daemon on this host.
+/// The location of one machine's daemon on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachinePlace {
     directory: PathBuf,
@@ -39,7 +41,8 @@ pub struct MachinePlace {
 }
 
 impl MachinePlace {
-    /// Where the machine of this name is, for this user and in this environment.
+    /// Returns the location for the machine of this name, for this user and in this environment. Fails if the name is
+    /// invalid.
     pub fn of(machine: &str) -> Result<MachinePlace, Refusal> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         let sound =
@@ -55,12 +58,13 @@ impl MachinePlace {
         })
     }
 
-    /// Where a job that stays is entered, for this user and in this environment: beside the machines' daemons.
+    /// Returns the location of a resident job's join socket, for this user and in this environment: beside the
+    /// machines' daemons.
     pub fn of_job(name: &str) -> Result<MachinePlace, Refusal> {
         MachinePlace::of(&format!("{name}{JOB}"))
     }
 
-    /// A place of a test's own.
+    /// Returns a location for one test.
     #[cfg(test)]
     pub(crate) fn scratch(name: &str) -> MachinePlace {
         let name = format!("regatta-place-{}-{name}", std::process::id());
@@ -70,27 +74,28 @@ impl MachinePlace {
         }
     }
 
-    /// Where the tasks of a job that stays write, for sentences.
+    /// Returns the path of the log that the tasks of a resident job write to, for sentences.
     pub fn log(&self) -> PathBuf {
         self.directory.join(self.log_name())
     }
 
-    /// The machine's name.
+    /// Returns the machine's name.
     pub fn machine(&self) -> &str {
         &self.machine
     }
 
-    /// The name of its socket in the directory.
+    /// Returns the name of the machine's socket in the directory.
     fn socket(&self) -> String {
         format!("{}.socket", self.machine)
     }
 
-    /// A connection to the daemon, which is this user's; `None` if there is none.
+    /// Connects to the daemon, which must belong to this user. Returns `None` if there is no daemon.
     pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
         self.connect_with(SocketFlags::empty())
     }
 
-    /// As [`MachinePlace::connect`], but neither this nor the connection ever waits: a daemon that has no room for one more is an error.
+    /// Like [`MachinePlace::connect`], but neither this call nor the connection ever blocks. Fails if the daemon has no
+    /// room for another connection.
     pub(crate) fn connect_now(&self) -> Result<Option<UnixStream>, Refusal> {
         self.connect_with(SocketFlags::NONBLOCK)
     }
@@ -117,7 +122,7 @@ impl MachinePlace {
         })
     }
 
-    /// The directory, if it is there. One that somebody else could have put something into is refused.
+    /// Opens the directory, if it exists. Fails if other users could have put something into it.
     fn open(&self) -> Result<Option<PrivateDirectory>, Refusal> {
         PrivateDirectory::open(&self.directory).map_err(|why| {
             Refusal::of_regatta(format!(
@@ -127,8 +132,8 @@ impl MachinePlace {
         })
     }
 
-    /// A file in the directory to write to the end of, such as what the tasks of a job that stays write. `None`: there is no such
-    /// directory, or no such file can be had.
+    /// Opens a file in the directory for appending, such as the log of a resident job. Returns `None` if the directory
+    /// does not exist or the file cannot be opened.
     pub(crate) fn append_to_log(&self) -> Option<OwnedFd> {
         self.open().ok()??.append_to(&self.log_name()).ok()
     }
@@ -137,7 +142,7 @@ impl MachinePlace {
         format!("{}.log", self.machine)
     }
 
-    /// Makes this process the machine's daemon on this host, if there is no other.
+    /// Makes this process the machine's daemon on this host. Fails if there is another one.
     pub fn claim(&self) -> Result<Claimed, Refusal> {
         let refused = |what: &str, error: std::io::Error| {
             Refusal::of_regatta(format!(
@@ -168,7 +173,7 @@ impl MachinePlace {
                 break directory;
             }
         };
-        // Two that start at once do not take each other's fresh socket for a left one.
+        // Under the lock, so that of two that start at once neither mistakes the other's new socket for a leftover.
         let there = self.connect_in(&directory, SocketFlags::empty())?;
         if there.is_some() {
             return Err(Refusal::of_regatta(format!(
@@ -196,20 +201,20 @@ impl MachinePlace {
     }
 }
 
-/// The daemon's socket; gone with this.
+/// The daemon's socket. It is removed on drop.
 pub struct Claimed {
-    /// It is listened at already, and nobody waits for long there.
+    /// The listener, which accepts connections already. Callers may have to wait for a moment.
     pub listener: UnixListener,
     name: String,
-    /// Device and number of the socket's file.
+    /// Device and inode of the socket's file.
     socket: (u64, u64),
     log: String,
     directory: PrivateDirectory,
 }
 
 impl Claimed {
-    /// The file that the tasks of a job that stays write to, empty. The output of the last such job's tasks is gone, as PVM's daemon
-    /// begins its log anew.
+    /// Opens the log of a resident job's tasks, emptied. The output of the last such job is lost, like that in the log
+    /// of PVM's daemon.
     pub(crate) fn begin_log(&self) -> std::io::Result<File> {
         let log = File::from(self.directory.append_to(&self.log)?);
         log.set_len(0)?;
@@ -219,8 +224,9 @@ impl Claimed {
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        // Another process that makes a socket there now must find the directory until it is there. Dropping the directory ends the
-        // lock. A socket that stays because somebody keeps the lock is replaced by the next daemon.
+        // Another process that creates a socket there now needs the directory until its socket exists. Dropping the
+        // directory releases the lock. If another process keeps the lock, the socket stays, and the next daemon
+        // replaces it.
         let locked = lock::take(self.directory.as_fd(), LOCK_TIMEOUT).unwrap_or_default();
         if !locked || !self.directory.is_at_its_path() {
             return;
@@ -228,7 +234,7 @@ impl Drop for Claimed {
         if self.directory.file(&self.name).ok() == Some(self.socket) {
             let _ = self.directory.remove(&self.name);
         }
-        // Stays if another machine has its socket there.
+        // Fails if another machine has its socket there.
         let _ = std::fs::remove_dir(self.directory.path());
     }
 }
@@ -257,7 +263,7 @@ mod tests {
     #[test]
     fn a_socket_of_a_killed_daemon_is_replaced() {
         let place = place("left");
-        // Nobody listens at a socket whose listener is closed; the file stays.
+        // A closed listener leaves the file, but does not answer.
         DirBuilder::new()
             .mode(0o700)
             .create(&place.directory)

@@ -1,9 +1,9 @@
-//! Output of this host's tasks that goes to the task which has started them, rather than to the job's output.
+//! Output of this host's tasks that goes to the task that has started them, instead of the job's output.
 //!
-//! For each task that receives there is a window: so many bytes of this host may be on their way to it. When it is full
-//! the pipes are not read further, and who writes waits. So nobody's memory fills up because a task does not look. Only
-//! what a task has left in its pipes at its end is read at once, since its last words are to be heard before its end is
-//! told; what would be too much of that goes to the job's output.
+//! Each receiving task has a window for the bytes in flight to it from this host. While it is full, the pipes are not
+//! read, and writers block. So memory does not fill up because a task does not receive. Only what a task has left in
+//! its pipes at its end is read at once, since its last output must arrive before its end is notified. What exceeds the
+//! limit for that goes to the job's output.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ use rustix::pipe::PipeFlags;
 use regatta_wire::control::{Route, Then};
 
 const MAX_EVENTS: usize = 64;
-/// Read at once.
+/// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -26,10 +26,10 @@ struct Source {
     route: Route,
 }
 
-/// Pipes of tasks whose output goes to other tasks, and how much of it these have not taken yet.
+/// Pipes of tasks whose output goes to other tasks, and the windows of the receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Caught {
-    /// Made when it is first needed.
+    /// Created on first use.
     epoll: Option<OwnedFd>,
     sources: HashMap<u64, Source>,
     windows: ReceiverWindows,
@@ -41,7 +41,7 @@ fn key(task: u32, stream: u32) -> u64 {
 }
 
 impl Caught {
-    /// The standard output and error for a task about to start.
+    /// Returns the standard output and error for a task about to start.
     pub(crate) fn pipes(&mut self, task: u32, route: Route) -> rustix::io::Result<[OwnedFd; 2]> {
         let pipes = self.pipe(task, 0, route).and_then(|output| {
             let error = self.pipe(task, 1, route)?;
@@ -67,20 +67,20 @@ impl Caught {
         Ok(theirs)
     }
 
-    /// The streams that are for another task and open: numbers of tasks, and of their streams.
+    /// Returns the open streams that are for another task: numbers of tasks and of their streams.
     pub(crate) fn open_streams(&self) -> Vec<(u32, u32)> {
         let keys = self.sources.keys();
         keys.map(|key| ((key >> 1) as u32, (key & 1) as u32))
             .collect()
     }
 
-    /// A task was not started after all.
+    /// Removes the pipes of a task that was not started after all.
     pub(crate) fn forget(&mut self, task: u32) {
         self.remove(key(task, 0));
         self.remove(key(task, 1));
     }
 
-    /// Nobody listens to this stream: its writer learns it by a broken pipe.
+    /// Closes a stream that is not wanted: its writer gets a broken pipe.
     pub(crate) fn deafen(&mut self, task: u32, stream: u32) {
         self.remove(key(task, stream));
     }
@@ -88,14 +88,14 @@ impl Caught {
     fn remove(&mut self, key: u64) -> Option<Source> {
         let source = self.sources.remove(&key)?;
         if let Some(epoll) = &self.epoll {
-            // Another process may have a descriptor of this pipe: its end would be reported as long as that lives. One that is
-            // parked is not watched.
+            // If another process has a descriptor of this pipe, epoll would report its end as long as that lives. The
+            // error for a parked source, which is not watched, is ignored.
             let _ = epoll::delete(epoll, &source.fd);
         }
         Some(source)
     }
 
-    /// A descriptor that is readable when a task has written.
+    /// Returns a descriptor that is readable when a task has written.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.epoll.as_ref().map(AsFd::as_fd)
     }
@@ -119,7 +119,7 @@ impl Caught {
         }
     }
 
-    /// Looks no more at a source whose window is full.
+    /// Stops watching a source if its receiver's window is full. Returns whether it did.
     fn park(&mut self, key: u64) -> bool {
         let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) else {
             return false;
@@ -132,7 +132,7 @@ impl Caught {
         full
     }
 
-    /// A task has received so much, or receives no more: then that is no matter.
+    /// Records that a task has received this many bytes. It makes no difference if the task receives no more.
     pub(crate) fn taken(&mut self, by: u32, bytes: usize) {
         let again = self.windows.received(by, bytes);
         self.read_again(again);
@@ -141,26 +141,26 @@ impl Caught {
     fn read_again(&self, keys: Vec<u64>) {
         for key in keys {
             if let (Some(source), Some(epoll)) = (self.sources.get(&key), &self.epoll) {
-                // It was looked at before, so there is room for it.
+                // It was watched before, so epoll has room for it.
                 let _ = epoll::add(epoll, &source.fd, EventData::new_u64(key), EventFlags::IN);
             }
         }
     }
 
-    /// This many bytes of ours go the way of a task's errors: to whom.
+    /// Counts bytes of this process that are sent like a task's standard error. Returns the route, if there is one.
     pub(crate) fn on_behalf_of(&mut self, task: u32, bytes: usize) -> Option<Route> {
         let route = self.sources.get(&key(task, 1))?.route;
         self.windows.sent(route.to, bytes);
         Some(route)
     }
 
-    /// All output on its way is lost, or has arrived.
+    /// Empties all windows, because all output in flight has arrived or is lost.
     pub(crate) fn all_taken(&mut self) {
         let again = self.windows.all_received();
         self.read_again(again);
     }
 
-    /// A task has ended: what it wrote is read now, and no more than that.
+    /// Reads what a task that has ended has left in its pipes, and no more than that.
     pub(crate) fn last_words(&mut self, task: u32, hear: &mut impl FnMut(Piece)) {
         for stream in 0..2 {
             let key = key(task, stream);
@@ -177,7 +177,7 @@ impl Caught {
                     left.saturating_sub(count)
                 };
             }
-            // Usually nobody else has the pipe, and this finds its end.
+            // Usually no other process has the pipe, and this finds its end.
             self.read(key, true, hear);
             if self.sources.contains_key(&key) {
                 hear(Piece {
@@ -191,7 +191,7 @@ impl Caught {
         }
     }
 
-    /// Reads all that is left; nobody writes any more.
+    /// Reads everything that is left. No process writes any more.
     pub(crate) fn drain(&mut self, hear: &mut impl FnMut(Piece)) {
         let mut keys: Vec<u64> = self.sources.keys().copied().collect();
         keys.sort_unstable();
@@ -201,7 +201,7 @@ impl Caught {
         }
     }
 
-    /// One read from one source. Returns how much it was.
+    /// Reads once from one source. Returns the number of bytes.
     fn read(&mut self, key: u64, routed: bool, hear: &mut impl FnMut(Piece)) -> usize {
         let Some(source) = self.sources.get(&key) else {
             return 0;
@@ -266,7 +266,7 @@ mod tests {
         pieces
     }
 
-    /// As much as a pipe takes.
+    /// Writes as much as the pipe takes.
     fn fill(pipe: &OwnedFd) -> usize {
         rustix::io::ioctl_fionbio(pipe, true).unwrap();
         let mut written = 0;

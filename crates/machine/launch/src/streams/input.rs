@@ -1,7 +1,7 @@
-//! Our standard input, when task 0 runs on another host: read by a process of ours and sent there in pieces.
+//! The command's standard input, if task 0 runs on another host: read by a child process and sent there in pieces.
 //!
-//! Only a process of the terminal's foreground group may read from a terminal, and the supervisor is in another group on
-//! purpose. So a `cat` in the group of the tasks reads, and we read from it.
+//! Only a process in the terminal's foreground group may read from a terminal, and the supervisor is in another group
+//! on purpose. So a `cat` in the tasks' group reads the terminal, and the supervisor reads from `cat`.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -18,13 +18,13 @@ use crate::sys::{self, Image, TaskPlacement};
 use crate::system::limits;
 use crate::system::signals::Signals;
 
-/// Maximum number of bytes of input on their way.
+/// Maximum number of bytes of input in flight.
 const WINDOW_BYTES: usize = 256 * 1024;
 
-/// The unread rest of our standard input.
+/// The unread rest of the standard input.
 #[derive(Debug)]
 pub(crate) struct Input {
-    /// None: it has ended, or nobody wants it any more.
+    /// `None` if it has ended, or is not wanted any more.
     pipe: Option<OwnedFd>,
     reader: Option<Pid>,
     window: SendWindow,
@@ -63,7 +63,7 @@ impl Input {
         })
     }
 
-    /// The next piece, if there is one and there is room for it; an empty one is the end.
+    /// Returns the next piece, if there is one and the window has room for it. An empty piece is the end.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         let pipe = self.pipe.as_ref().filter(|_| self.window.has_room())?;
         match rustix::io::read(pipe, &mut self.buffer[..]) {
@@ -79,12 +79,12 @@ impl Input {
         }
     }
 
-    /// This many bytes have been dealt with.
+    /// Records that this many bytes have been consumed.
     pub(crate) fn taken(&mut self, bytes: usize) {
         self.window.repaid(bytes);
     }
 
-    /// Nobody wants more of it.
+    /// Closes the input, because it is not wanted any more.
     pub(crate) fn close(&mut self) {
         self.pipe = None;
         if let Some(reader) = self.reader {
@@ -92,17 +92,17 @@ impl Input {
         }
     }
 
-    /// The process that reads, while it runs: no signal of the job is its.
+    /// Returns the process that reads, while it runs. It gets no signals of the job.
     pub(crate) fn reader(&self) -> Option<Pid> {
         self.reader
     }
 
-    /// Takes note of a child's end, if it is that process.
+    /// Records the end of a child, if it is that process.
     pub(crate) fn reaped(&mut self, pid: Pid) {
         self.reader.take_if(|reader| *reader == pid);
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let pipe = self.pipe.as_ref().filter(|_| self.window.has_room());
         pipe.into_iter()

@@ -1,16 +1,16 @@
-//! Cutting a task's output into whole lines.
+//! Splitting a task's output into complete lines.
 
-/// Length at which a line is cut, in bytes, so that a task that never ends its line cannot fill our memory.
+/// Length at which a line is split, in bytes, so that a task that never ends its line cannot fill the memory.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The beginning of a line whose end has not been written yet.
+/// The beginning of a line without its end.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes what was written, and hands on each line that is now whole, without its newline.
+    /// Takes output, and calls `line` for each line that is complete now, without its newline.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
             let (rest, after) = (&bytes[..end], &bytes[end + 1..]);
@@ -30,7 +30,7 @@ impl Lines {
         }
     }
 
-    /// The output has ended: hands on a last line that had no newline.
+    /// Handles the end of the output: calls `line` for a last line without a newline.
     pub(crate) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
         if !self.begun.is_empty() {
             line(&std::mem::take(&mut self.begun));

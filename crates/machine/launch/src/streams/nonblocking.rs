@@ -1,9 +1,9 @@
-//! Writing to our own standard output or error without ever waiting for its reader.
+//! Writes to this process's standard output or error that never block.
 //!
-//! The launcher must handle signals while a pager sits at its page, so it may not block in a write. Making the descriptor
-//! non-blocking would do so for everyone who shares it, the user's shell included; a pipe or a terminal is therefore
-//! opened anew. Nothing is dropped: what does not fit now waits in memory, and the tasks' pipes are not read further
-//! while much is waiting.
+//! The launcher must handle signals while a pager does not read, so it must not block in a write. Making the descriptor
+//! non-blocking would affect all processes that share it, including the user's shell. A pipe or a terminal is therefore
+//! opened again. Nothing is dropped: what cannot be written now is kept in memory, and the tasks' pipes are not read
+//! while much is kept.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -11,19 +11,19 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-/// Backlog, in bytes, beyond which no more is read from the tasks.
+/// Backlog in bytes beyond which no more is read from the tasks.
 const BACKLOG_LIMIT_BYTES: usize = 1 << 20;
 
-/// One of our two outputs.
+/// The standard output or error.
 #[derive(Debug)]
 pub(crate) struct Sink {
     fd: OwnedFd,
     socket: bool,
     waiting: Vec<u8>,
-    /// How much of `waiting` has been written.
+    /// Number of bytes of `waiting` that have been written.
     written: usize,
     closed: bool,
-    /// Why nothing more can be written, if that is not that the reader has gone.
+    /// Why nothing more can be written, unless the reader has gone.
     failed: Option<Errno>,
 }
 
@@ -51,7 +51,7 @@ impl Sink {
         })
     }
 
-    /// Adds to what is to be written.
+    /// Appends to the bytes to be written.
     pub(crate) fn push(&mut self, parts: &[&[u8]]) {
         if !self.closed {
             parts
@@ -74,7 +74,7 @@ impl Sink {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(errno) => {
-                    // A reader that has gone wants no more; anything else is a loss.
+                    // If the reader has gone, the rest is not wanted. Any other error is a loss.
                     self.failed = (errno != Errno::PIPE).then_some(errno);
                     self.closed = true;
                     self.written = self.waiting.len();
@@ -98,12 +98,12 @@ impl Sink {
         self.waiting.len() - self.written > BACKLOG_LIMIT_BYTES
     }
 
-    /// Whether nobody will read what we write.
+    /// Returns whether written bytes are no longer read.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Why bytes were lost, if some were.
+    /// Returns why bytes were lost, if any were.
     pub(crate) fn failure(&self) -> Option<Errno> {
         self.failed
     }
@@ -167,7 +167,7 @@ mod tests {
             sink.push(&[b"words"]);
             sink.flush();
             assert!(sink.is_closed() && sink.is_empty());
-            // Nothing piles up for nobody.
+            // Nothing is kept after the end.
             sink.push(&[b"more"]);
             assert!(sink.is_empty());
         }
@@ -182,7 +182,7 @@ mod tests {
         assert!(!sink.is_full());
         sink.push(&[b"x"]);
         assert!(sink.is_full());
-        // The part that the pipe has taken does not wait any more.
+        // The part that the pipe has taken is not counted any more.
         sink.flush();
         assert!(!sink.is_full());
     }

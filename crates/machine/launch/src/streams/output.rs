@@ -1,10 +1,10 @@
-//! The tasks' output and the launcher's own sentences, in the form that the user asked for.
+//! The tasks' output and the launcher's own sentences, in the form that the user wants.
 //!
-//! Without labels the tasks of this host write to our standard output and error themselves; what tasks of other hosts
-//! write is passed on as it comes.
+//! Without labels the tasks of this host write directly to the launcher's standard output and error. Output of tasks on
+//! other hosts is passed on unchanged.
 //!
-//! A journal is what a job that stays writes for nobody in particular. It has a limit: tasks that have gone wild do not fill the
-//! disk. Bytes beyond it are read and thrown away, so that they do not wait either.
+//! A journal is the log of a resident job. It has a size limit, so that runaway tasks do not fill the disk. Bytes
+//! beyond the limit are read and discarded, so that tasks do not block.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,24 +22,24 @@ use crate::words;
 /// Standard output and standard error.
 const NAMES: [&str; 2] = ["stdout", "stderr"];
 
-/// Everything that reaches the user.
+/// All output to the user.
 #[derive(Debug)]
 pub(crate) struct Output {
     form: Form,
     sinks: [Sink; 2],
-    /// Lines that have begun, by rank and stream.
+    /// Incomplete lines, by rank and stream.
     lines: HashMap<(u32, usize), Lines>,
-    /// How much a journal may still take.
+    /// Number of bytes that the journal may still take.
     room: usize,
 }
 
-/// The variable that limits a journal, as PVM's daemon knows it, and its bytes if nobody sets it.
+/// The variable that limits a journal, the same as that of PVM's daemon, and the default limit.
 const LIMIT: &str = "PVMDLOGMAX";
 const DEFAULT_LIMIT_BYTES: usize = 1_000_000;
-/// The end of a journal that has reached its limit.
+/// The last line of a journal that has reached its limit.
 const CUT: &[u8] = b"\n*** logging truncated\n";
 
-/// How much a journal may take in all.
+/// Returns the limit of a journal in bytes.
 fn limit() -> usize {
     let named = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok());
     named.unwrap_or(DEFAULT_LIMIT_BYTES)
@@ -70,12 +70,12 @@ impl Output {
         })
     }
 
-    /// Whether so much waits to be written by us that no more should be read.
+    /// Returns whether so much waits to be written that no more should be read.
     pub(crate) fn is_full(&self) -> bool {
         self.sinks.iter().any(Sink::is_full)
     }
 
-    /// The descriptors that must become writable before more can be written.
+    /// Returns the descriptors that must become writable before more can be written.
     pub(crate) fn blocked(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sinks
             .iter()
@@ -83,7 +83,7 @@ impl Output {
             .map(Sink::fd)
     }
 
-    /// Passes on what a task of this host wrote. Returns whether there is a reader for more of it.
+    /// Passes on what a task has written. Returns whether more of it will be read.
     pub(crate) fn pass(&mut self, heard: Heard, host: u32) -> bool {
         let form = self.form;
         let Output {
@@ -112,12 +112,12 @@ impl Output {
         self.sinks.iter_mut().for_each(Sink::flush);
     }
 
-    /// Whether everything has been written.
+    /// Returns whether everything has been written.
     pub(crate) fn is_flushed(&self) -> bool {
         self.sinks.iter().all(Sink::is_empty)
     }
 
-    /// A sentence about output that was lost, if some was. It is for standard error in every form.
+    /// Reports lost output in a sentence on standard error, in every form. Returns whether any was lost.
     pub(crate) fn report_loss(&mut self) -> bool {
         let failed = |sink: &Sink| sink.failure();
         let Some((errno, name)) = self
@@ -142,7 +142,7 @@ impl Output {
         true
     }
 
-    /// A sentence of the launcher itself.
+    /// Writes a sentence of the launcher.
     pub(crate) fn report(&mut self, sentence: &str) {
         if self.form == Form::Json {
             self.event(&json!({"event": "note", "text": sentence}));
@@ -153,7 +153,7 @@ impl Output {
         }
     }
 
-    /// Something for a program to read; silent in the other forms.
+    /// Writes an event for a program, if the form is JSON.
     pub(crate) fn event(&mut self, event: &Value) {
         if self.form == Form::Json {
             self.sinks[0].push(&[event.to_string().as_bytes(), b"\n"]);
@@ -162,7 +162,7 @@ impl Output {
     }
 }
 
-/// A line of a task's, in the form that is wanted.
+/// Writes a line of a task in the user's form.
 fn put(
     form: Form,
     sinks: &mut [Sink; 2],
@@ -177,7 +177,8 @@ fn put(
     }
 }
 
-/// A line of a journal, as the log of PVM's daemon has it: who keeps the journal, when, who has written it, with PVM's numbers.
+/// Writes a line of a journal in the format of PVM's log: the writer of the log, the time, the task, with PVM's
+/// numbers.
 fn note(sinks: &mut [Sink; 2], room: &mut usize, writer: Writer, line: &[u8]) {
     if *room == 0 {
         return;

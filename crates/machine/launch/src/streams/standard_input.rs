@@ -1,4 +1,4 @@
-//! Standard input for a task: a pipe that is filled without ever waiting for its reader.
+//! Standard input for a task: a pipe that is written without blocking.
 
 use std::os::fd::OwnedFd;
 
@@ -7,17 +7,17 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
-/// The end of a pipe that we write to.
+/// The writing end of a pipe.
 #[derive(Debug)]
 pub(crate) struct Feed {
-    /// None: the reader has gone, or has had everything.
+    /// `None` if the reader has gone, or everything has been written.
     pipe: Option<OwnedFd>,
     waiting: Vec<u8>,
     ended: bool,
 }
 
 impl Feed {
-    /// The end to write to, and the one to read from.
+    /// Returns the feed, and the reading end of its pipe.
     pub(crate) fn new() -> Result<(Self, OwnedFd), Refusal> {
         let (theirs, ours) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.1, true).map(|()| pipe))
@@ -32,13 +32,13 @@ impl Feed {
         Ok((feed, theirs))
     }
 
-    /// Adds what is to be read; nothing means its end.
+    /// Appends input. Empty `bytes` mark the end.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.ended |= bytes.is_empty();
         self.waiting.extend_from_slice(bytes);
     }
 
-    /// Writes as much as the pipe holds. Returns how many bytes are dealt with.
+    /// Writes as much as the pipe takes. Returns the number of bytes consumed.
     pub(crate) fn flush(&mut self) -> usize {
         let mut written = 0;
         while let Some(pipe) = self.pipe.as_ref().filter(|_| written < self.waiting.len()) {
@@ -50,7 +50,7 @@ impl Feed {
             }
         }
         if self.pipe.is_none() {
-            // A reader that is gone has had enough.
+            // If the reader has gone, the rest counts as consumed.
             written = self.waiting.len();
         }
         self.waiting.drain(..written);
@@ -60,7 +60,7 @@ impl Feed {
         written
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.pipe
             .iter()

@@ -1,8 +1,8 @@
-//! The channel of an agent whose launcher's host is lost, on its way to the next launcher.
+//! The channel of an agent whose launcher's host is lost, while the next launcher claims it.
 //!
-//! The daemon of the agent's host keeps its end of the channel. A launcher claims it there; one launcher at a time has it. The claim is
-//! followed by one of two words: that this launcher leads, which the agent answers and from then on obeys, or that it gives the claim back.
-//! A claim that ends without a word is given back, too.
+//! The daemon of the agent's host keeps its end of the channel. A launcher claims it there. Only one launcher at a time
+//! has it. Then the launcher either announces that it leads, after which the agent answers and obeys it, or gives the
+//! claim back. A claim that ends without either is given back, too.
 
 use regatta_job::failover::{Candidate, FailoverPlan};
 use regatta_wire::session::{ChannelMessage, FromJob};
@@ -12,11 +12,12 @@ use crate::channel::remote::Remote;
 /// State of a claim.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// It has not been answered.
+    /// There is no answer yet.
     Open,
-    /// The channel is this launcher's. The agent names the hosts of these runs as those that may lead.
+    /// The channel is this launcher's. The agent names these runs of hosts as those that may lead.
     Granted(Vec<String>),
-    /// It has ended: the agent does not know yet, perhaps, that its owner is lost, or another launcher has it.
+    /// The claim has ended. Perhaps the agent does not know yet that its owner is lost, or another launcher has the
+    /// channel.
     Ended,
 }
 
@@ -27,7 +28,7 @@ pub(crate) fn open(plan: &FailoverPlan, candidate: &Candidate) -> Remote {
     Remote::by_daemons(&plan.machine, candidate.number, &candidate.name, &request)
 }
 
-/// Reads what has become of a claim.
+/// Reads the daemon's answer and returns the state of a claim.
 pub(crate) fn read(remote: &mut Remote) -> Claim {
     remote.read();
     if remote.link.is_ended() {
@@ -38,20 +39,20 @@ pub(crate) fn read(remote: &mut Remote) -> Claim {
     successors.map_or(Claim::Open, |runs| Claim::Granted(runs.to_vec()))
 }
 
-/// Keeps a claim that was granted, as long as nothing else is said. False: it has ended.
+/// Checks a granted claim until an announcement is made. Returns false if it has ended.
 pub(crate) fn keep(remote: &mut Remote) -> bool {
     remote.read();
     !remote.link.is_ended()
 }
 
-/// Tells the agent that the host of this run leads. Orders and reports are next.
+/// Announces to the agent that the host of run `own` leads. Orders and reports follow.
 pub(crate) fn lead(remote: &mut Remote, own: &str) {
     let run = own.to_owned();
     say(remote, &ChannelMessage::Lead { run });
 }
 
-/// Gives a claim back, because the host of this run will not lead: others wait for it if they have an order in which it is. The channel ends
-/// when that is said.
+/// Gives a claim back, because the host of run `own` will not lead. Agents whose order has this host wait for that. The
+/// channel ends when the message is sent.
 pub(crate) fn give_up(remote: &mut Remote, own: &str) {
     let run = own.to_owned();
     say(remote, &ChannelMessage::GiveUp { run });

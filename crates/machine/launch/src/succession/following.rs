@@ -1,7 +1,8 @@
-//! A host of a job that another host leads, with its connections to the daemon of this host.
+//! A host of a job that another host leads, with its connections to this host's daemon.
 //!
-//! [`Follower`] decides; the membership is asked while it wants to know. When the launcher's host is lost the daemon is told so, and which
-//! hosts may lead next; it keeps this host's end of the channel for them, and tells when one of them leads, or will not.
+//! [`Follower`] decides. The membership's reports are read while it needs them. When the launcher's host is lost, the
+//! daemon is told so, and which hosts may lead next. The daemon keeps this host's end of the channel for them, and
+//! reports when one of them leads or will not.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Following {
     pub follower: Follower,
-    /// The beginning of the follower's time.
+    /// The start of the follower's time.
     since: Instant,
     news: Option<MembershipFeed>,
     opened: Option<Instant>,
@@ -33,17 +34,17 @@ pub(crate) struct Following {
 #[derive(Debug, Default)]
 struct Waiting {
     session: Option<Session>,
-    /// The successors as they were last told to the daemon.
+    /// The successors last sent to the daemon.
     told: Vec<String>,
     opened: Option<Instant>,
 }
 
-/// Word of a host that may lead, by its run.
+/// An announcement of a host that may lead, by its run.
 #[derive(Debug)]
 pub(crate) enum Word {
     /// It leads, at the other end of this channel.
     Leads(String, OwnedFd),
-    /// It will not.
+    /// It will not lead.
     GivesUp(String),
 }
 
@@ -59,7 +60,7 @@ impl Following {
         }
     }
 
-    /// Reads what the membership reports, if the follower wants it. The launcher has been silent for so long.
+    /// Reads the membership's reports, if the follower needs them. `silent` is how long the launcher has been silent.
     pub(crate) fn look(&mut self, silent: Duration) {
         let wanted = self.follower.wants_membership(silent > 2 * BEAT_INTERVAL);
         match (wanted, &mut self.news) {
@@ -90,12 +91,13 @@ impl Following {
         self.follower.forget_membership();
     }
 
-    /// Whether the launcher's host was lost since the last call.
+    /// Returns whether the launcher's host was lost since the last call.
     pub(crate) fn has_lost_owner(&mut self) -> bool {
         self.follower.has_lost_owner(self.since.elapsed())
     }
 
-    /// While the owner is lost: the next word of a host that may lead. The daemon knows of the loss, and who may take this host over.
+    /// Returns the next announcement of a host that may lead, while the owner is lost. Tells the daemon of the loss,
+    /// and which hosts may take this one over.
     pub(crate) fn await_leader(&mut self) -> Option<Word> {
         let waiting = &mut self.waiting;
         let successors: Vec<String> = self.follower.successors().map(str::to_owned).collect();
@@ -124,33 +126,34 @@ impl Following {
             Ok(None) if !session.is_ended() => return None,
             _ => None,
         };
-        // Nothing follows: the daemon is told anew of another loss, or of this one if it has hung up.
+        // No further message follows on this session. A new one is opened for another loss, or for this one if the
+        // daemon has hung up.
         waiting.session = None;
         word
     }
 
-    /// The candidate on the host of this run will not lead.
+    /// Records that the candidate on the host of this run will not lead.
     pub(crate) fn pass_over(&mut self, run: &str) {
         self.follower.pass_over(self.since.elapsed(), run);
     }
 
-    /// Whether a launcher that has been silent for so long is no reason to end the job yet.
+    /// Returns whether a launcher that has been silent for this long is no reason yet to end the job.
     pub(crate) fn is_patient(&self, silent: Duration, limit: Duration) -> bool {
         let now = self.since.elapsed();
         self.follower.is_patient(now, silent, limit)
     }
 
-    /// For how long the job may still run.
+    /// Returns how long the job may still run.
     pub(crate) fn remaining(&self) -> Option<Duration> {
         self.follower.remaining(self.since.elapsed())
     }
 
-    /// The reports of the membership, and the last one, for somebody else to listen to.
+    /// Takes the feed of the membership and its last report, for another reader.
     pub(crate) fn take_news(&mut self) -> (Option<MembershipFeed>, Option<Report>) {
         (self.news.take(), self.report.take())
     }
 
-    /// Descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let news = self.news.iter().flat_map(MembershipFeed::polls);
         news.chain(self.waiting.session.iter().map(Session::poll))

@@ -1,4 +1,4 @@
-//! Going on as the launcher of a job whose launcher's host is lost.
+//! Becoming the launcher of a job whose launcher's host is lost.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -33,19 +33,19 @@ use crate::tasks::Tasks;
 use crate::tasks::worker::Worker;
 use regatta_job::hosts::Choice;
 
-/// All that an agent has, and hands over to itself when it becomes the launcher.
+/// Everything that an agent passes to itself when it becomes the launcher.
 pub(crate) struct AgentResources {
     pub link: Link,
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    /// The rest of what they need.
+    /// The agent's worker, without the tasks.
     pub worker: Worker,
     pub template: Preparation,
     pub following: Following,
 }
 
-/// Takes the job over, and stays with it to its end. From then on hosts that tasks request are started by `starter`.
+/// Takes the job over, and supervises it to its end. `starter` starts hosts that tasks request.
 pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
     let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
@@ -103,7 +103,7 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
     Ok(())
 }
 
-/// The last line of the file that the launcher writes to.
+/// Writes the last line of the launcher's log.
 fn report_outcome(outcome: &Outcome, job: &str, host: &str) {
     match outcome {
         Outcome::Ended(status) => {
@@ -117,8 +117,8 @@ fn report_outcome(outcome: &Outcome, job: &str, host: &str) {
     }
 }
 
-/// From now on what this process says goes to a file, since there is no terminal: that of the job, if it is entered by this
-/// name. Where, for a sentence.
+/// Redirects this process's output to a file, since there is no terminal: the log of a resident job, or
+/// `regatta-JOB.out` in the current directory, the home, or /tmp. Returns the end of a sentence with its path.
 fn write_to_file(job: &str, join_name: &str) -> String {
     let name: String = job
         .chars()
@@ -159,7 +159,7 @@ fn write_to_file(job: &str, join_name: &str) -> String {
     sentence
 }
 
-/// A file of our own to write to, also when another host of the job has begun it.
+/// Opens a file of this user for appending, which another host of the job may have created.
 fn append_to(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::WRONLY
         | OFlags::CREATE
@@ -174,7 +174,7 @@ fn append_to(path: &Path) -> Option<OwnedFd> {
     (ours && regular).then_some(file)
 }
 
-/// The hosts of the job, and how they are reached from here.
+/// Returns the hosts of the job, and how they are reached from here.
 fn across(will: &FailoverPlan, template: &Preparation, registry: &Registry) -> Across {
     let count = registry.hosts().iter().map(|host| host.number + 1).max();
     let mut hosts: Vec<Host> = (0..count.unwrap_or(0))
@@ -245,7 +245,7 @@ fn plan(will: &FailoverPlan, resources: &AgentResources, across: Across, growth:
     }
 }
 
-/// Brings together what all agents know: from here on this host's table has all tasks.
+/// Combines the states of all agents, and enters all tasks into this host's table.
 fn take_stock(
     resources: AgentResources,
     mut registry: Registry,

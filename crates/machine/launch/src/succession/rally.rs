@@ -1,4 +1,5 @@
-//! The channels on which a new launcher claims the agents of a job, says the word to them, and hears what they know. [`Claims`] decides.
+//! The channels on which a new launcher claims the agents of a job, announces that it leads, and receives their states.
+//! [`Claims`] decides.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,31 +24,31 @@ use crate::supervise::owner::{self, Owner};
 use crate::system::signals::Signals;
 use crate::system::time_asleep::Wakes;
 
-/// Why a host leaves a job to others whose agents it could not claim.
+/// Why a host that could not claim enough agents leaves the job to other hosts.
 const FOLLOW_ANOTHER: &str =
     "most of the hosts of the job do not let this one lead, and may follow another one";
-/// Time limit for delivering the word of a host that gives up.
+/// Time limit for delivering the messages of a host that gives up.
 const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum sleep between two checks of the channels.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// An agent that has come.
+/// An agent that has handed over its state.
 pub(crate) struct Found {
     pub remote: Remote,
     pub answer: Answer,
 }
 
-/// All that an agent has handed over, or as much as has arrived.
+/// The state from an agent, possibly incomplete.
 #[derive(Default)]
 pub(crate) struct Answer {
-    /// With the number of requests that follow it.
+    /// The state, and the number of requests that follow it.
     state: Option<(AgentState, u32)>,
-    /// A copy of the registry that is later than ours; empty: it has none.
+    /// A copy of the registry that is later than ours. Empty if the agent has none.
     pub copy: Vec<u8>,
 }
 
 impl Answer {
-    /// The state, when all that belongs to it has arrived.
+    /// Returns the state once it is complete.
     fn whole(&self) -> Option<&AgentState> {
         let (state, requests) = self.state.as_ref()?;
         (state.handover.requests.len() == *requests as usize).then_some(state)
@@ -57,7 +58,7 @@ impl Answer {
         self.state.map(|(state, _)| state)
     }
 
-    /// One more report. False: it makes no sense here.
+    /// Adds a report. Returns false if it is not expected here.
     fn take(&mut self, report: Report) -> bool {
         match (report, &mut self.state) {
             (Report::Beat {}, _) => {}
@@ -72,64 +73,64 @@ impl Answer {
     }
 }
 
-/// The result of looking for the agents of all hosts.
+/// The agents found on all hosts.
 pub(crate) struct Rally {
     pub found: Vec<Found>,
-    /// The hosts that are lost too, and why.
+    /// The hosts that are lost as well, and why.
     pub lost: BTreeMap<u32, Absence>,
 }
 
-/// A channel, and the next thing of interest on it.
+/// A channel, and what is expected on it next.
 struct Channel {
     remote: Remote,
     next: Next,
 }
 
 enum Next {
-    /// The daemon's word that the channel is ours, with the hosts that the agent names.
+    /// The daemon's grant of the channel, with the hosts that the agent names.
     OwnerLost,
     /// Nothing.
     Nothing,
-    /// Nothing: the word has been said.
+    /// The agent's first message after the announcement.
     Ready,
     Answer(Answer),
-    /// The job that begins: the answer is whole.
+    /// Nothing for the claims: the state is complete, and reports are for the job that begins.
     Job(Answer),
 }
 
-/// Looks for agents.
+/// The search for the agents.
 pub(crate) struct Seeker<'a> {
     pub plan: &'a FailoverPlan,
     pub signals: &'a Signals,
     pub owner: &'a mut Owner,
-    /// The hosts that are there.
+    /// The feed of the machine's hosts, and its last report.
     pub news: &'a mut MembershipFeed,
     pub told: &'a mut membership_feed::Report,
-    /// The channel of this host's agent. Its end is that of the daemon here.
+    /// The channel of this host's agent. It ends with this host's daemon.
     pub tether: &'a mut Link,
-    /// How many tasks this launcher knows of, and its replica.
+    /// The number of tasks that this launcher knows of, and its replica.
     pub tasks: u32,
     pub registry: &'a Registry,
     pub output: &'a mut Output,
     pub channels: Channels,
 }
 
-/// Channels to the agents that are looked for.
+/// Channels to the agents.
 #[derive(Default)]
 pub(crate) struct Channels {
     open: BTreeMap<u32, Channel>,
-    /// Channels that have been given up, until their commands have ended.
+    /// Channels that have been given up, whose commands have not ended.
     parted: Vec<Remote>,
 }
 
 impl Seeker<'_> {
-    /// Looks for the agents on these hosts, to the end.
+    /// Claims the agents on these hosts, until all have answered or are lost.
     pub(crate) fn rally(mut self, candidates: &[Candidate]) -> Result<Rally, Refusal> {
         let (mut began, mut wakes) = (Instant::now(), Wakes::new());
         let (view, causes) = membership(self.told);
         let mut claims = Claims::new(Duration::ZERO, candidates, view, causes, self.registry);
         loop {
-            // Time in which this process did not run counts against nobody.
+            // Time in which this process did not run does not count against any host.
             began += wakes.away();
             for input in self.listen().into_iter().chain([ClaimInput::Timer]) {
                 claims.handle(began.elapsed(), input);
@@ -147,7 +148,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// All that has happened since the last call.
+    /// Returns the events since the last call.
     fn listen(&mut self) -> Vec<ClaimInput> {
         self.channels
             .parted
@@ -166,7 +167,7 @@ impl Seeker<'_> {
         inputs
     }
 
-    /// The next thing of interest on the channel of a host, if it has arrived.
+    /// Returns the next event on the channel of a host, if there is one.
     fn hear(&mut self, host: u32) -> Option<ClaimInput> {
         let channel = self.channels.open.get_mut(&host)?;
         let input = match channel.hear(host) {
@@ -186,7 +187,7 @@ impl Seeker<'_> {
         Some(input)
     }
 
-    /// Carries out an effect. Something may come of it at once.
+    /// Carries out an effect. May return an event at once.
     fn carry_out(&mut self, effect: ClaimEffect, candidates: &[Candidate]) -> Option<ClaimInput> {
         match effect {
             ClaimEffect::Open(host) => {
@@ -221,7 +222,8 @@ impl Seeker<'_> {
         None
     }
 
-    /// Leaves the job to others. Agents that wait for this host hear so before: while its daemon is there, and they are in reach.
+    /// Leaves the job to other hosts. Agents that wait for this host are told so first, as far as its daemon is running
+    /// and reaches them.
     fn leave(mut self, why: Obstacle, candidates: &[Candidate]) -> Refusal {
         if let Obstacle::GivenUp(_) | Obstacle::TooFew = why {
             let until = Instant::now() + WITHDRAWAL_TIMEOUT;
@@ -297,7 +299,7 @@ impl Seeker<'_> {
 }
 
 impl Channel {
-    /// Reads what has arrived. The next thing of interest, if that is among it.
+    /// Reads what has arrived. Returns the next event in it, if there is one.
     fn hear(&mut self, host: u32) -> Result<Option<ClaimInput>, Malformed> {
         let remote = &mut self.remote;
         match &mut self.next {
@@ -349,7 +351,8 @@ impl Channel {
         Ok(Some(ClaimInput::HandedOver(host, dead)))
     }
 
-    /// Whether it has ended, and a claim with it. The end of one in a job that begins is an event of that job.
+    /// Returns whether the channel has ended, and its claim with it. The end of a channel with a complete state is
+    /// handled by the job that begins.
     fn is_in_vain(&self) -> bool {
         self.remote.link.is_ended() && !matches!(self.next, Next::Job(_))
     }
@@ -361,14 +364,14 @@ fn name_of(host: u32, candidates: &[Candidate]) -> &str {
     found.map_or("", |candidate| &candidate.name)
 }
 
-/// A report, for the claims.
+/// Converts a report for the claims.
 fn membership(report: &membership_feed::Report) -> (MembershipView, BTreeMap<String, String>) {
     let causes = report.causes.clone().into_iter();
     (report.view.clone(), causes.collect())
 }
 
-/// Whether the daemon of this host has ended, which holds the other end of this channel. Nothing that it says is of interest: it is
-/// for an agent.
+/// Returns whether this host's daemon, which holds the other end of the channel, has ended. Input on the channel is
+/// discarded, because it is for an agent.
 pub(crate) fn daemon_has_ended(tether: &mut Link) -> bool {
     while tether.read() > 0 {
         tether.forget();
@@ -394,7 +397,7 @@ mod tests {
     /// Longer than an agent may be silent.
     const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
-    /// A host that takes a job over from h0, and is to look for the agent of the host beta, to which nothing leads.
+    /// A host that takes a job over from h0, and is to find the agent of the host beta, to which there is no channel.
     struct Bench {
         plan: FailoverPlan,
         signals: Signals,
@@ -402,7 +405,7 @@ mod tests {
         news: MembershipFeed,
         told: membership_feed::Report,
         tether: Link,
-        /// The daemon's end of that.
+        /// The daemon's end of the tether.
         daemon: Option<OwnedFd>,
         output: Output,
         registry: Registry,
@@ -459,7 +462,7 @@ mod tests {
         }
     }
 
-    /// A channel on which nothing is said, and its other end.
+    /// Returns a channel without input, and its other end.
     fn channel() -> (Link, OwnedFd) {
         let nobody = File::options().write(true).open("/dev/null");
         let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
@@ -467,7 +470,7 @@ mod tests {
         (link.expect("a channel"), theirs)
     }
 
-    /// The answer of an agent that knows nothing.
+    /// Returns the answer of an agent without state.
     fn answer() -> Answer {
         let state = AgentState {
             hello: gather::hello_again(),
@@ -492,7 +495,7 @@ mod tests {
         assert!(why.starts_with(&ChannelEnd::OwnDaemon.cause()), "{why}");
     }
 
-    /// More than fits the channel is written for a launcher that still looks for others.
+    /// Writes more than fits into the channel, to a launcher that still looks for other agents.
     #[test]
     fn an_agent_that_has_come_is_heard_while_others_are_looked_for() {
         let mut bench = Bench::new();

@@ -1,5 +1,5 @@
-//! Shared barriers that are lent to named groups (`regatta_segment::shared_barrier`): [`Barriers`] decides, and here they are made,
-//! opened and shut in the job's segment.
+//! Shared barriers that are lent to named groups (`regatta_segment::shared_barrier`). [`Barriers`] decides. Here they
+//! are created, opened and shut in the job's segment.
 
 use regatta_job::Barriers;
 use regatta_job::barriers::LentBarrier;
@@ -9,7 +9,7 @@ use regatta_wire::fields::Message;
 
 use super::Supervisor;
 
-/// Lends a shared barrier to these members; its name, or 0 if there is no memory for one.
+/// Lends a shared barrier to these members. Returns its name, or 0 if there is no memory for one.
 fn lend(barriers: &mut Barriers, job: &Job, group: String, members: Vec<u32>) -> u64 {
     let count = members.len();
     let Ok(name) = barriers.find(count, |room| job.new_shared_barrier(room)) else {
@@ -23,7 +23,8 @@ fn lend(barriers: &mut Barriers, job: &Job, group: String, members: Vec<u32>) ->
     name
 }
 
-/// Shuts the barrier of a group. Returns who waits in it (the tasks, and under which number each would ask), and how many want to meet.
+/// Shuts the barrier of a group. Returns the members that wait in it, each as (task, request number), and the number of
+/// members that complete it.
 fn shut(barriers: &mut Barriers, job: &Job, group: &str) -> Option<(Vec<(u32, u32)>, u32)> {
     let barrier = barriers.take_back(group)?;
     let size = barrier.members.len() as u32;
@@ -37,7 +38,8 @@ fn shut(barriers: &mut Barriers, job: &Job, group: &str) -> Option<(Vec<(u32, u3
 }
 
 impl Supervisor<'_> {
-    /// Shuts what must be shut before a request comes to the registry. False: it counts as handled already.
+    /// Shuts the barriers that must be shut before the registry handles a request. Returns false if the request was
+    /// handled already.
     pub(super) fn is_new(&mut self, task: u32, bytes: &[u8]) -> bool {
         let Ok(ask) = Ask::decode(bytes) else {
             return true;
@@ -49,7 +51,7 @@ impl Supervisor<'_> {
         !self.barriers.was_handled(task, &ask)
     }
 
-    /// A task ends: nobody is to wait for it in a shared barrier.
+    /// Shuts the barriers of a task that ends, so that no member waits for it in a shared barrier.
     pub(super) fn shut_barriers_of(&mut self, task: u32) {
         for group in self.barriers.of_task(task) {
             self.shut_barrier(&group);
@@ -57,14 +59,14 @@ impl Supervisor<'_> {
         self.barriers.task_ended(task);
     }
 
-    /// Shuts the barrier of a group. Members that wait in it wait in the registry from now on, each as if it had requested
-    /// that there.
+    /// Shuts the barrier of a group. Its waiting members wait in the registry from now on, as if each had sent its
+    /// request.
     fn shut_barrier(&mut self, group: &str) {
         let shut = |supervisor: &mut Self| {
             let tasks = supervisor.worker.tasks.as_ref()?;
             shut(&mut supervisor.barriers, tasks.job(), group)
         };
-        // Should they all have come, they get a shared barrier again; it is shut as well.
+        // If these are all members, they get a shared barrier again, which must be shut as well.
         while let Some((waiting, count)) = shut(self) {
             for (task, id) in waiting {
                 let ask = Ask::Meet {
@@ -79,7 +81,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All members of a group have met.
+    /// Lends a shared barrier to a group whose members have all met, if they may have one.
     pub(super) fn lend(&mut self, group: String, members: Vec<u32>) {
         if !Barriers::may_share(&members, |task| !self.is_elsewhere(task)) {
             return;

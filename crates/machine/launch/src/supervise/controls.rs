@@ -1,7 +1,7 @@
-//! The sockets on which the tasks of this host ask their launcher: one for each, since a task inherits it.
+//! The sockets on which the tasks of this host send requests to their launcher. Each task inherits one.
 //!
-//! All are watched by one epoll descriptor, so that a thousand tasks cost the loop one entry. Nobody waits here: what a
-//! task does not read now waits in memory, up to a limit.
+//! All are watched by one epoll descriptor, so that a thousand tasks need one entry in the loop's `poll`. Nothing here
+//! blocks: messages that a task does not read now are kept in memory, up to a limit.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,10 +17,10 @@ use regatta_wire::framing::{self, FrameReader};
 const MAX_EVENTS: usize = 64;
 /// Size of one read, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
-/// Unread backlog of a task, in bytes, at which it counts as one that has lost interest.
+/// Unread bytes of a task at which it is considered not to read any more.
 const MAX_UNREAD_BYTES: usize = 64 << 20;
 
-/// One task's socket.
+/// The launcher's end of one task's socket.
 #[derive(Debug)]
 struct Line {
     socket: OwnedFd,
@@ -28,15 +28,15 @@ struct Line {
     unsent: Vec<u8>,
 }
 
-/// The launcher's ends of the sockets on which tasks of this host ask it.
+/// The launcher's ends of the sockets of this host's tasks.
 #[derive(Debug)]
 pub(crate) struct Controls {
     lines: HashMap<u32, Line>,
     epoll: OwnedFd,
     buffer: Vec<u8>,
-    /// Tasks whose sockets have ended, and nobody has been told.
+    /// Tasks whose sockets have ended, not reported yet.
     ended: Vec<u32>,
-    /// Tasks that had not read everything, and have been written more since.
+    /// Tasks that had not read everything, and got further bytes since.
     pub(crate) written: Vec<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Controls {
         })
     }
 
-    /// A socket for a task about to start: its end.
+    /// Creates a socket for a task about to start. Returns the task's end.
     pub(crate) fn open(&mut self, task: u32) -> rustix::io::Result<OwnedFd> {
         let (ours, theirs) = rustix::net::socketpair(
             AddressFamily::UNIX,
@@ -69,7 +69,7 @@ impl Controls {
         Ok(theirs)
     }
 
-    /// Listen on this socket for what a task asks.
+    /// Watches this socket for requests of a task.
     pub(crate) fn add(&mut self, task: u32, socket: OwnedFd) -> rustix::io::Result<()> {
         let data = EventData::new_u64(u64::from(task));
         epoll::add(&self.epoll, &socket, data, EventFlags::IN)?;
@@ -85,25 +85,26 @@ impl Controls {
         Ok(())
     }
 
-    /// A descriptor that is readable when a task has asked something.
+    /// Returns a descriptor that is readable when a task has sent a request.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
 
-    /// Does a task still listen?
+    /// Returns whether a task's socket is open.
     pub(crate) fn has(&self, task: u32) -> bool {
         self.lines.contains_key(&task)
     }
 
-    /// A task is no more.
+    /// Closes the socket of a task that has ended.
     pub(crate) fn close(&mut self, task: u32) {
         if let Some(line) = self.lines.remove(&task) {
-            // Another process may have a descriptor of this socket: its end would be reported as long as that lives.
+            // If another process has a descriptor of this socket, epoll would report its end as long as that lives.
             let _ = epoll::delete(&self.epoll, &line.socket);
         }
     }
 
-    /// Reads the requests of the tasks, as far as they have arrived; returns the tasks that have closed their sockets.
+    /// Reads the requests that have arrived completely, and passes them to `asked`. Returns the tasks that have closed
+    /// their sockets.
     pub(crate) fn read_requests(&mut self, mut asked: impl FnMut(u32, &[u8])) -> Vec<u32> {
         let mut events = [const {
             epoll::Event {
@@ -135,7 +136,7 @@ impl Controls {
         ended
     }
 
-    /// Says something to a task, or keeps it until the task reads.
+    /// Sends a message to a task. What it does not read now is kept.
     pub(crate) fn send(&mut self, task: u32, bytes: &[u8]) {
         let Some(line) = self.lines.get_mut(&task) else {
             return;
@@ -149,7 +150,7 @@ impl Controls {
 }
 
 impl Line {
-    /// Reads once. False: nobody is at the other end.
+    /// Reads once. Returns false if the other end is closed.
     fn read(&mut self, buffer: &mut [u8]) -> bool {
         match rustix::io::read(&self.socket, &mut *buffer) {
             Ok(0) => false,
@@ -162,7 +163,7 @@ impl Line {
         }
     }
 
-    /// Passes on what has arrived as a whole. False: it makes no sense.
+    /// Passes on complete requests. Returns false if the bytes are malformed.
     fn take(&mut self, mut asked: impl FnMut(&[u8])) -> bool {
         loop {
             match self.frames.next_bytes() {
@@ -173,8 +174,8 @@ impl Line {
         }
     }
 
-    /// Writes what the task takes now. One that has ended takes nothing, and its last words are read before its end is. False: it
-    /// cannot be watched.
+    /// Writes what the task takes now. If it has ended, the bytes are dropped, and its last requests are read before
+    /// its end. Returns false if the socket cannot be watched.
     fn flush(&mut self, epoll: &OwnedFd, task: u32) -> bool {
         let mut sent = 0;
         let mut full = false;
@@ -244,7 +245,7 @@ mod tests {
             if let Some(bytes) = frames.next_bytes().unwrap() {
                 break bytes.to_vec();
             }
-            // A task that sleeps by now has to be woken for the rest.
+            // A task that sleeps by now must be woken for the rest.
             controls.read_requests(|_, _| ());
             assert!(controls.written.iter().all(|&task| task == 1));
         };

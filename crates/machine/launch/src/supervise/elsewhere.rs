@@ -1,4 +1,4 @@
-//! Orders to the hosts of a job, this one like the others, what they report, and what becomes of one that is lost.
+//! Orders to the hosts of a job, including this one, their reports, and the loss of a host.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::channel::remote::{Loss, UNASKED};
 use crate::tasks::Started;
 use regatta_job::End;
 
-/// Maximum number of messages of one host that are handled before the loop looks at what else happened.
+/// Maximum number of messages of one host that are handled before the loop checks other events.
 const MAX_BATCH: usize = 64;
 
 impl Supervisor<'_> {
-    /// Whether a task is on another host.
+    /// Returns whether a task is on another host.
     pub(super) fn is_elsewhere(&self, task: u32) -> bool {
         let host = self.registry.host_of(task);
         host.is_some_and(|host| self.peers.get(host).is_some())
     }
 
-    /// Gives a host an order: another one, or this one.
+    /// Gives an order to a host, which may be this one.
     pub(super) fn order(&mut self, host: u32, order: Order) -> Result<(), Refusal> {
         match self.peers.get_mut(host) {
             Some(remote) => remote.send(&order),
@@ -34,19 +34,19 @@ impl Supervisor<'_> {
     /// Gives an order to the host of a task.
     pub(super) fn order_for(&mut self, task: u32, order: Order) {
         let host = self.registry.host_of(task).unwrap_or(self.peers.number());
-        // Orders for one task fit every frame.
+        // Orders for one task fit into every frame.
         let _ = self.order(host, order);
     }
 
-    /// Handles what has happened on this host.
+    /// Handles this host's own reports.
     pub(super) fn handle_own_reports(&mut self) {
         while let Some(report) = self.worker.next_report() {
-            // This host is not given up, for whatever reason.
+            // This host is never given up.
             let _ = self.handle_report(self.peers.number(), report);
         }
     }
 
-    /// Until something has to be said to a host, or one has been silent for too long.
+    /// Returns the time until a keepalive must be sent, or a host has been silent for too long.
     pub(super) fn until_beat(&self) -> Option<Duration> {
         let silence = self.silence();
         self.peers
@@ -66,7 +66,7 @@ impl Supervisor<'_> {
             .map_or(Duration::MAX, |across| across.silence)
     }
 
-    /// Handles what the hosts report.
+    /// Handles the reports of the other hosts.
     pub(super) fn handle_hosts(&mut self) {
         let away = self.peers.away();
         self.grow(away);
@@ -92,7 +92,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Shows what the command of a channel says, but for its last words: these say why the host is lost.
+    /// Shows the standard error of a channel's command, except the last lines, which give the reason for the loss of
+    /// the host.
     fn pass_errors(&mut self, index: usize) {
         let remote = &mut self.peers.others_mut()[index];
         if remote.link.is_ended() {
@@ -103,7 +104,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// As before, at the end of the job, with nothing kept back.
+    /// Like `pass_errors`, at the end of the job, with the last lines.
     pub(super) fn pass_last_errors(&mut self) {
         for remote in self.peers.living_mut() {
             for line in remote.last_errors() {
@@ -112,9 +113,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes what has arrived from one host. An error is a reason to give it up.
+    /// Handles what has arrived from one host. Fails with the reason if the host must be given up.
     fn handle_host(&mut self, index: usize) -> Result<(), String> {
-        // Of a channel that has ended everything is handled: the last word says why.
+        // Of a channel that has ended everything is handled, since the last message gives the reason.
         let mut batch = 0;
         while batch < MAX_BATCH || self.peers.others()[index].link.is_ended() {
             batch += 1;
@@ -138,7 +139,7 @@ impl Supervisor<'_> {
         self.handle_report(host, report)
     }
 
-    /// Handles what a host reports, this one or another. An error is a reason to give that one up.
+    /// Handles a report of any host, this one included. Fails with the reason if that host must be given up.
     pub(super) fn handle_report(&mut self, host: u32, report: Report) -> Result<(), String> {
         match report {
             Report::Started { rank, pid } => self.task_started(Started { rank, pid }),
@@ -195,7 +196,7 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// A sentence of a host, with its name if it is another one.
+    /// Returns a sentence from a host, with the host's name if it is another one.
     fn named(&self, host: u32, sentence: String) -> String {
         match self.peers.get(host) {
             Some(remote) => format!("on the host {}: {sentence}", remote.name),
@@ -203,14 +204,14 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Sends what there is of our standard input to the host of task 0.
+    /// Sends the available standard input to the host of task 0.
     pub(super) fn send_input(&mut self) {
         if let Some(remote) = self.peers.of_first_task() {
             self.streams.send_input(remote);
         }
     }
 
-    /// Why a host has to be given up, if it has.
+    /// Returns why a host must be given up, if it must.
     fn is_gone(&mut self, index: usize) -> Option<String> {
         let silence = self.silence();
         let growing = self.growing.as_ref();
@@ -237,7 +238,7 @@ impl Supervisor<'_> {
         let unstarted = std::mem::take(&mut remote.unstarted);
         let (number, name) = (remote.number, remote.name.clone());
         self.failover.host_lost(number);
-        // A host that has heard of the loss must not follow that host any more.
+        // Before hosts are told of the loss: then they must not follow the lost host any more.
         self.hosts_changed();
         let pause = self.peers.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {

@@ -1,9 +1,10 @@
-//! Hosts that become hosts of the job while it runs.
+//! Hosts that join the job while it runs.
 //!
-//! The daemon of this host tells of hosts ([`MembershipFeed`]). To one that is new a channel is opened as to those that were there from the first;
-//! it goes through the same steps (an agent that says what it is, a table of its own), but while the loop goes on. When its
-//! agent is ready it is told at once all that the others have heard since the start: which tasks were added, and which are
-//! no more. From then on it gets the events as they do, so nothing has to wait for a host that arrives.
+//! This host's daemon reports hosts ([`MembershipFeed`]). A channel to a new host is opened like those to the first
+//! hosts. The host takes the same steps (the greeting of its agent, a table of its own), while the loop goes on. When
+//! its agent is ready, it is sent at once everything that the others have been told since the start: which tasks were
+//! added, and which are gone. From then on it gets the same orders as the others, so nothing has to wait for an
+//! arriving host.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -34,28 +35,28 @@ use wishes::{Wish, Wishes};
 mod arriving;
 mod wishes;
 
-/// The state of a job that can take in hosts.
+/// The state of a job that can add hosts.
 pub(super) struct Growing<'p> {
     across: &'p Across,
-    /// New hosts of the machine are taken in. Otherwise its list only serves tasks that ask for hosts.
+    /// Whether new hosts of the machine are added. Otherwise its list only serves tasks that request hosts.
     takes_in: bool,
     ground: Ground,
-    /// None: nobody tells, but tasks may ask for hosts.
+    /// The machine's reports, or `None` if only tasks request hosts.
     news: Option<MembershipFeed>,
     wishes: Wishes,
     listed: Vec<Listed>,
-    /// Some of the first hosts have not arrived.
+    /// Whether some of the first hosts have not arrived.
     gathering: bool,
-    /// The machine has said which hosts it has.
+    /// Whether the machine has reported its hosts.
     told: bool,
-    /// The runs of hosts that are of the job, were, or could not be.
+    /// The runs of hosts that are or were in the job, or could not join it.
     known: HashSet<String>,
     arriving: Vec<Arriving>,
     channels: Channels,
 }
 
 impl<'p> Growing<'p> {
-    /// Begins to listen, if the job is one that can take in hosts.
+    /// Starts listening for hosts, if the job can add hosts.
     pub(super) fn begin(
         across: Option<&'p Across>,
         ground: Option<Ground>,
@@ -71,7 +72,7 @@ impl<'p> Growing<'p> {
         Some(Self {
             across,
             gathering: vacant && news.is_some(),
-            // A job that may have no more tasks has no use for more hosts.
+            // A job that may have no more tasks does not need more hosts.
             takes_in: ground.template.most as usize > ground.addresses.len(),
             ground,
             news,
@@ -84,35 +85,36 @@ impl<'p> Growing<'p> {
         })
     }
 
-    /// Is the job one that begins with whatever hosts its machine has, and has not all of them yet?
+    /// Returns whether the job begins with all hosts of its machine and does not have all of them yet.
     pub(super) fn is_gathering(&self) -> bool {
         self.gathering
     }
 
-    /// The machine has not yet said which hosts it has. A request of a task for one of them has to wait until then.
+    /// Returns whether the machine has not reported its hosts yet. A task's request for one of them waits until then.
     fn is_unlisted(&self) -> bool {
         self.news.is_some() && !self.told
     }
 
-    /// Nobody waits for more hosts.
+    /// Stops waiting for the first hosts.
     pub(super) fn stop_gathering(&mut self) {
         self.gathering = false;
     }
 
-    /// Tells the daemon which tasks cannot reach each other. False: not now.
+    /// Tells the daemon which tasks cannot reach each other. Returns false if that is not possible now.
     pub(super) fn send_unreachable(&mut self, pairs: Vec<UnreachablePair>) -> bool {
         let job = self.across.growth.as_ref().map_or("", |growth| &growth.job);
         let news = self.news.as_mut();
         news.is_none_or(|news| news.send_unreachable(job, pairs))
     }
 
-    /// Returns whether the daemon of this host has ended, given that it hung up on a channel `ago`. `None`: not known yet.
+    /// Returns whether this host's daemon has ended, given that it closed a channel without a reason `ago`. `None` if
+    /// that is not known yet.
     pub(super) fn has_daemon_ended(&self, ago: Duration) -> Option<bool> {
         let news = self.news.as_ref();
         news.map_or(Some(true), |news| news.has_daemon_ended(ago))
     }
 
-    /// The processes that carry channels: no signal of the job is theirs.
+    /// Returns the processes that carry channels. They get no signals of the job.
     pub(super) fn helpers(&self) -> impl Iterator<Item = Pid> {
         self.channels.commands()
     }
@@ -127,7 +129,7 @@ impl<'p> Growing<'p> {
         news.chain(channels).chain(self.wishes.starter.polls())
     }
 
-    /// Until something has to be done for a host that arrives.
+    /// Returns the time until something must be done for an arriving host.
     pub(super) fn until_step(&self) -> Option<Duration> {
         let renewal = self.news.as_ref().and_then(MembershipFeed::until_renewal);
         let others = self.wishes.starter.until();
@@ -135,23 +137,23 @@ impl<'p> Growing<'p> {
         channels.into_iter().chain(renewal).chain(others).min()
     }
 
-    /// How many channels there may be.
+    /// Returns the number of channels to the hosts of the job and to arriving ones.
     fn channel_count(&self) -> u32 {
         (self.channels.arrivals.members.len() + self.arriving.len()) as u32
     }
 
-    /// Nobody is taken in any more.
+    /// Stops adding hosts.
     pub(super) fn stop_admitting(&mut self) {
         self.news.iter_mut().for_each(MembershipFeed::close);
         self.wishes.starter.abandon();
         for arriving in std::mem::take(&mut self.arriving) {
             self.dismiss(arriving.step);
         }
-        // No arriving host is left to report on.
+        // The remaining effects are for hosts that are not wanted any more.
         while self.channels.poll().is_some() {}
     }
 
-    /// At the end of the job: what was begun is ended.
+    /// Stops adding hosts and closes all channels, at the end of the job.
     pub(super) fn close(&mut self) {
         self.stop_admitting();
         self.channels.part();
@@ -163,7 +165,7 @@ impl<'p> Growing<'p> {
         }
     }
 
-    /// Hears all hosts that arrive. Returns what their commands have said.
+    /// Handles the input of all arriving hosts. Returns lines from the standard error of their commands.
     fn hear(&mut self) -> Vec<String> {
         let arriving = &self.arriving;
         let named = |id: u32| {
@@ -173,10 +175,10 @@ impl<'p> Growing<'p> {
         self.channels.hear(self.across, named)
     }
 
-    /// Takes note of hosts that nobody knew. `members` are the names of those that live.
+    /// Starts the arrival of hosts that are new. `members` are the names of the living hosts of the job.
     fn note_new_hosts(&mut self, members: &[&str]) {
         let listed = self.listed.iter().filter(|_| self.takes_in);
-        // While one of that name is still taken for alive the new one waits.
+        // While a host of the same name still counts as alive, the new one waits.
         let is_new = |host: &&Listed| {
             !self.known.contains(&host.run) && !members.contains(&host.name.as_str())
         };
@@ -195,21 +197,21 @@ impl<'p> Growing<'p> {
 }
 
 impl Supervisor<'_> {
-    /// Takes in hosts that the machine has, and the job has not. `away`: how long the loop did not run.
+    /// Adds hosts that the machine has and the job does not. `away` is the time for which the loop did not run.
     pub(super) fn grow(&mut self, away: Duration) {
         let Some(growing) = &mut self.growing else {
             return;
         };
         let mut told = growing.news.as_ref().is_none_or(MembershipFeed::is_over);
         let report = growing.news.as_mut().and_then(MembershipFeed::next);
-        // What follows may end the job, which needs `growing` in its place.
+        // This may end the job, which needs `growing` in its field.
         if let Some(report) = &report {
             told = true;
             self.handle_standing(report);
         }
         let news = self.growing.as_ref().and_then(|it| it.news.as_ref());
         if news.is_some_and(MembershipFeed::is_over) {
-            // Not before the job is left to others: it may go on there.
+            // After the job has been left to others, which may go on with it.
             if !self.lifecycle.is_over() && self.peers.others().iter().any(Remote::is_severed) {
                 self.handle_own_daemon(&ChannelEnd::OwnDaemon.cause());
             }
@@ -242,7 +244,7 @@ impl Supervisor<'_> {
         self.change_hosts_now_listed();
     }
 
-    /// A job that stays does so as long as the machine that it has its hosts from.
+    /// Ends a resident job with the machine that it has its hosts from.
     fn end_with_machine(&mut self) {
         if self.plan.stays && !self.lifecycle.is_over() && !self.lifecycle.is_ending() {
             let sentence = "the virtual machine has ended on this host, and the job with it";
@@ -253,7 +255,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes all hosts that arrive as far as they come now.
+    /// Advances all arriving hosts as far as possible now.
     fn advance_arrivals(&mut self, growing: &mut Growing, away: Duration) {
         let living = self.peers.living();
         let identity =
@@ -302,28 +304,28 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A host does not come, as this sentence says.
+    /// Gives up an arriving host, for the reason in this sentence.
     fn give_up(&mut self, growing: &mut Growing, arriving: Arriving, sentence: String) {
         let Some(wish) = &arriving.wish else {
-            // A launcher that comes after this one does not try again, either.
+            // The next launcher must not try again either.
             self.registry.add_known_run(&arriving.host.run);
             let sentence = format!("{sentence}; the job goes on without that host");
             return self.streams.report(&sentence);
         };
         self.streams.report(&sentence);
-        // A task that starts hosts in our place may know names that nobody else does.
+        // If a task starts hosts instead of the launcher, it may know names that do not resolve here.
         let unknown = arriving.number.is_none() && !wish.is_known();
         let why = if unknown { Why::Host } else { Why::System };
         self.fulfil(growing, arriving.wish, Err((why, sentence)));
     }
 
-    /// Makes a host one of the job's.
+    /// Makes a host join the job.
     fn admit(&mut self, growing: &Growing, mut remote: Remote, run: &str) {
         let Some(hello) = remote.hello.clone() else {
             return;
         };
         let addresses: Vec<SocketAddr> = growing.ground.addresses.clone();
-        // Orders while a job runs fit every frame.
+        // Orders while a job runs fit into every frame.
         if let Some(mut plan) = failover_plan(self.plan, growing.across) {
             let passed = self.started.elapsed().as_millis() as u64;
             plan.timeout = plan.timeout.map(|limit| limit.saturating_sub(passed));

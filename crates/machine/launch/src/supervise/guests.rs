@@ -1,4 +1,5 @@
-//! Tasks that no host of the job has started: they came by a join socket of a job that stays, or the launcher was called by one.
+//! Tasks that no host of the job has started: they came by the join socket of a resident job, or one of them has
+//! started the launcher.
 
 use std::os::fd::OwnedFd;
 
@@ -7,11 +8,11 @@ use super::growing::Growing;
 use crate::channel::messages::Report;
 use crate::resident::join_socket::JoinSocket;
 
-/// The beginning of a job that stays: who has to be told of it, and what waits for it.
+/// The beginning of a resident job: the process to notify when others may join, and the requests that wait for it.
 pub(super) struct Gate {
-    /// A byte is written here, then it is closed, once processes may join.
+    /// A byte is written here once processes may join. Then it is closed.
     ready: Option<OwnedFd>,
-    /// Requests to join that came before that, and the hosts of these processes.
+    /// Requests to join that came earlier, with their hosts.
     early: Vec<(u32, Report)>,
 }
 
@@ -23,15 +24,15 @@ impl Gate {
         }
     }
 
-    /// Keeps a request of a host until processes may join.
+    /// Keeps a host's request until processes may join.
     pub(super) fn keep(&mut self, host: u32, request: Report) {
         self.early.push((host, request));
     }
 
-    /// Processes may join from now on. Returns the requests that have waited for it.
+    /// Lets processes join from now on. Returns the requests that have waited for it.
     fn open(&mut self) -> Vec<(u32, Report)> {
         if let Some(ready) = self.ready.take() {
-            // The process that began the job may be gone.
+            // The process that started the job may be gone.
             let _ = rustix::io::write(ready, &[1]);
         }
         std::mem::take(&mut self.early)
@@ -39,18 +40,18 @@ impl Gate {
 }
 
 impl Supervisor<'_> {
-    /// May somebody be let in? The first to come finds the hosts that were there before.
+    /// Returns whether processes may join. They may once the hosts that the job begins with are ready.
     pub(super) fn is_open(&self) -> bool {
         !self.growing.as_ref().is_some_and(Growing::is_gathering)
     }
 
-    /// Lets in the processes that have asked to join.
+    /// Handles the processes that have requested to join.
     pub(super) fn handle_join_socket(&mut self) {
         if !self.is_open() {
             return;
         }
         for (host, request) in self.gate.open() {
-            // Nothing that is early gives a host up.
+            // An early request is never a reason to give a host up.
             let _ = self.handle_report(host, request);
         }
         for arrival in self.worker.callers() {

@@ -1,6 +1,6 @@
-//! The tasks that have come and gone since a job began, for the tables of hosts that join later.
+//! The tasks that have been added and have gone since a job began, for the tables of hosts that join later.
 //!
-//! The job's hosts hear of each change when it happens; [`super::growing`] replays all of them to a host that arrives.
+//! The job's hosts are told of each change when it happens. [`super::growing`] replays all changes to an arriving host.
 
 use regatta_segment::job::Cause;
 use regatta_wire::world::World;
@@ -22,7 +22,7 @@ impl History {
         Self {
             kept,
             worlds: Vec::new(),
-            // The number that a job begins with which stays is nobody's.
+            // The first number of a resident job belongs to no task.
             gone: match vacant {
                 true => vec![(0, None)],
                 false => Vec::new(),
@@ -30,14 +30,14 @@ impl History {
         }
     }
 
-    /// Notes that every host has entered these tasks into its table.
+    /// Records that every host is told to enter these tasks into its table.
     pub(super) fn note_world(&mut self, world: &World) {
         if self.kept {
             self.worlds.push(world.clone());
         }
     }
 
-    /// Notes that every host has heard of a task's end.
+    /// Records that every host is told of a task's end.
     pub(super) fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
         if self.kept {
             self.gone.push((rank, cause));

@@ -1,5 +1,6 @@
-//! The launcher's part in failover: the succession order and the replicas go to the other hosts; and when this host is cut off from a
-//! majority, or its daemon has ended, so that the others may go on without it, the job here ends. `regatta_job::failover` decides.
+//! The launcher's part in failover. The succession order and the replicas are sent to the other hosts. If this host is
+//! cut off from a majority, or its daemon has ended, the others may go on without it, so the job ends here.
+//! `regatta_job::failover` decides.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +17,22 @@ use crate::channel::remote::Remote;
 use crate::plan::{Growth, Plan};
 use crate::succession::rally::daemon_has_ended;
 
-/// Why the others go on, when the daemon of this host says that the host is not the one any more on which the job began.
+/// The reason to leave the job to others if this host's daemon reports another run than the one on which the job began.
 const ANOTHER_RUN: &str =
     "the other hosts had declared this one dead, and this host goes on as another one";
 
-/// Why the others go on, when the daemon of this host has closed the channel to the agent that has become a launcher.
+/// The reason to leave the job to others if this host's daemon has closed the channel to the agent that has become a
+/// launcher.
 const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
 
-/// The hosts that come next, should this one be lost, and what they know.
+/// The hosts that may lead if this one is lost, and their replicas.
 #[derive(Default)]
 pub(super) struct Failover {
-    /// None: the job ends with this host.
+    /// `None` if the job ends with this host.
     leadership: Option<Leadership>,
-    /// Messages to tasks that wait until a copy of the registry knows what they are about.
+    /// Messages to tasks that wait until a replica has the changes that they depend on.
     replication: Replication,
-    /// The way on which another launcher spoke before this one, when there was one; with its end the job's comes.
+    /// The channel to the previous launcher, if there was one. When it ends, the job ends here.
     tether: Option<Link>,
 }
 
@@ -43,56 +45,56 @@ impl Failover {
         }
     }
 
-    /// Whether the job can go on without this host.
+    /// Returns whether the job can go on without this host.
     pub(super) fn is_possible(&self) -> bool {
         self.leadership.is_some()
     }
 
-    /// Whether the job was left to other hosts.
+    /// Returns whether the job was left to other hosts.
     pub(super) fn has_given_up(&self) -> bool {
         let leadership = self.leadership.as_ref();
         leadership.is_some_and(Leadership::has_given_up)
     }
 
-    /// A host has joined that may lead.
+    /// Adds a host that has joined and may lead.
     pub(super) fn add(&mut self, number: u32, run: &str) {
         let leadership = self.leadership.iter_mut();
         leadership.for_each(|leadership| leadership.add(number, run));
     }
 
-    /// A host with a replica may be lost.
+    /// Records that a host is lost, which may hold a replica.
     pub(super) fn host_lost(&mut self, number: u32) {
         self.replication.host_lost(number);
     }
 
-    /// A replica has so many changes. Returns the messages that have waited for that.
+    /// Records that a replica has applied this many changes. Returns the messages that have waited for that.
     pub(super) fn confirm(&mut self, changes: u64) -> Vec<(u32, Vec<u8>)> {
         self.replication.confirm(changes)
     }
 
-    /// Keeps a message to a task until a replica has so many changes.
+    /// Keeps a message to a task until a replica has applied this many changes.
     pub(super) fn keep(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
         self.replication.keep(changes, task, bytes);
     }
 
-    /// Whether the tether has just ended.
+    /// Returns whether the tether has ended. True at most once.
     pub(super) fn has_lost_tether(&mut self) -> bool {
         self.tether.take_if(daemon_has_ended).is_some()
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to poll.
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.tether.iter().flat_map(Link::polls)
     }
 }
 
-/// Of a job of a virtual machine. `runs` are those of its hosts, by their numbers.
+/// Returns the leadership of a job in a virtual machine. `runs` are those of its hosts, by number.
 pub(super) fn of(growth: Option<&Growth>, runs: BTreeMap<u32, String>) -> Option<Leadership> {
     let growth = growth.filter(|growth| growth.machine.is_some())?;
     Some(Leadership::new(&growth.host, &growth.run, runs))
 }
 
-/// The leadership of a job that begins with these hosts beside this one.
+/// Returns the leadership of a job that begins with these hosts and this one.
 pub(super) fn at_first(plan: &Plan, remotes: &[Remote]) -> Option<Leadership> {
     let growth = plan.across.as_ref()?.growth.as_ref()?;
     let numbers = remotes.iter().map(|remote| remote.number);
@@ -101,14 +103,15 @@ pub(super) fn at_first(plan: &Plan, remotes: &[Remote]) -> Option<Leadership> {
 }
 
 impl Supervisor<'_> {
-    /// The hosts of the job have changed: all hear who leads next, and the first candidates get replicas of the registry.
+    /// Sends the new succession order to all hosts after the job's hosts have changed, and replicas of the registry to
+    /// the first candidates.
     pub(super) fn hosts_changed(&mut self) {
         let Some(leadership) = &self.failover.leadership else {
             return;
         };
         let left = self.peers.living();
         let order = leadership.order(left.map(|remote| (remote.number, remote.name.as_str())));
-        // A change that older replicas lack must not follow a snapshot that has it.
+        // A snapshot must not be followed by changes that it already has, so send those to the older replicas first.
         self.spread();
         let count = Replication::count(order.candidates.len() + 1);
         let first = order.candidates.iter().take(count);
@@ -131,7 +134,8 @@ impl Supervisor<'_> {
         self.pass_on(messages);
     }
 
-    /// Whether messages to tasks on a host wait until a replica knows of what they come. Tasks on this host are lost with it.
+    /// Returns whether messages to tasks on a host wait until a replica has the changes that they depend on. Tasks on
+    /// this host are lost with it, so their messages do not wait.
     pub(super) fn must_wait(&self, host: u32) -> bool {
         let elsewhere = |leadership: &Leadership| !leadership.is_here(host);
         let changes = self.registry.last_change();
@@ -141,7 +145,7 @@ impl Supervisor<'_> {
             && remote.is_some_and(|remote| !remote.lost)
     }
 
-    /// Asks the hosts with replicas how much they know, if messages wait for that.
+    /// Asks the hosts with replicas how many changes they have applied, if messages wait for that.
     pub(super) fn ask_copies(&mut self) {
         if self.failover.replication.is_to_be_asked() {
             self.send_to_holders(|remote| drop(remote.send(&Order::Confirm {})));
@@ -156,14 +160,14 @@ impl Supervisor<'_> {
             .for_each(send);
     }
 
-    /// Sends messages that have waited to tasks.
+    /// Sends messages that have waited to their tasks.
     pub(super) fn pass_on(&mut self, messages: Vec<(u32, Vec<u8>)>) {
         for (task, bytes) in messages {
             self.order_for(task, Order::Tell { task, bytes });
         }
     }
 
-    /// Sends the changes of the registry to all replicas, before any task reads what came of them.
+    /// Sends the changes of the registry to all replicas, before any task reads messages that depend on them.
     pub(super) fn spread(&mut self) {
         let decision = self.lifecycle.decision();
         decision
@@ -176,8 +180,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the job here because the daemon of this host has ended, or goes on as another host: then all channels end, and
-    /// the others take this host for lost, so that one of them may go on with the job.
+    /// Ends the job here because this host's daemon has ended, or goes on as another host. Then all channels end and
+    /// the others consider this host lost, so that one of them may go on with the job.
     pub(super) fn handle_own_daemon(&mut self, cause: &str) {
         if self.leads_others() && !self.lifecycle.is_ending() {
             self.leave_to_others(cause);
@@ -191,8 +195,8 @@ impl Supervisor<'_> {
         leadership.is_some_and(|leadership| !leadership.order(left).candidates.is_empty())
     }
 
-    /// Ends the job here because the way has ended on which another launcher spoke to this process before: the daemon of this host
-    /// has ended or lets go of the job. True: other hosts may go on with it.
+    /// Ends the job here because the channel to the previous launcher has ended: this host's daemon has ended or
+    /// abandons the job. Returns true if other hosts may go on with it.
     pub(super) fn handle_end_of_tether(&mut self) -> bool {
         let leaves = self.leads_others() && !self.lifecycle.is_ending();
         if leaves {
@@ -201,7 +205,7 @@ impl Supervisor<'_> {
         leaves
     }
 
-    /// Ends the job here, without a verdict on it: that is for the host that goes on with it.
+    /// Ends the job here without deciding its outcome, which the next leader decides.
     fn leave_to_others(&mut self, why: &str) {
         if let Some(leadership) = &mut self.failover.leadership {
             leadership.give_up();
@@ -215,7 +219,8 @@ impl Supervisor<'_> {
         self.perform(actions);
     }
 
-    /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead by them.
+    /// Ends the job here if this host is cut off from hosts of the job that may go on without it, or was declared dead
+    /// by them.
     pub(super) fn handle_standing(&mut self, report: &Report) {
         let view = &report.view;
         let other_run = |leadership: &Leadership| leadership.is_another_run(view);
@@ -239,7 +244,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// A snapshot of the registry, or a change to it, in pieces that fit.
+/// Sends a snapshot of the registry, or a change to it, in pieces.
 fn send_copy(remote: &mut Remote, change: bool, bytes: &[u8]) {
     let mut pieces = bytes.chunks(PIECE_BYTES).peekable();
     while let Some(piece) = pieces.next() {

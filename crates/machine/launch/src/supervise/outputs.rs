@@ -1,5 +1,5 @@
-//! The job's output and input. Output goes to the task that started its writer, if that asked for it; what its receiver no longer takes
-//! falls to the job's output.
+//! The job's output and input. A task's output goes to the task that started it, if that has requested it. What the
+//! receiver does not take any more goes to the job's output.
 
 use std::cell::RefCell;
 
@@ -19,12 +19,12 @@ use crate::streams::input::Input;
 use crate::streams::output::Output;
 use crate::tasks::worker::Worker;
 
-/// What is said between the user and the tasks: the job's output, its input, and what is owed for both.
+/// The job's output to the user, its input, and the repayments owed for output.
 pub(super) struct UserStreams {
     output: Output,
-    /// Our standard input, when it is for a task on another host.
+    /// The standard input, if it is for a task on another host.
     input: Option<Input>,
-    /// Output that was taken, and whose senders were not told so.
+    /// Output that was taken and not repaid to its senders yet.
     credits: Credits,
 }
 
@@ -37,7 +37,7 @@ impl UserStreams {
         }
     }
 
-    /// Tells the user a sentence.
+    /// Prints a sentence for the user.
     pub(super) fn report(&mut self, sentence: &str) {
         self.output.report(sentence);
     }
@@ -47,12 +47,12 @@ impl UserStreams {
         self.output.event(event);
     }
 
-    /// Whether so much waits to be written that tasks have to wait.
+    /// Returns whether so much waits to be written that tasks must wait.
     pub(super) fn is_full(&self) -> bool {
         self.output.is_full()
     }
 
-    /// Whether all has been written.
+    /// Returns whether everything has been written.
     pub(super) fn is_flushed(&self) -> bool {
         self.output.is_flushed()
     }
@@ -62,52 +62,52 @@ impl UserStreams {
         self.output.flush();
     }
 
-    /// Says at the end if some output was lost. Returns whether that is so.
+    /// Reports at the end if output was lost. Returns whether any was.
     pub(super) fn report_loss(&mut self) -> bool {
         self.output.report_loss()
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to poll.
     pub(super) fn polls(&self) -> impl Iterator<Item = PollFd<'_>> {
         let blocked = self.output.blocked();
         let blocked = blocked.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT));
         blocked.chain(self.input.iter().flat_map(Input::polls))
     }
 
-    /// The process that reads our input.
+    /// Returns the process that reads the standard input.
     pub(super) fn reader(&self) -> Option<Pid> {
         self.input.as_ref().and_then(Input::reader)
     }
 
-    /// That process, or another one, has ended.
+    /// Records the end of a child, which may be that process.
     pub(super) fn reaped(&mut self, pid: Pid) {
         self.input.iter_mut().for_each(|input| input.reaped(pid));
     }
 
-    /// Sends what there is of our input to the host of task 0.
+    /// Sends the available input to the host of task 0.
     pub(super) fn send_input(&mut self, to: &mut Remote) {
         while let Some(bytes) = self.input.as_mut().and_then(|input| input.next()) {
             let _ = to.send(&Order::Input { bytes });
         }
     }
 
-    /// That host has taken so many bytes of it.
+    /// Records that the host has consumed this many bytes of input.
     pub(super) fn input_taken(&mut self, bytes: u32) {
         let bytes = bytes as usize;
         self.input.iter_mut().for_each(|input| input.taken(bytes));
     }
 
-    /// Nobody reads our input any more.
+    /// Stops reading the input, because it is not wanted any more.
     pub(super) fn close_input(&mut self) {
         self.input.iter_mut().for_each(Input::close);
     }
 
-    /// Notes what a host reports, for its account of output among others. An error is a reason to give the host up.
+    /// Updates the host's state and its credit from a report. Fails with the reason if the host must be given up.
     pub(super) fn note(&mut self, report: &Report, of: &mut Remote) -> Result<(), String> {
         of.note(report, &mut self.credits)
     }
 
-    /// Lets a host send more output when what it has sent is on its way to the user.
+    /// Repays the host's output that has been passed on to the user, so that it may send more.
     pub(super) fn repay(&mut self, remote: &mut Remote) {
         let full = self.output.is_full();
         if let Some(bytes) = self.credits.repay_host(remote.number, full) {
@@ -115,7 +115,7 @@ impl UserStreams {
         }
     }
 
-    /// A host is lost: nothing is owed to it.
+    /// Forgets what is owed to a host that is lost.
     pub(super) fn host_lost(&mut self, number: u32) {
         self.credits.host_lost(number);
     }
@@ -130,7 +130,7 @@ impl UserStreams {
         });
     }
 
-    /// Passes everything that is still in the pipes of this host's tasks; nobody writes to them any more.
+    /// Passes on everything that is still in the pipes of this host's tasks. No process writes to them any more.
     pub(super) fn drain(&mut self, worker: &mut Worker, registry: &ReplicatedRegistry) {
         worker.drain(|| true, &mut |heard| {
             let host = registry.host_of(heard.rank());
@@ -140,7 +140,7 @@ impl UserStreams {
 }
 
 impl Supervisor<'_> {
-    /// Shows what a task of a host has written to a stream of the job's output; nothing: that is its end.
+    /// Writes what a task of a host has written to the job's output. Empty `bytes` mark the end of the stream.
     pub(super) fn pass_output(&mut self, host: u32, (rank, stream): (u32, u32), bytes: &[u8]) {
         let which = stream as usize;
         let heard = match bytes.is_empty() {
@@ -152,7 +152,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A task of some host has written this.
+    /// Handles a piece that a task on any host has written for another task.
     pub(super) fn caught(&mut self, mut piece: Piece) {
         if self.registry.task_wrote(&mut piece) {
             return;
@@ -168,7 +168,7 @@ impl Supervisor<'_> {
         self.streams.credits.piece_diverted(&piece);
     }
 
-    /// Returns credit to hosts whose tasks' output went to the job's output, unless too much waits to be written there.
+    /// Repays hosts whose tasks' output went to the job's output, unless too much waits to be written there.
     pub(super) fn repay_caught(&mut self) {
         let full = self.streams.is_full();
         for Repayment { by, task, bytes } in self.streams.credits.repay_diverted(full) {
@@ -176,7 +176,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A task receives nothing more of what others write: nobody waits for it any more.
+    /// Handles that a task does not receive output of others any more, so that their writers do not wait for it.
     pub(super) fn hushed(&mut self, by: u32) {
         if !self.registry.stop_output_to(by) {
             return;

@@ -1,4 +1,4 @@
-//! The owner of a job: where its tasks stand, and how the owner's wishes and its death arrive.
+//! The owner of a job: how its signals and its death are received.
 
 use std::os::fd::OwnedFd;
 
@@ -7,16 +7,17 @@ use rustix::process::{Pid, Signal};
 
 use crate::system::signals::{Arrived, Signals};
 
-/// The owner of a job, as the process that runs it sees it.
+/// The owner of a job, as seen by the process that runs the job.
 pub(crate) struct Owner {
-    /// Signals to pass on, and the owner's death: the end of the pipe.
+    /// The pipe on which the owner passes signals. Its end reports the owner's death.
     pub leash: Option<OwnedFd>,
     /// The process group of the tasks.
     pub group: Pid,
 }
 
 impl Owner {
-    /// The signals that came to us or were passed on by the owner, and whether the owner lives. Its death is told once.
+    /// Returns the signals that this process got or the owner has passed on, and whether the owner lives. Its death is
+    /// reported once.
     pub(crate) fn wishes(&mut self, signals: &Signals) -> (Vec<Arrived>, bool) {
         let mut arrived: Vec<Arrived> = std::iter::from_fn(|| signals.next()).collect();
         let lives = self.read(&mut arrived);
@@ -43,7 +44,7 @@ impl Owner {
         true
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn polls<'a>(&'a self, signals: &'a Signals) -> impl Iterator<Item = PollFd<'a>> {
         let leash = self
             .leash
@@ -53,7 +54,7 @@ impl Owner {
     }
 }
 
-/// Whether a signal asks for the end of the job.
+/// Returns whether a signal requests the end of the job.
 pub(crate) fn is_end(signal: Signal) -> bool {
     [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT].contains(&signal)
 }
@@ -90,7 +91,7 @@ mod tests {
         let mut arrived = Vec::new();
         assert!(owner.read(&mut arrived));
         assert_eq!(arrived, passed_on);
-        // Nothing more has come, and that is no death.
+        // Nothing more has arrived, which is not the owner's death.
         assert!(owner.read(&mut arrived));
         assert_eq!(arrived, passed_on);
     }

@@ -1,4 +1,4 @@
-//! The hosts of a job as its launcher has them: this one, and the others by the channels to their agents.
+//! The hosts of a job, as seen by its launcher: this one, and the others with the channels to their agents.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ pub(super) struct Peers {
     here: Option<String>,
     /// The number of this host.
     number: u32,
-    /// The other hosts, those that are lost among them.
+    /// The other hosts, including lost ones.
     others: Vec<Remote>,
-    /// What hosts that arrive later are to hear first.
+    /// Orders replayed to hosts that join later.
     history: History,
     wakes: Wakes,
 }
 
 impl Peers {
-    /// The hosts of a job that begins, or that this launcher takes over.
+    /// Returns the hosts of a job that begins, or that this launcher takes over.
     pub(super) fn new(
         (number, here): (u32, Option<String>),
         others: Vec<Remote>,
@@ -39,17 +39,17 @@ impl Peers {
         }
     }
 
-    /// The number of this host.
+    /// Returns the number of this host.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
 
-    /// The name of this host, if it has tasks and is one of several.
+    /// Returns the name of this host, if it has tasks and is one of several.
     pub(super) fn here(&self) -> Option<&str> {
         self.here.as_deref()
     }
 
-    /// The other hosts, those that are lost among them. Their places never change.
+    /// Returns the other hosts, including lost ones. Their indices never change.
     pub(super) fn others(&self) -> &[Remote] {
         &self.others
     }
@@ -59,7 +59,7 @@ impl Peers {
         &mut self.others
     }
 
-    /// The other hosts that are not lost.
+    /// Returns the other hosts that are not lost.
     pub(super) fn living(&self) -> impl Iterator<Item = &Remote> {
         self.others.iter().filter(|remote| !remote.lost)
     }
@@ -69,7 +69,7 @@ impl Peers {
         self.others.iter_mut().filter(|remote| !remote.lost)
     }
 
-    /// The host of this number, if it is another one.
+    /// Returns the host with this number, if it is another one.
     pub(super) fn get(&self, number: u32) -> Option<&Remote> {
         self.others.iter().find(|remote| remote.number == number)
     }
@@ -81,29 +81,29 @@ impl Peers {
             .find(|remote| remote.number == number)
     }
 
-    /// The host that task 0 is on, if it is another one.
+    /// Returns the host of task 0, if it is another one.
     pub(super) fn of_first_task(&mut self) -> Option<&mut Remote> {
         self.others.iter_mut().find(|remote| remote.has(0))
     }
 
-    /// Adds a host, which is told at once all that the others have heard since the start.
+    /// Adds a host, and sends it everything that the others have been told since the start.
     pub(super) fn add(&mut self, mut remote: Remote) {
         for order in self.history.orders() {
-            // Orders while a job runs fit every frame.
+            // Orders while a job runs fit into every frame.
             let _ = remote.send(&order);
         }
         self.others.push(remote);
     }
 
-    /// Says something to every other host.
+    /// Sends an order to every other host.
     pub(super) fn send_to_all(&mut self, order: &Order) {
         for remote in &mut self.others {
-            // Orders while a job runs fit every frame.
+            // Orders while a job runs fit into every frame.
             let _ = remote.send(order);
         }
     }
 
-    /// Has every other host enter tasks into its table. Returns which hosts are to.
+    /// Has every other host enter tasks into its table. Returns the numbers of those hosts.
     pub(super) fn enter(&mut self, world: &World) -> Vec<u32> {
         self.history.note_world(world);
         let enter = |remote: &mut Remote| {
@@ -114,7 +114,7 @@ impl Peers {
         self.living_mut().map(enter).collect()
     }
 
-    /// Has every other host note that a task is no more. Its own host knows.
+    /// Has every other host record that a task is gone. The task's own host knows.
     pub(super) fn note_gone(&mut self, rank: u32, cause: Option<Cause>) {
         self.history.note_gone(rank, cause);
         for remote in self.others.iter_mut().filter(|remote| !remote.has(rank)) {
@@ -122,12 +122,12 @@ impl Peers {
         }
     }
 
-    /// For how much longer this turn of the loop took than it was meant to; called once in each.
+    /// Returns how much longer this turn of the loop took than intended. To be called once in each turn.
     pub(super) fn away(&mut self) -> Duration {
         self.wakes.away()
     }
 
-    /// The length of a long pause of this process that ended a moment ago, if there was one.
+    /// Returns the length of a long pause of this process that ended a moment ago, if there was one.
     pub(super) fn paused_lately(&self) -> Option<Duration> {
         self.wakes.paused_lately()
     }

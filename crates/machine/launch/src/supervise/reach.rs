@@ -1,5 +1,5 @@
-//! Tasks that cannot reach each other: [`Reachability`](regatta_job::Reachability) decides, and here it is said to the user, to the
-//! tasks and to the daemon.
+//! Tasks that cannot reach each other. [`Reachability`](regatta_job::Reachability) decides. Here the results are passed
+//! on to the user, the tasks and the daemon.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use serde_json::json;
 use super::Supervisor;
 
 impl Supervisor<'_> {
-    /// A task reports that another one, which listens at `address`, has not answered for this many milliseconds; without a
-    /// number, that it answers again.
+    /// Handles a task's report that another one, which listens at `address`, has not answered for this many
+    /// milliseconds, or answers again (`None`).
     pub(super) fn handle_reach(
         &mut self,
         tasks: (u32, u32),
@@ -26,7 +26,7 @@ impl Supervisor<'_> {
             .report(now, &self.registry, tasks, address, silent);
     }
 
-    /// Carries out what comes of the reports, and of the passing of time.
+    /// Carries out the effects of the reports and of the passing of time.
     pub(super) fn watch_reaches(&mut self) {
         if self.reachability.is_empty() {
             return;
@@ -57,7 +57,7 @@ impl Supervisor<'_> {
         self.notify_machine(now);
     }
 
-    /// Has the daemons of the virtual machine tell it to who asks for the hosts.
+    /// Reports the pairs to the daemon of the virtual machine, which shows them in its list of hosts.
     fn notify_machine(&mut self, now: Duration) {
         let Some(pairs) = self.reachability.take_changed(now) else {
             return;
@@ -79,19 +79,19 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Until something has to be said of a pair.
+    /// Returns the time until a pair must be reported.
     pub(super) fn until_reaches(&self) -> Option<Duration> {
         let now = self.started.elapsed();
         let deadline = self.reachability.deadline(now)?;
         Some(deadline.saturating_sub(now))
     }
 
-    /// A task is no more.
+    /// Forgets the pairs of a task that has ended.
     pub(super) fn forget_reach(&mut self, task: u32) {
         self.reachability.task_ended(self.started.elapsed(), task);
     }
 
-    /// The connection to the daemon has ended: on another one it is to be told all of it.
+    /// Has all pairs reported again, because the connection to the daemon has ended.
     pub(super) fn resend_reaches(&mut self) {
         self.reachability.tell_again();
     }

@@ -11,14 +11,14 @@ use crate::hosts::fleet::Fleet;
 use crate::tasks::cores;
 
 impl Supervisor<'_> {
-    /// Handles a request of a task, unless a shared barrier has counted it already.
+    /// Handles a request of a task, unless it was handled already when a shared barrier was shut.
     pub(super) fn asked(&mut self, task: u32, bytes: &[u8]) {
         if self.is_new(task, bytes) {
             self.handle_request(task, bytes);
         }
     }
 
-    /// Handles a request of a task in the registry, and does what that cannot do itself.
+    /// Passes a request of a task to the registry, and carries out its effect.
     pub(super) fn handle_request(&mut self, task: u32, bytes: &[u8]) {
         match self.registry.handle_request(task, bytes) {
             None => {}
@@ -65,9 +65,9 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Asks a host what time it is, for a task.
+    /// Asks a host for its time, for a task.
     fn ask_clock(&mut self, by: u32, id: u32, host: u32) {
-        // If that fails the host is about to be lost.
+        // If this fails, the host is about to be lost.
         let _ = self.order(host, Order::Clock { by, id });
         self.time_requests.ask(host, by, id);
     }
@@ -76,11 +76,12 @@ impl Supervisor<'_> {
         self.order_for(task, Order::SignalTask { task, signal });
     }
 
-    /// Handles what has happened on this host, sends the registry's changes to its copies, and then its messages to the tasks.
+    /// Handles this host's reports, sends the registry's changes to its copies, and then its messages to the tasks.
     pub(super) fn speak(&mut self) {
         self.handle_own_reports();
         self.spread();
-        // Before any task reads what came of it: an answer that a task of this host keeps holds as long as this is the same.
+        // Update the version before any task reads messages about the changes: tasks on this host use cached answers
+        // while it is the same.
         if let Some(tasks) = &self.worker.tasks {
             tasks.job().set_groups(self.registry.groups_version());
         }
@@ -90,20 +91,21 @@ impl Supervisor<'_> {
         self.ask_copies();
     }
 
-    /// Sends a message to a task, on whatever host; or keeps it until a copy of the registry knows what it is about.
+    /// Sends a message to a task on any host, or keeps it until a replica has the changes that it depends on.
     fn send(&mut self, task: u32, message: &Tell) {
         let mut bytes = Vec::new();
         message.encode(&mut bytes);
         let host = self.registry.host_of(task);
         let here = self.send_to(host, task, bytes);
-        // Should this host be lost its tasks are as well: nothing need be kept for them.
+        // If this host is lost, its tasks are as well: nothing must be kept for them.
         if here && self.registry.wants_acknowledgement(task) {
             let count = self.registry.sent_count(task);
             self.registry.acknowledged(task, count);
         }
     }
 
-    /// Sends a message to a task on a host, or keeps it for the time being. Returns whether the task is here and has it.
+    /// Sends a message to a task on a host, or keeps it. Returns whether the task is on this host and the message was
+    /// sent.
     pub(super) fn send_to(&mut self, host: Option<u32>, task: u32, bytes: Vec<u8>) -> bool {
         if host.is_some_and(|host| self.must_wait(host)) {
             let changes = self.registry.last_change();
@@ -119,7 +121,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// The records of a job's hosts, for its tasks.
+/// Returns the records of a job's hosts, for its tasks.
 pub(super) fn hosts(fleet: &Fleet) -> Vec<HostRecord> {
     let here = |number: u32, name: String| HostRecord {
         number,

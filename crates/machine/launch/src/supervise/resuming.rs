@@ -1,7 +1,7 @@
-//! A supervisor that goes on with a job that had another one, on a host that is lost.
+//! A supervisor that resumes a job whose previous supervisor was on a host that is lost.
 //!
-//! The agents have been brought together (`succession`). Their knowledge is compared with the copy of the registry; what it does
-//! not know happens now. Then the loop goes on as if it had never been another one.
+//! The agents have been claimed (`succession`). Their states are compared with the copy of the registry, and the events
+//! that it does not have are handled. Then the loop runs as in any supervisor.
 
 use std::collections::HashSet;
 
@@ -29,35 +29,35 @@ use crate::system::signals::Signals;
 use crate::tasks::Tasks;
 use crate::tasks::worker::Worker;
 
-/// All that is known of the job.
+/// Everything that is known of the job.
 pub(crate) struct Stock {
-    /// The way on which the old launcher spoke. Its end is the end of the job here.
+    /// The channel to the old launcher. Its end is the end of the job here.
     pub tether: Link,
     pub signals: Signals,
     pub owner: Owner,
     pub tasks: Tasks,
-    /// The rest of what they need.
+    /// The worker of this host, without the tasks.
     pub worker: Worker,
     /// The latest replica.
     pub registry: Registry,
     pub takeover: Takeover,
     pub ground: Ground,
-    /// The hosts that might have led next.
+    /// The hosts that were candidates to lead next.
     pub candidates: Vec<Candidate>,
-    /// The hosts that have come.
+    /// The hosts whose agents have been claimed.
     pub remotes: Vec<Remote>,
     pub here: Candidate,
 }
 
-/// How a launcher ends that has gone on with a job.
+/// The outcome of a launcher that has resumed a job.
 pub(crate) enum Outcome {
-    /// The job has ended. The status that its command would exit with.
+    /// The job has ended: the status that its command would exit with.
     Ended(u8),
-    /// Others may go on with the job without this launcher, which has said why.
+    /// Other hosts may go on with the job without this launcher, which has reported why.
     LeftToOthers,
 }
 
-/// Goes on with a job to its end, or until that is left to others.
+/// Resumes a job and runs it to its end, or until it is left to others.
 pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcome, Refusal> {
     let (mut supervisor, takeover) = Supervisor::resumed(plan, output, stock)?;
     supervisor.catch_up(takeover);
@@ -68,7 +68,7 @@ pub(crate) fn resume(plan: &Plan, output: Output, stock: Stock) -> Result<Outcom
     })
 }
 
-/// A host that is lost, with the tasks that the registry knows to have been there.
+/// Returns a host that is lost, with the tasks that were there according to the registry.
 fn absentee(registry: &Registry, host: &HostRecord) -> Result<Remote, Refusal> {
     let mut remote = Remote::absent(host.number, &host.name)?;
     let (running, unstarted) = living_tasks(registry, host.number);
@@ -78,7 +78,7 @@ fn absentee(registry: &Registry, host: &HostRecord) -> Result<Remote, Refusal> {
 }
 
 impl<'p> Supervisor<'p> {
-    /// The supervisor, and what it takes over.
+    /// Returns the supervisor, and the state that it takes over.
     fn resumed(plan: &'p Plan, output: Output, stock: Stock) -> Result<(Self, Takeover), Refusal> {
         let (registry, here, takeover) = (&stock.registry, &stock.here, stock.takeover);
         let first_tasks = stock.tasks.job().first();
@@ -92,7 +92,7 @@ impl<'p> Supervisor<'p> {
         }
         for remote in &mut remotes {
             remote.ranks = tasks_on(registry, remote.number);
-            // Nobody may hear of it as one that leads next.
+            // No host may get a succession order with a lost host in it.
             remote.lost = takeover.lost.contains_key(&remote.number);
         }
         let mut worker = stock.worker;
@@ -125,9 +125,9 @@ impl<'p> Supervisor<'p> {
         Ok((supervisor, takeover))
     }
 
-    /// Makes one job of all that is known.
+    /// Applies everything that is known of the job.
     fn catch_up(&mut self, takeover: Takeover) {
-        // Decisions that come of the take-over follow this one, and replace it in the registry.
+        // Decisions caused by the take-over are made after this one, and replace it in the registry.
         let mut actions = Vec::new();
         let (now, decision) = (self.started.elapsed(), self.registry.decision());
         self.lifecycle.adopt(now, decision, &mut actions);
@@ -142,7 +142,7 @@ impl<'p> Supervisor<'p> {
     }
 }
 
-/// A supervisor that takes a job over.
+/// The supervisor as a [`Successor`].
 struct TakingOver<'t, 'p> {
     supervisor: &'t mut Supervisor<'p>,
 }
@@ -172,7 +172,7 @@ impl Successor for TakingOver<'_, '_> {
     }
 
     fn task_ended(&mut self, ended: Ended) {
-        // Its last output went nowhere.
+        // Its last output was not received.
         self.supervisor.registry.close_streams(ended.rank);
         self.supervisor.task_ended(ended);
     }

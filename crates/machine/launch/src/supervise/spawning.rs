@@ -1,5 +1,5 @@
-//! Spawns, as far as they need hosts: carries out what [`regatta_job::Spawns`] decides, here by this host's tasks and elsewhere by orders to
-//! agents.
+//! The hosts' part in spawns: carries out what [`regatta_job::Spawns`] decides, on this host by its worker and on
+//! others by orders to agents.
 
 use std::net::SocketAddr;
 
@@ -17,14 +17,14 @@ use crate::tasks::Started;
 use crate::tasks::prepared::StartOutcome;
 
 impl Supervisor<'_> {
-    /// A task requests tasks.
+    /// Handles a task's request for tasks.
     pub(super) fn spawn(&mut self, by: u32, id: u32, order: Spawn) {
         let (registry, lifecycle) = (&mut self.registry, &mut self.lifecycle);
         self.spawns.request((by, id), order, registry, lifecycle);
         self.advance_spawns();
     }
 
-    /// A process of a host, called so there, wants to become a task and will listen at this address.
+    /// Handles a process (host, number on that host) that wants to become a task and will listen at this address.
     pub(super) fn join(
         &mut self,
         process: (u32, u32),
@@ -38,13 +38,14 @@ impl Supervisor<'_> {
         self.advance_spawns();
     }
 
-    /// A host has prepared tasks, or cannot.
+    /// Handles that a host has prepared tasks, or cannot.
     pub(super) fn spawn_prepared(&mut self, host: u32, spawn: u32, prepared: Prepared) {
         self.spawns.prepared(host, spawn, prepared);
         self.advance_spawns();
     }
 
-    /// A host has entered tasks into its table, or cannot. An error is a reason to give it up.
+    /// Handles that a host has entered tasks into its table, or cannot. Fails with the reason if the host must be given
+    /// up.
     pub(super) fn spawn_entered(
         &mut self,
         host: u32,
@@ -56,19 +57,19 @@ impl Supervisor<'_> {
         unheard.map_or(Ok(()), |(_, sentence)| Err(sentence))
     }
 
-    /// A spawned task has been started, or not.
+    /// Handles that a spawned task has been started, or could not be.
     pub(super) fn spawn_started(&mut self, outcome: StartOutcome) {
         self.note_outcome(outcome);
         self.advance_spawns();
     }
 
-    /// The tasks of a host that were to start there never will.
+    /// Handles that tasks which were to start on a host never will.
     pub(super) fn spawns_lose(&mut self, host: u32, unstarted: &[u32]) {
         self.spawns.host_lost(host, unstarted);
         self.advance_spawns();
     }
 
-    /// No more tasks are started.
+    /// Refuses all spawns, because no more tasks are started.
     pub(super) fn end_spawns(&mut self) {
         self.spawns.end(&mut self.registry, &mut self.lifecycle);
         self.advance_spawns();
@@ -122,7 +123,7 @@ impl Supervisor<'_> {
         };
         let mut order = order.clone();
         if let Some(remote) = self.peers.get(host) {
-            // The host's own options count more than those of the task that requests it.
+            // The host's own settings take precedence over those of the requesting task.
             if let Some(programs) = &remote.settings.programs {
                 order.search = Some(programs.clone().into_bytes());
             }
@@ -198,13 +199,13 @@ impl Supervisor<'_> {
     }
 
     fn turn_away(&mut self, host: u32, caller: u32, (_, sentence): Refused) {
-        // A process that comes too late sees the end of the job, and may begin the next one.
+        // A process that is refused now notices the end of the job, and may start the next one.
         if !self.lifecycle.is_ending() {
             let _ = self.order(host, Order::TurnAway { caller, sentence });
         }
     }
 
-    /// A task of a spawn runs, or its number is nobody's.
+    /// Records that a task of a spawn runs, or that its number will not be used.
     fn note_outcome(&mut self, (task, outcome): StartOutcome) {
         match &outcome {
             Ok(started) => self.task_started(*started),
@@ -213,7 +214,7 @@ impl Supervisor<'_> {
         self.spawns.started(task, outcome.map(|Started { .. }| ()));
     }
 
-    /// A task has a number and will not start.
+    /// Records that a task with a number will not start.
     pub(super) fn never_started(&mut self, task: u32) {
         self.lifecycle.start_failed();
         self.notify_gone(task, Some(Cause::Lost));

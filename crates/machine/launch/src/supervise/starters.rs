@@ -1,8 +1,9 @@
-//! A task that starts the tasks of this host in our place.
+//! A task that starts the tasks of this host instead of the launcher.
 //!
-//! Such a task is told what to start. Its children enter the job by the join socket, as a program does that was started by
-//! hand, but shows a ticket, by which it gets the number that has been waiting for it. Processes that nobody here is the
-//! parent of can come only by a join socket, so the starter is a task of a job that stays, on its launcher's host.
+//! Such a task receives orders what to start. Its children join by the join socket, like programs that were started by
+//! hand, but each presents a ticket, by which it gets the task number that is reserved for it. Processes whose parent
+//! is not the launcher can only join by a join socket. So the starter is a task of a resident job, on its launcher's
+//! host.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -17,10 +18,10 @@ use crate::resident::join_socket::{Arrival, JoinSocket};
 use crate::tasks::Started;
 use crate::tasks::prepared::StartOutcome;
 
-/// Tickets count from here: no process has such a number, so that a ticket can stand where a process is not known yet.
+/// The first ticket. No process has such a number as its pid, so a ticket can be used where the pid is not known yet.
 const FIRST_TICKET: u32 = 10_000_000;
 
-/// The task that starts the tasks of this host, if it is not us, and those that are awaited.
+/// The task that starts the tasks of this host, if there is one, and the tasks that are awaited.
 #[derive(Default)]
 pub(super) struct Starters {
     starter: Option<Starter>,
@@ -28,20 +29,20 @@ pub(super) struct Starters {
 }
 
 impl Starters {
-    /// Whether a task starts the tasks of this host.
+    /// Returns whether a task starts the tasks of this host.
     pub(super) fn is_set(&self) -> bool {
         self.starter.is_some()
     }
 }
 
-/// The task that starts others, and by which of its questions it is told.
+/// The task that starts others, and the number of its request, by which it receives orders.
 #[derive(Clone, Copy)]
 struct Starter {
     task: u32,
     watch: u32,
 }
 
-/// Tasks that have numbers and whose processes have not come, by their tickets.
+/// Tasks that have numbers and whose processes have not joined, by their tickets.
 #[derive(Default)]
 struct Awaited {
     tickets: HashMap<u32, Vacancy>,
@@ -49,7 +50,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    /// A ticket that nobody is awaited with.
+    /// Returns an unused ticket.
     fn next_ticket(&mut self) -> u32 {
         loop {
             let ticket = FIRST_TICKET + self.given;
@@ -61,14 +62,14 @@ impl Awaited {
     }
 }
 
-/// The number of a task that is awaited, and where it is to listen.
+/// The number of a task that is awaited, and the socket at which it will listen.
 struct Vacancy {
     rank: u32,
     listener: Option<TcpListener>,
 }
 
 impl Supervisor<'_> {
-    /// From now on this task starts the others of its host.
+    /// Makes this task the starter of the other tasks of its host.
     pub(super) fn set_starter(&mut self, by: u32, id: u32) {
         let outcome = self.may_start(by).map(|()| {
             self.starters.starter = Some(Starter {
@@ -94,7 +95,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Tells the starter what to start. For all others these tasks have been started.
+    /// Orders the starter to start tasks. For all other parts of the launcher these tasks have been started.
     pub(super) fn start_by_starter(&mut self, share: SpawnedTasks) -> Vec<StartOutcome> {
         let ranks = share.tasks();
         let order = self
@@ -148,7 +149,7 @@ impl Supervisor<'_> {
         outcomes
     }
 
-    /// Lets a process in that shows a ticket. Others are given back.
+    /// Makes a process with a valid ticket a task. Returns other processes unchanged.
     pub(super) fn claimed(&mut self, arrival: Arrival) -> Option<Arrival> {
         let vacancy = arrival
             .ticket
@@ -164,7 +165,8 @@ impl Supervisor<'_> {
         None
     }
 
-    /// The starter says that a task has ended. It knows only of those that never came; the end of others is seen.
+    /// Handles the starter's report that a task has ended. Only used for tasks that never joined; the launcher notices
+    /// the end of others.
     pub(super) fn said_to_have_ended(&mut self, by: u32, id: u32, task: u32, status: i32) {
         let is_starter = self
             .starters
@@ -194,7 +196,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Waits no longer for tasks that will not come: the starter has ended, or the job is being ended.
+    /// Stops waiting for tasks that will not join: the starter has ended, or the job is being ended.
     pub(super) fn handle_starter(&mut self) {
         let Some(starter) = self.starters.starter else {
             return;

@@ -1,10 +1,10 @@
-//! Reading the limits that control groups put on this process, in version 1 and version 2.
+//! The limits that control groups set for this process, in version 1 and version 2.
 //!
-//! A limit holds for a group and everything below it, so the one that counts is the strictest on the way up.
+//! A limit applies to a group and everything below it, so the strictest one up to the root counts.
 
 use std::path::{Path, PathBuf};
 
-/// One value of a control file on the way from our own group to the root.
+/// A value of a control file in the group of this process or one above it.
 #[derive(Debug)]
 pub struct Value {
     /// The control file.
@@ -13,7 +13,7 @@ pub struct Value {
     pub text: String,
 }
 
-/// The processors' worth of time that we may use, when it is limited.
+/// Returns the processor time that this process may use, in processors, if it is limited.
 pub fn processor_quota() -> Option<f64> {
     let version_2 = values(None, "cpu.max").into_iter().filter_map(|value| {
         let (quota, period) = value.text.split_once(' ')?;
@@ -34,7 +34,7 @@ pub fn processor_quota() -> Option<f64> {
     version_2.chain(version_1).min_by(f64::total_cmp)
 }
 
-/// The bytes of memory that we may use, when they are limited, and the control file that says so.
+/// Returns the bytes of memory that this process may use, if they are limited, and the control file with the limit.
 pub fn memory_limit() -> Option<(u64, PathBuf)> {
     /// Version 1 writes "no limit" as a number near 2^63.
     const UNLIMITED: u64 = 1 << 60;
@@ -46,7 +46,7 @@ pub fn memory_limit() -> Option<(u64, PathBuf)> {
     .filter(|&(limit, _)| limit < UNLIMITED)
 }
 
-/// The number of processes that we may have, when it is limited, and the control file that says so.
+/// Returns the number of processes that this group may have, if it is limited, and the control file with the limit.
 pub fn process_limit() -> Option<(u64, PathBuf)> {
     smallest(
         values(None, "pids.max")
@@ -55,7 +55,7 @@ pub fn process_limit() -> Option<(u64, PathBuf)> {
     )
 }
 
-/// How many more processes the strictest of our groups allows now, and the file that limits them.
+/// Returns how many more processes the strictest group allows now, and the file that limits them.
 pub fn processes_left() -> Option<(u64, PathBuf)> {
     values(None, "pids.max")
         .into_iter()
@@ -74,7 +74,8 @@ fn smallest(values: impl Iterator<Item = Value>) -> Option<(u64, PathBuf)> {
         .min()
 }
 
-/// The values of `file` from our group upwards, in the hierarchy of `controller` (version 1) or the unified one.
+/// Returns the values of `file` in the group of this process and those above it, in the hierarchy of `controller`
+/// (version 1) or the unified one.
 fn values(controller: Option<&str>, file: &str) -> Vec<Value> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -84,7 +85,7 @@ fn values(controller: Option<&str>, file: &str) -> Vec<Value> {
     let Some((root, top)) = mount_point(&mounts, controller) else {
         return Vec::new();
     };
-    // In a container the mount may show a part of the hierarchy only: the path begins below its root, or is unknown.
+    // In a container the mount may show only a part of the hierarchy: the path begins below its root, or is unknown.
     let below = group
         .strip_prefix(root)
         .unwrap_or(group)
@@ -100,7 +101,7 @@ fn values(controller: Option<&str>, file: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Our path in `/proc/self/cgroup`, whose lines are `hierarchy:controllers:path`.
+/// Returns the path of this process in `/proc/self/cgroup`, whose lines are `hierarchy:controllers:path`.
 fn group_path<'t>(groups: &'t str, controller: Option<&str>) -> Option<&'t str> {
     groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
@@ -113,7 +114,7 @@ fn group_path<'t>(groups: &'t str, controller: Option<&str>) -> Option<&'t str> 
     })
 }
 
-/// The root and the place of a hierarchy's mount in `/proc/self/mountinfo`.
+/// Returns the root and the mount point of a hierarchy in `/proc/self/mountinfo`.
 fn mount_point<'t>(mounts: &'t str, controller: Option<&str>) -> Option<(&'t str, &'t str)> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;

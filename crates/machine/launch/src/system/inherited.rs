@@ -1,22 +1,25 @@
-//! The state that a process of the command `regatta` inherits from the program that has started it, and what becomes of that.
+//! The state that a process of the command `regatta` inherits from the program that has started it, and how it is
+//! changed.
 //!
-//! [`normalize`] is the first thing that every entry does (`run`, `mpiexec`, `up`, `daemon`, `agent`, `guardian`, `race`, the console, ...).
-//! From then on the process has known values, and the tasks of this host get what a shell in the launcher's place would have given them.
+//! [`normalize`] is the first call of every entry point (`run`, `mpiexec`, `up`, `daemon`, `agent`, `guardian`, `race`,
+//! the console, ...). From then on the process has a known state, and the tasks of this host get what they would have
+//! got from a shell in place of the launcher.
 //!
 //! | inherited | in processes of Regatta | in tasks |
-//! |---|---|---|
+//! | inherited | in processes of Regatta | in tasks |
 //! | SIGCHLD ignored | default: the kernel would reap children before they are waited for | ignored |
-//! | another signal ignored (`nohup`, `&` in a script) | ignored, and so it is not passed on | ignored |
-//! | SIGPIPE | ignored: a reader that goes away is an error of a write | default |
-//! | SIGXFSZ (a limit of file size is reached) | ignored: it is an error of a write, or of the memory of a job | as it was |
-//! | blocked signals | none but those that are read from a descriptor | blocked |
-//! | umask | does not take away the owner's rights | the same |
-//! | children (of a shell that has executed this command) | are let be, and reaped | not theirs |
-//! | standard descriptors closed | `/dev/null` | `/dev/null` |
+//! | SIGCHLD ignored | default: otherwise the kernel would reap children before they are waited for | ignored |
+//! | another signal ignored (`nohup`, `&` in a script) | ignored, so it is not passed on | ignored |
+//! | SIGPIPE | ignored: a write without a reader returns an error | default |
+//! | SIGXFSZ (a limit of file size is reached) | ignored: the write, or the allocation of a job's memory, returns an
+//! error | as inherited |
+//! | blocked signals | only those that are read from a descriptor | blocked |
+//! | umask | does not remove the owner's rights | as inherited |
+//! | children (of a shell that has executed this command) | are not signalled, but reaped | not theirs |
 //! | other descriptors | closed by what goes on after the command | open |
-//! | limit of open files | raised as far as may be | the same |
-//! | other limits, niceness, control group, working directory | the same | the same |
-//! | a timer (`alarm`) | of the process that the user sees, whose end by it ends the job | none |
+//! | other descriptors | closed by processes that go on after the command | open |
+//! | limit of open files | raised as far as allowed | as inherited |
+//! | other limits, niceness, control group, working directory | as inherited | as inherited |
 
 use std::sync::OnceLock;
 
@@ -30,19 +33,20 @@ use crate::sys::{self, Mask};
 pub(crate) struct Inherited {
     /// Whether SIGCHLD was ignored.
     pub ignores_children: bool,
-    /// Whether SIGXFSZ was.
+    /// Whether SIGXFSZ was ignored.
     pub ignores_file_size: bool,
     /// The signals that were blocked.
     pub mask: Mask,
-    /// The rights that files were not to be made with.
+    /// The umask.
     pub umask: Mode,
-    /// Processes that were children already.
+    /// Processes that were children of this one already.
     children: Vec<Pid>,
 }
 
 static INHERITED: OnceLock<Inherited> = OnceLock::new();
 
-/// Gives this process the state that the module describes. To be called while it has one thread; only the first call does something.
+/// Brings this process into the state that the module describes. To be called while it is single-threaded. Only the
+/// first call has an effect.
 pub fn normalize() {
     INHERITED.get_or_init(|| {
         let ignores_children = sys::is_ignored(Signal::CHILD);
@@ -63,12 +67,12 @@ pub fn normalize() {
     });
 }
 
-/// The state that was found, if this process has been normalized.
+/// Returns the inherited state, if this process has been normalized.
 pub(crate) fn get() -> Option<&'static Inherited> {
     INHERITED.get()
 }
 
-/// The children that this process had before it was this program.
+/// Returns the children that this process had before it executed this program.
 pub(crate) fn spared() -> &'static [Pid] {
     get().map_or(&[], |inherited| &inherited.children)
 }

@@ -1,4 +1,4 @@
-//! The limits of this host that a large job can meet, and how to raise each.
+//! Limits of this host that a large job can reach, and how to raise each.
 
 use regatta_program::Refusal;
 use rustix::io::Errno;
@@ -6,12 +6,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::system::cgroup;
 
-/// Number of tasks from which on limits are looked up before starting: for fewer, reading them costs more than it tells.
+/// Number of tasks from which on limits are checked before starting. For fewer tasks, reading the limits costs more
+/// than it gains.
 const MIN_CHECKED_TASKS: u32 = 64;
-/// Descriptors that the launcher needs beside those of the tasks' output.
+/// Descriptors that the launcher needs in addition to those for the tasks' output.
 const SPARE_FILES: u64 = 64;
 
-/// Refuses a job that this host cannot hold, before anything is started.
+/// Fails if this host cannot hold the job, before anything is started.
 pub(crate) fn check(tasks: u32) -> Result<(), Refusal> {
     if tasks < MIN_CHECKED_TASKS {
         return Ok(());
@@ -33,7 +34,8 @@ fn check_by(tasks: u32, limits: &[Limit]) -> Result<(), Refusal> {
     }
 }
 
-/// Why the kernel gave no process or thread for something that is no task. `what` is what cannot be done without it.
+/// Returns the refusal for a process or thread other than a task that the kernel did not create. `what` is what cannot
+/// be done without it.
 pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
     let limits = process_limits();
     let nearest = limits.iter().min_by_key(|limit| limit.value);
@@ -50,7 +52,8 @@ pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
     })
 }
 
-/// A buffer of this many bytes, all zero. Under a limit on the address space there may be none: that is a sentence, and no crash.
+/// Returns a zeroed buffer of this size. Fails with a sentence instead of aborting if there is no memory, for example
+/// under a limit on the address space.
 pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| {
@@ -62,7 +65,7 @@ pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
     Ok(buffer)
 }
 
-/// Why the kernel gave no process for the task after `started` others.
+/// Returns the refusal for the task that the kernel created no process for, after `started` others.
 pub(crate) fn explain(errno: Errno, started: u32) -> Refusal {
     explain_by(errno, started, &process_limits())
 }
@@ -74,8 +77,8 @@ fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
                 "after {started} tasks the kernel has no memory for another process; end something, or raise the memory limit (`regatta doctor` shows it)"
             ));
         }
-        // The strictest limit is the likely one. When it is a count of all the user's processes, not of this job's,
-        // it can be met while its number is still larger than ours.
+        // The strictest limit is the likely cause. If it counts all processes of the user, it can be reached although
+        // its number is larger than that of this job.
         Errno::AGAIN => limits.iter().min_by_key(|limit| limit.value),
         _ => None,
     };
@@ -91,7 +94,7 @@ fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
     })
 }
 
-/// For whom the launcher needs open files.
+/// What the launcher needs open files for.
 #[derive(Clone, Copy)]
 pub(crate) enum Files {
     /// This many tasks whose output it labels or turns into JSON.
@@ -103,7 +106,7 @@ pub(crate) enum Files {
 }
 
 impl Files {
-    /// How many there are, who they are, and what the user can do about their number.
+    /// Returns the number of tasks or hosts, their description, and what the user can do to need fewer.
     fn words(self) -> (u32, String, &'static str) {
         let count = crate::words::count;
         match self {
@@ -118,8 +121,8 @@ impl Files {
     }
 }
 
-/// Makes room for this many files of ours for each task or host. Returns the limit to give back to the tasks, when it had
-/// to be raised.
+/// Makes room for `each` descriptors of the launcher for each task or host. Returns the limit to restore for tasks, if
+/// it had to be raised.
 pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refusal> {
     let before = getrlimit(Resource::Nofile);
     let Some(needed) = wanted(files, each, &before)? else {
@@ -140,7 +143,7 @@ pub(crate) fn make_room(files: Files, each: u32) -> Result<Option<Rlimit>, Refus
     Ok(Some(before))
 }
 
-/// The limit that has to be set for this many files of ours for each task or host; none: there is room.
+/// Returns the limit that must be set for `each` descriptors per task or host, or `None` if there is room.
 fn wanted(files: Files, each: u32, before: &Rlimit) -> Result<Option<u64>, Refusal> {
     let (number, whose, less) = files.words();
     let needed = u64::from(each) * u64::from(number) + SPARE_FILES;
@@ -159,7 +162,7 @@ fn wanted(files: Files, each: u32, before: &Rlimit) -> Result<Option<u64>, Refus
 struct Limit {
     name: String,
     value: u64,
-    /// Whether `value` counts what is left, rather than all processes.
+    /// Whether `value` is the number of processes left, instead of the total.
     remaining: bool,
     remedy: String,
 }
@@ -195,7 +198,7 @@ fn process_limits() -> Vec<Limit> {
             remedy,
         });
     }
-    // The limit per user does not bind root.
+    // The limit per user does not apply to root.
     let per_user = getrlimit(Resource::Nproc).current;
     if let Some(value) = per_user.filter(|_| !rustix::process::geteuid().is_root()) {
         let remedy = "ulimit -u NUMBER, or /etc/security/limits.conf".to_owned();

@@ -1,13 +1,14 @@
-//! Runs a function over a list of items side by side, and in turn where no threads are to be had.
+//! Runs a function over a list of items in parallel, or sequentially if no threads are available.
 //!
-//! Each item has a thread of its own, so that an item that waits delays no other one. A limit (`ulimit -u`, the control group's
-//! `pids.max`, the address space) may refuse threads at any moment: then the calling thread and the threads that were made share
-//! the items among them. That takes longer, and nothing fails. `std::thread::Scope::spawn` panics instead.
+//! Each item has a thread of its own, so that an item that blocks delays no other one. A limit (`ulimit -u`, the
+//! control group's `pids.max`, the address space) may prevent new threads at any moment. Then the calling thread and
+//! the threads that were created share the items. That takes longer, but does not fail. `std::thread::Scope::spawn`
+//! would panic.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Returns what `work` makes of each item, in the order of the items.
+/// Calls `work` for each item, and returns the results in the order of the items.
 pub fn in_parallel<T: Send, R: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> R + Sync,
@@ -34,7 +35,7 @@ fn share<T: Send, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        // The calling thread is one of those who work.
+        // The calling thread works as well.
         for _ in 1..count {
             if builder().spawn_scoped(scope, run).is_err() {
                 break;
@@ -59,7 +60,7 @@ mod tests {
     fn items_run_side_by_side_and_results_keep_their_order() {
         let all = Barrier::new(5);
         let doubled = in_parallel([1, 2, 3, 4, 5], |item| {
-            // Nobody passes alone.
+            // Blocks until all four threads are here.
             all.wait();
             item * 2
         });
@@ -91,7 +92,7 @@ mod tests {
             *allowed -= 1;
             Builder::new().stack_size(stack)
         };
-        // Two at a time, no more and no less.
+        // Exactly two at a time.
         let two = Barrier::new(2);
         let done = share(vec![1, 2, 3, 4], |item| (two.wait(), item).1, builder);
         assert_eq!(done, [1, 2, 3, 4]);

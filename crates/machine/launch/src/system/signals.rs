@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use crate::sys::{self, Mask};
 use crate::system::inherited;
 
-/// Signals that the job's tasks get when the launcher gets them.
+/// Signals that are passed on to the job's tasks.
 const FORWARDED: [Signal; 9] = [
     Signal::HUP,
     Signal::INT,
@@ -22,26 +22,27 @@ const FORWARDED: [Signal; 9] = [
 ];
 /// The size of the kernel's `signalfd_siginfo`.
 const RECORD: usize = 128;
-/// `si_code` of a signal that the kernel itself sent, as a terminal does for Ctrl-C.
+/// `si_code` of a signal sent by the kernel itself, such as a terminal's Ctrl-C.
 const FROM_KERNEL: i32 = 0x80;
 
-/// A signal that came.
+/// A signal that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub signal: Signal,
-    /// It came from the terminal, which sent it to all tasks too: they are in the terminal's foreground group.
+    /// Whether it came from the terminal, which has also sent it to all tasks, since they are in the terminal's
+    /// foreground group.
     pub from_terminal: bool,
 }
 
-/// The signals of the launcher, blocked and waiting to be read.
+/// The signals of the launcher, blocked and readable from a descriptor.
 pub(crate) struct Signals {
     fd: OwnedFd,
     before: Mask,
 }
 
 impl Signals {
-    /// Blocks the forwarded signals and the news of ended children for this thread. They stay blocked. Signals that this process
-    /// ignores are not among them: tasks here inherit that, and those on other hosts are not to hear of them either.
+    /// Blocks the forwarded signals and SIGCHLD for this thread. They stay blocked. Signals that this process ignores
+    /// are left out: tasks on this host inherit that, and those on other hosts must not get them either.
     pub(crate) fn catch() -> Result<Self, Refusal> {
         let handled = FORWARDED.into_iter().filter(|&it| !sys::is_ignored(it));
         let all: Vec<Signal> = handled.chain([Signal::CHILD]).collect();
@@ -57,12 +58,12 @@ impl Signals {
         }
     }
 
-    /// The mask that this process was started with, with which tasks start.
+    /// Returns the signal mask that this process was started with, for its tasks.
     pub(crate) fn before(&self) -> &Mask {
         inherited::get().map_or(&self.before, |inherited| &inherited.mask)
     }
 
-    /// Takes a signal that came, if one did. Signals that nobody forwards (a child ended) are skipped.
+    /// Returns the next forwarded signal, if there is one. Others (SIGCHLD) are skipped.
     pub(crate) fn next(&self) -> Option<Arrived> {
         let mut record = [0_u8; RECORD];
         loop {
@@ -89,7 +90,7 @@ impl AsFd for Signals {
 }
 
 impl Arrived {
-    /// The signal in a record of the kernel's; none: it is one that nobody forwards.
+    /// Returns the signal in a record of the kernel, or `None` if it is not forwarded.
     fn of_record(record: &[u8; RECORD]) -> Option<Self> {
         let word =
             |at: usize| i32::from_ne_bytes(record[at..at + 4].try_into().unwrap_or_default());
@@ -100,7 +101,7 @@ impl Arrived {
         })
     }
 
-    /// For the pipe between the two halves of the launcher.
+    /// Encodes the signal for the pipe between front and supervisor.
     pub(crate) fn to_bytes(self) -> [u8; 2] {
         [self.signal.as_raw() as u8, u8::from(self.from_terminal)]
     }
@@ -118,7 +119,7 @@ impl Arrived {
 mod tests {
     use super::*;
 
-    /// The kernel's record of a signal that came this way.
+    /// Returns the kernel's record of a signal with this code.
     fn record(signal: i32, code: i32) -> [u8; RECORD] {
         let mut record = [0; RECORD];
         record[..4].copy_from_slice(&signal.to_ne_bytes());

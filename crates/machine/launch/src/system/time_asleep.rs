@@ -1,22 +1,22 @@
-//! Whether this process ran at all.
+//! Detection of times in which this process did not run.
 //!
-//! A machine that was stopped for some seconds, or a process that got no processor, has heard nobody in that time. That says
-//! nothing of the others: time that a loop was away for longer than it meant to sleep does not count against them.
+//! If a machine was stopped for some seconds, or a process got no processor, it received nothing in that time. That
+//! does not mean that the other hosts were silent: time by which a loop overslept does not count against them.
 
 use std::time::{Duration, Instant};
 
 use crate::channel::remote::BEAT_INTERVAL;
 
-/// Minimum length of a pause that is reported: a machine with much to do makes shorter ones.
+/// Minimum length of a pause that is reported. A busy machine makes shorter ones.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-/// Time after a pause during which it is a likely cause of what is found.
+/// Time after a pause during which it is a likely cause of a loss.
 const PAUSE_RELEVANCE: Duration = Duration::from_secs(5);
 
-/// The turns of a loop that sleeps for a beat at most.
+/// The turns of a loop that sleeps for at most one keepalive interval.
 #[derive(Debug)]
 pub(crate) struct Wakes {
     last: Instant,
-    /// When the last long pause ended, and how long it was.
+    /// The end of the last long pause, and its length.
     pause: Option<(Instant, Duration)>,
 }
 
@@ -28,7 +28,7 @@ impl Wakes {
         }
     }
 
-    /// The length of a long pause that ended a moment ago, if there was one.
+    /// Returns the length of a long pause that ended a moment ago, if there was one.
     pub(crate) fn paused_lately(&self) -> Option<Duration> {
         let pause = self
             .pause
@@ -36,8 +36,8 @@ impl Wakes {
         pause.map(|(_, length)| length)
     }
 
-    /// Called once in each turn: how much longer this one took than it was meant to, leaving aside what is usual on a
-    /// machine with much to do.
+    /// Returns how much longer this turn took than intended, minus what is usual on a busy machine. To be called once
+    /// in each turn.
     pub(crate) fn away(&mut self) -> Duration {
         let now = Instant::now();
         let turn = now - std::mem::replace(&mut self.last, now);

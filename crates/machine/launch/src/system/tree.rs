@@ -1,7 +1,7 @@
-//! The processes below this one: tasks, and whatever they started.
+//! The descendants of this process: tasks, and the processes that they started.
 //!
-//! The launcher is a *subreaper*: a process below it that loses its parent becomes the launcher's own child. So nothing
-//! below can hide from a walk over `/proc`, whatever session or process group it moved to.
+//! The launcher is a *subreaper*: a descendant that loses its parent becomes the launcher's own child. So no descendant
+//! can hide from a walk over `/proc`, whatever its session or process group.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,39 +13,39 @@ use rustix::process::{Pid, Signal, WaitOptions};
 
 use crate::system::inherited;
 
-/// Makes processes that lose their parent below us ours.
+/// Makes this process adopt descendants that lose their parent.
 pub(crate) fn adopt_orphans() -> Result<(), Refusal> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(|errno| {
         Refusal::of_regatta(format!("the launcher cannot become a subreaper: {errno}"))
     })
 }
 
-/// A process, as `/proc` shows it.
+/// A process, as shown in `/proc`.
 ///
-/// The kernel shows the state of its first thread alone. That one is a zombie (Z) from the moment it leaves by `pthread_exit`,
-/// however long the others go on, and has no memory, files or program any more: whoever looks at a process asks [`Self::has_ended`]
-/// about its end, and reads what it has from the folder of a thread that lives ([`living_thread`]).
+/// The kernel shows only the state of its first thread. That thread is a zombie (Z) once it has left by `pthread_exit`,
+/// however long the other threads go on, and then has no memory, files or program. So [`Self::has_ended`] also checks
+/// the number of threads, and the files in `/proc` are read from the folder of a living thread ([`living_thread`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The pid.
     pub pid: Pid,
     /// Its name.
     pub name: String,
-    /// Whose child it is.
+    /// The pid of its parent.
     pub parent: i32,
-    /// The kernel's letter for its first thread: R, S, D, Z, ...
+    /// The kernel's state letter for its first thread: R, S, D, Z, ...
     state: char,
-    /// How many threads it has, the first one counted until the process is reaped.
+    /// The number of its threads. The first one counts until the process is reaped.
     threads: u32,
 }
 
 impl Process {
-    /// Whether nothing of it runs any more: it waits for its parent to reap it.
+    /// Returns whether all its threads have ended and it only waits to be reaped.
     fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X') && self.threads <= 1
     }
 
-    /// Why a process that was sent SIGKILL is still there, as the kernel shows it now.
+    /// Returns why a process that was sent SIGKILL still exists, as far as the kernel shows it now.
     pub(crate) fn obstacle(&self) -> Obstacle {
         if rustix::process::test_kill_process(self.pid) == Err(Errno::PERM) {
             return Obstacle::Permission;
@@ -57,14 +57,14 @@ impl Process {
     }
 }
 
-/// Why a process that was sent SIGKILL is still there.
+/// The reason why a process that was sent SIGKILL still exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// It belongs to another user.
     Permission,
-    /// A thread of it is in a system call that no signal interrupts (state D).
+    /// One of its threads is in an uninterruptible system call (state D).
     Kernel,
-    /// It has not got far enough to be seen as ended.
+    /// Its end is not visible yet.
     Unknown,
 }
 
@@ -78,7 +78,7 @@ impl std::fmt::Display for Obstacle {
     }
 }
 
-/// The kernel's letters for the threads of a process.
+/// Returns the state letters of the threads of a process.
 fn thread_states(pid: Pid) -> Vec<char> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
     let threads = threads.into_iter().flatten().flatten();
@@ -91,8 +91,8 @@ fn state_in(folder: &Path) -> Option<char> {
     parse(1, &stat).map(|thread| thread.state)
 }
 
-/// The folder of `/proc` that has the memory, the files and the program of a process: that of its first thread or, where that has
-/// left before others, of one that lives.
+/// Returns the folder in `/proc` with the memory, the files and the program of a process: that of its first thread or,
+/// if that has left before the others, that of a living thread.
 pub fn living_thread(pid: u32) -> PathBuf {
     let process = PathBuf::from(format!("/proc/{pid}"));
     let lives = |folder: &Path| !matches!(state_in(folder), None | Some('Z' | 'X'));
@@ -105,12 +105,13 @@ pub fn living_thread(pid: u32) -> PathBuf {
     other.unwrap_or(process)
 }
 
-/// All processes below this one that are not dead yet, but for the children `spared` and what is below them.
+/// Returns all descendants of this process that have not ended, except the children `spared` and their descendants.
 pub(crate) fn descendants(spared: &[Pid]) -> Vec<Process> {
     below(rustix::process::getpid(), spared)
 }
 
-/// All processes below any other, likewise.
+/// Returns all descendants of the process `root` that have not ended, except the children `spared` and their
+/// descendants.
 pub fn below(root: Pid, spared: &[Pid]) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -131,7 +132,7 @@ pub fn below(root: Pid, spared: &[Pid]) -> Vec<Process> {
     found
 }
 
-/// A process by its number.
+/// Reads a process by its pid.
 pub fn read(pid: &str) -> Option<Process> {
     let number = pid.parse().ok()?;
     parse(
@@ -140,10 +141,10 @@ pub fn read(pid: &str) -> Option<Process> {
     )
 }
 
-/// Index of the number of threads, counted from behind the parent.
+/// Index of the number of threads in the fields after the parent.
 const THREADS_AT: usize = 15;
 
-/// `PID (NAME) STATE PARENT ...`, where the name may hold spaces and parentheses.
+/// Parses `PID (NAME) STATE PARENT ...`, where the name may contain spaces and parentheses.
 fn parse(pid: i32, stat: &str) -> Option<Process> {
     let (name, rest) = (stat.split_once('(')?.1).rsplit_once(')')?;
     let mut rest = rest.split_whitespace();
@@ -159,15 +160,15 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     })
 }
 
-/// Sends a signal to everything below this process, but for `spared` and what is below them.
+/// Sends a signal to all descendants of this process, except `spared` and their descendants.
 pub(crate) fn signal_all(signal: Signal, spared: &[Pid]) {
     for process in descendants(spared) {
         let _ = rustix::process::kill_process(process.pid, signal);
     }
 }
 
-/// Ends everything below this process at once, and returns when nothing is left, or when `patience` is over because the
-/// kernel keeps something from dying. Children that this process had before it was this program are let be.
+/// Kills all descendants of this process. Returns when none is left, or after `patience` if the kernel keeps one from
+/// dying. Children that this process had before it executed this program are spared.
 pub(crate) fn kill_all(patience: Duration) {
     let spared = inherited::spared();
     let started = Instant::now();
@@ -175,7 +176,7 @@ pub(crate) fn kill_all(patience: Duration) {
     let is_left = || reap() && (spared.is_empty() || !descendants(spared).is_empty());
     while is_left() && started.elapsed() < patience {
         signal_all(Signal::KILL, spared);
-        // A killed process needs a moment to die; its children then become ours and are found by the next round.
+        // A killed process takes a moment to die. Its children are then adopted and found in the next round.
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }

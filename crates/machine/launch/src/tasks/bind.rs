@@ -1,15 +1,16 @@
-//! The policy of placement: which core each task of a job is bound to.
+//! The placement policy: which core each task of a job is bound to.
 //!
-//! A task of its own core keeps its cache and can wait by spinning; that is what makes a message cost nanoseconds. With
-//! more tasks than cores, evenly many on each, neighbours in rank share a core: the next to act is then mostly woken
-//! where its waker is about to sleep, instead of on a core that has to be woken first (32 tasks on 2 cores, a message
-//! round the ring: 280 us bound in blocks, 430 us free, 440 us bound in turn; a barrier 32, 43, 33 us). Where the
-//! division is uneven a fixed assignment would only keep the kernel from mending it: then all are left free.
-//! [`Placement::new`] is the one place that decides.
+//! A task with a core of its own keeps its cache and can wait by spinning, which is what makes a message cost
+//! nanoseconds. With more tasks than cores, equally many on each, neighbouring ranks share a core: the next task to act
+//! is then usually woken on the core where its waker is about to sleep, instead of on one that must be woken first (32
+//! tasks on 2 cores, a message round the ring: 280 us bound in blocks, 430 us unbound, 440 us bound in turn; a barrier
+//! 32, 43, 33 us). If the tasks cannot be divided equally, a fixed assignment would only prevent the kernel from
+//! balancing them, so no task is bound. [`Placement::new`] is the one place that decides.
 //!
-//! Hosts of one job can be one machine: containers, or network namespaces. Each has its own agent, and claims of cores do not
-//! reach from one to another. So the launcher counts the tasks on all hosts that may use the same cores of one machine, and
-//! tells each host how many of those come before its own ([`Share`]): the cores are dealt out as if it were one host.
+//! Several hosts of one job can be one machine: containers, or network namespaces. Each has its own agent, and claims
+//! of cores do not reach from one to another. So the launcher counts the tasks on all hosts that may use the same cores
+//! of one machine, and tells each host how many of those come before its own ([`Share`]). The cores are then
+//! distributed as if it were one host.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,19 +22,20 @@ use crate::plan::Bind;
 use crate::tasks::cores::{self, Claim};
 use crate::words;
 
-/// A host's part of the tasks that the job begins with on the same cores.
+/// One host's share of the job's first tasks on the same cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Tasks on hosts before this one.
+    /// Number of tasks on hosts before this one.
     pub(crate) before: u32,
-    /// Tasks on other hosts with these cores, before it or after it.
+    /// Number of tasks on other hosts with these cores, before or after this one.
     pub(crate) others: u32,
 }
 
 regatta_wire::fields!(Share { before, others });
 
 impl Share {
-    /// The shares of these hosts, each with its number and the cores it may use, when these tasks are on these hosts.
+    /// Returns the shares of these hosts, each given with its number and the cores that it may use. `host_of` has the
+    /// host of each task.
     pub(crate) fn of_hosts<Cores: Eq + Hash>(
         hosts: &[(u32, Cores)],
         host_of: &[u32],
@@ -58,16 +60,16 @@ impl Share {
     }
 }
 
-/// Where each task of a job runs.
+/// The cores on which the tasks of a job run.
 #[derive(Debug, Default)]
 pub(crate) struct Placement {
-    /// Task i is bound to entry i, counted round; nothing is bound when it is empty.
+    /// Task i is bound to entry i, modulo the length. Nothing is bound if the list is empty.
     cores: Vec<usize>,
     _claims: Vec<Claim>,
 }
 
 impl Placement {
-    /// Decides for the `tasks` tasks of a job that this host has.
+    /// Chooses the cores for the `tasks` tasks of a job on this host.
     pub(crate) fn new(bind: &Bind, tasks: u32, share: Share) -> Result<Self, Refusal> {
         let allowed = cores::allowed();
         let mut cores = match bind {
@@ -99,8 +101,8 @@ impl Placement {
         })
     }
 
-    /// A core for each task that no other job claims; blocks of neighbours on each when there are evenly many; or
-    /// freedom for all.
+    /// Chooses a core for each task that no other job claims, or blocks of neighbouring ranks on each core if they
+    /// divide equally, or no binding.
     fn of_its_own(allowed: &[usize], tasks: usize, share: Share) -> Self {
         let together = tasks + share.others as usize;
         if together > allowed.len() {
@@ -129,11 +131,11 @@ impl Placement {
         }
     }
 
-    /// Neighbours in rank share a core, if every core gets as many.
+    /// Makes neighbouring ranks share a core, if every core gets equally many.
     fn in_blocks(allowed: &[usize], tasks: usize, share: Share) -> Self {
         let together = tasks + share.others as usize;
         let even = together.is_multiple_of(allowed.len()) && cores::usable() >= allowed.len();
-        // More processors than a mask holds are as good as none that are known.
+        // If the machine has more processors than a mask holds, none are known.
         let Some(each) = together.checked_div(allowed.len()) else {
             return Self::default();
         };
@@ -150,15 +152,15 @@ impl Placement {
         }
     }
 
-    /// The cores of the whole job, when it was given fewer than it has tasks. Tasks then must not
-    /// wait by spinning, however many cores the host has.
+    /// Returns the cores of the whole job if it has fewer than tasks. The tasks then must not wait by spinning, however
+    /// many cores the host has.
     pub(crate) fn squeezed(&self, tasks: u32) -> Option<CpuSet> {
         let mut set = CpuSet::new();
         self.cores.iter().for_each(|&core| set.set(core));
         (set.count() > 0 && set.count() < tasks).then_some(set)
     }
 
-    /// The cores of task `rank`; `None` leaves it free.
+    /// Returns the cores of task `rank`, or `None` if it is not bound.
     pub(crate) fn of(&self, rank: u32) -> Option<CpuSet> {
         let core = *self.cores.get(rank as usize % self.cores.len().max(1))?;
         let mut set = CpuSet::new();
@@ -212,7 +214,7 @@ mod tests {
                 allowed.iter().copied().find(|&core| set.is_set(core))
             };
             let (first, second) = (core(0), core(1));
-            // Another job may have claimed one of them.
+            // Another job may have claimed one of the cores.
             assert!(
                 first != second || bind == Bind::Auto && first.is_none(),
                 "{bind:?}"

@@ -1,21 +1,22 @@
-//! The cores that this process may use, in the order in which tasks should take them.
+//! The cores that this process may use, in the order in which tasks take them.
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::CpuSet;
 use std::os::fd::OwnedFd;
 
-/// The cores in our affinity mask (which a cpuset limits too), ascending.
+/// Returns the cores in the affinity mask (which a cpuset limits, too), ascending.
 pub fn allowed() -> Vec<usize> {
     match rustix::thread::sched_getaffinity(None) {
         Ok(mask) => (0..CpuSet::MAX_CPU)
             .filter(|&core| mask.is_set(core))
             .collect(),
-        // More processors than a mask holds: say nothing about cores, so that nothing is bound.
+        // There are more processors than a mask holds: return no cores, so that nothing is bound.
         Err(_) => Vec::new(),
     }
 }
 
-/// How many tasks can run at once: the allowed cores, or fewer when a control group limits our processor time.
+/// Returns how many tasks can run at once: the number of allowed cores, or fewer if a control group limits the
+/// processor time.
 pub fn usable() -> usize {
     let cores = allowed().len().max(1);
     let quota = crate::system::cgroup::processor_quota()
@@ -23,7 +24,7 @@ pub fn usable() -> usize {
     cores.min(quota)
 }
 
-/// `cores` with the first hardware thread of every physical core before all second ones.
+/// Returns `cores` with the first hardware thread of every physical core before all second ones.
 pub fn spread(cores: &[usize]) -> Vec<usize> {
     if std::fs::read_to_string("/sys/devices/system/cpu/smt/active")
         .is_ok_and(|text| text.trim() != "1")
@@ -31,7 +32,7 @@ pub fn spread(cores: &[usize]) -> Vec<usize> {
         return cores.to_vec();
     }
     let (mut order, second): (Vec<_>, Vec<_>) = cores.iter().partition(|&&core| {
-        // The first of the siblings that we may use: the list ascends.
+        // The first of the siblings that may be used. The list ascends.
         siblings(core)
             .into_iter()
             .find(|sibling| cores.contains(sibling))
@@ -41,7 +42,8 @@ pub fn spread(cores: &[usize]) -> Vec<usize> {
     order
 }
 
-/// The hardware threads of the physical core that `core` belongs to, itself included; empty when unknown.
+/// Returns the hardware threads of the physical core that `core` belongs to, itself included, or an empty list if
+/// unknown.
 pub fn siblings(core: usize) -> Vec<usize> {
     let file = format!("/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list");
     std::fs::read_to_string(file)
@@ -50,7 +52,7 @@ pub fn siblings(core: usize) -> Vec<usize> {
         .unwrap_or_default()
 }
 
-/// A list of cores as the kernel and users write it: `0,2-5`.
+/// Parses a list of cores as the kernel and users write it: `0,2-5`.
 pub fn parse_list(text: &str) -> Result<Vec<usize>, String> {
     let number = |part: &str| {
         part.parse::<usize>()
@@ -74,18 +76,18 @@ pub fn parse_list(text: &str) -> Result<Vec<usize>, String> {
     Ok(cores)
 }
 
-/// A core that a job says it uses, for as long as this lives (or its process does).
+/// A job's claim to use a core, while this value (or its process) lives.
 ///
-/// Two jobs started side by side would otherwise both take the first cores and leave the rest idle. The claim is an
-/// abstract socket name: it vanishes with its holder, needs no file, and whoever takes it in bad faith gains only that
-/// our tasks are not bound.
+/// Without claims, two jobs started at the same time would both take the first cores and leave the rest idle. The claim
+/// is an abstract socket name: it vanishes with its holder and needs no file. If another program takes it, the only
+/// effect is that tasks are not bound.
 #[derive(Debug)]
 pub struct Claim {
     _socket: OwnedFd,
 }
 
 impl Claim {
-    /// Claims `core`, unless another job has.
+    /// Claims `core`. Returns `None` if another job has claimed it.
     pub fn take(core: usize) -> Option<Self> {
         let address =
             SocketAddrUnix::new_abstract_name(format!("regatta/core/{core}").as_bytes()).ok()?;

@@ -1,4 +1,5 @@
-//! Spawned tasks of one host: prepared, entered into its table, started. [`regatta_job::spawn`] says why in three steps.
+//! Spawned tasks of one host: prepared, entered into its table, started. [`regatta_job::spawn`] explains the three
+//! steps.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -22,35 +23,35 @@ use crate::sys::{self, Image, Mask, StartError};
 use crate::system::limits;
 use crate::tasks::{self, Outlet, Start, Started, Tasks, Unstarted};
 
-/// Maximum number of tasks that are started before the loop looks at what else happened.
+/// Maximum number of tasks that are started before the loop checks other events.
 const MAX_BATCH: u32 = 16;
 /// Number of descriptors for each task: its socket, and the pipes of its output.
 const DESCRIPTORS_PER_TASK: u32 = 3;
 
-/// Tasks that can be started.
+/// The prepared tasks of a spawn.
 struct Prepared {
     image: Image,
     program: PathBuf,
     listeners: VecDeque<TcpListener>,
-    /// The task that gets their output; none: the job's output.
+    /// The task that receives their output, or `None` for the job's output.
     route: Option<Route>,
 }
 
-/// All that is prepared, and the worlds of which something lives here.
+/// Everything that is prepared, and the worlds with tasks on this host.
 #[derive(Default)]
 pub(crate) struct PreparedTasks {
     /// By the number of the spawn.
     by_spawn: HashMap<u32, Prepared>,
-    /// Tasks that are being started; those of which nothing is prepared will not be.
+    /// Tasks that are being started. Those with nothing prepared (`None`) are refused.
     starting: VecDeque<(SpawnedTasks, Option<Prepared>)>,
-    /// The first task of the world of each task that was started here later, and how many of the world there are still,
-    /// or will be.
+    /// For each spawned task of this host, the first task of its world. For each world, the number of its tasks on this
+    /// host that run or will run.
     world_of: HashMap<u32, u32>,
     left: HashMap<u32, u32>,
 }
 
 impl PreparedTasks {
-    /// No more tasks are started. Tasks that are to start are refused one by one, as others of which nothing is prepared.
+    /// Stops starting tasks. Tasks that are to be started are refused one by one, like others with nothing prepared.
     pub(crate) fn stop(&mut self) {
         self.by_spawn.clear();
         let starting = self.starting.iter_mut();
@@ -66,7 +67,7 @@ fn text(bytes: &[u8]) -> OsString {
 }
 
 impl Tasks {
-    /// Prepares `count` tasks of a spawn; where each will listen, if they do.
+    /// Prepares `count` tasks of a spawn. Returns the addresses at which they will listen, if they do.
     pub(crate) fn prepare(
         &mut self,
         spawn: u32,
@@ -98,7 +99,7 @@ impl Tasks {
         })
     }
 
-    /// A socket for each of this many tasks, if tasks of this host listen, and its address.
+    /// Returns a socket and its address for each of `count` tasks, or none if the tasks of this host do not listen.
     fn listeners(&self, count: u32) -> std::io::Result<(Vec<SocketAddr>, Vec<TcpListener>)> {
         let Some(address) = self.address else {
             return Ok((Vec::new(), Vec::new()));
@@ -109,7 +110,7 @@ impl Tasks {
         Ok((addresses.collect::<std::io::Result<_>>()?, listeners))
     }
 
-    /// The image that the tasks of an order start from, and their program.
+    /// Returns the image that the tasks of an order start from, and their program.
     fn image_for(&self, order: &Spawn) -> Result<(Image, PathBuf), Refused> {
         let directory = order.directory.as_deref().map(text);
         let name = text(&order.program);
@@ -149,7 +150,8 @@ impl Tasks {
         let own = program.clone().into_os_string();
         let (started, first) = match &through {
             Some((debugger, named)) => (debugger, vec![named, &own]),
-            // With a search path of its own the order does not want the search of a shell, whose programs are told the name as it was.
+            // An order with a search path of its own does not use a shell's search, in which programs get the name
+            // unchanged.
             None if order.search.is_some() => (&program, vec![&own]),
             None => (&program, vec![&name]),
         };
@@ -164,7 +166,7 @@ impl Tasks {
         Ok((image, program))
     }
 
-    /// The directories of a search, in which variables of this host may be named.
+    /// Returns the directories of a search path, with variables of this host replaced.
     fn expanded(&self, search: &[u8]) -> OsString {
         match std::str::from_utf8(search) {
             Ok(text) if text.contains('$') => {
@@ -183,7 +185,7 @@ impl Tasks {
         found.map(|(_, value)| value.clone())
     }
 
-    /// Raises the limit of open files, if more tasks need it. If that cannot be, those that are too many say so.
+    /// Raises the limit of open files if more tasks need it. If that fails, the tasks beyond the limit fail to start.
     fn make_room(&mut self, count: u32) {
         let all = self.running_count() + count;
         if let Ok(Some(before)) = limits::make_room(limits::Files::Tasks(all), DESCRIPTORS_PER_TASK)
@@ -192,7 +194,7 @@ impl Tasks {
         }
     }
 
-    /// Nothing comes of a spawn, whose tasks may have numbers.
+    /// Drops a spawn that has failed, whose tasks may have numbers.
     pub(crate) fn abandon(&mut self, spawn: u32, first: u32) {
         self.prepared.by_spawn.remove(&spawn);
         if let Ok(world) = self.job().membership(first) {
@@ -200,23 +202,23 @@ impl Tasks {
         }
     }
 
-    /// Nothing comes of any spawn whose tasks are not being started.
+    /// Drops all spawns whose tasks are not being started.
     pub(crate) fn forget_all_prepared(&mut self) {
         self.prepared.by_spawn.clear();
     }
 
-    /// The spawned tasks that are being started.
+    /// Returns the spawned tasks that are being started.
     pub(crate) fn starting(&self) -> impl Iterator<Item = u32> {
         let starting = self.prepared.starting.iter();
         starting.flat_map(|(share, _)| share.tasks())
     }
 
-    /// Enters tasks of any host into the table of this one.
+    /// Enters tasks of any host into this host's table.
     pub(crate) fn enter(&mut self, world: &World) -> Result<(), JobError> {
         self.job().add_world(world)
     }
 
-    /// Has the tasks started that are prepared, by [`Tasks::start_some_prepared`].
+    /// Starts the prepared tasks by later calls of [`Tasks::start_some_prepared`].
     pub(crate) fn start_prepared(&mut self, share: SpawnedTasks) {
         let prepared = self.prepared.by_spawn.remove(&share.spawn);
         if let (Some(_), Ok(world)) = (&prepared, self.job().membership(share.first)) {
@@ -225,7 +227,8 @@ impl Tasks {
         self.prepared.starting.push_back((share, prepared));
     }
 
-    /// Has somebody else start the tasks that are prepared: their program, and the socket at which each is to listen.
+    /// Takes prepared tasks that another process starts. Returns their program, and the socket at which each will
+    /// listen.
     pub(crate) fn hand_over(
         &mut self,
         share: SpawnedTasks,
@@ -243,12 +246,12 @@ impl Tasks {
         Some((prepared.program, prepared.listeners))
     }
 
-    /// Are there spawned tasks to be started?
+    /// Returns whether there are spawned tasks to be started.
     pub(crate) fn are_prepared_to_start(&self) -> bool {
         !self.prepared.starting.is_empty()
     }
 
-    /// Starts the next few spawned tasks, so that the loop can look at what else happens.
+    /// Starts the next few spawned tasks, so that the loop can check other events in between.
     pub(crate) fn start_some_prepared(
         &mut self,
         mut streams: Option<&mut Streams>,
@@ -307,7 +310,7 @@ impl Tasks {
         outcomes
     }
 
-    /// The tasks of a share are not started, and their world is one that they do not live in.
+    /// Refuses to start the tasks of a share. They count as tasks of their world that have ended.
     fn refuse_to_start(&mut self, share: SpawnedTasks) -> Vec<StartOutcome> {
         let world = self.job().membership(share.first).map(|world| world.first);
         let refused = (Why::State, "the job is being ended".to_owned());
@@ -321,7 +324,7 @@ impl Tasks {
         share.tasks().map(refuse).collect()
     }
 
-    /// A socket for one more task to listen at, if the tasks of this host do.
+    /// Returns a socket for one more task to listen at, if the tasks of this host listen.
     pub(crate) fn listener(&mut self) -> Result<Option<TcpListener>, Refused> {
         self.make_room(1);
         let listener = self.address.map(listen_at);
@@ -331,7 +334,7 @@ impl Tasks {
         })
     }
 
-    /// Makes a process that nobody here has started the task of this number, which all hosts have entered.
+    /// Makes a process that was not started by this one the task with this number, which all hosts have entered.
     pub(crate) fn admit(
         &mut self,
         rank: u32,
@@ -345,7 +348,7 @@ impl Tasks {
         self.receive(rank, arrival, listener.as_ref())
     }
 
-    /// Makes a process that nobody here has started the task of this number, which has been made ready.
+    /// Makes a process that was not started by this one the task with this number, which has been prepared.
     pub(crate) fn receive(
         &mut self,
         rank: u32,
@@ -387,14 +390,14 @@ impl Tasks {
         Ok(Started { rank, pid })
     }
 
-    /// A task that was no child of ours has gone.
+    /// Records the end of a task that was not a child of this process.
     pub(crate) fn departed(&mut self, rank: u32) {
         self.job().count_living(-1);
         self.controls.close(rank);
         self.later_ended(rank);
     }
 
-    /// If there are more tasks than cores now and were not before, or the other way round, the tasks have to know.
+    /// Tells the tasks if there are more tasks than cores now and were not before, or the other way round.
     fn crowding(&self) {
         for rank in self.running() {
             self.job().announce_quietly(rank);
@@ -418,7 +421,8 @@ impl Tasks {
         }
     }
 
-    /// A task that was started later has ended, or was not started after all. The memory its world shared is used again when all of it have.
+    /// Records that a spawned task has ended, or was not started. When all tasks of its world have ended, the memory
+    /// that its world shared is reused.
     pub(crate) fn later_ended(&mut self, rank: u32) {
         let Some(world) = self.prepared.world_of.remove(&rank) else {
             return;
@@ -433,7 +437,7 @@ impl Tasks {
     }
 }
 
-/// The file that a program's name means. A relative path begins in the directory in which the tasks are to run.
+/// Returns the file that a program's name means. A relative path starts in the directory in which the tasks will run.
 fn find(
     name: &OsStr,
     directory: Option<&OsStr>,
@@ -447,7 +451,7 @@ fn find(
         }
         _ => regatta_program::find(name, search),
     };
-    // The tasks change into their directory before they become the program.
+    // The tasks change into their directory before they execute the program.
     let found = found.map(|path| match directory {
         Some(_) => std::path::absolute(&path).unwrap_or(path),
         None => path,
@@ -473,7 +477,7 @@ mod tests {
         };
         assert_eq!(found("./sh", Some("/bin")), Ok("/bin/./sh".into()));
         assert_eq!(found("/bin/sh", Some("/tmp")), Ok("/bin/sh".into()));
-        // A name without a slash is searched for, wherever they run.
+        // A name without a slash is searched for, wherever the tasks run.
         assert_eq!(found("sh", Some("/tmp")), Ok("/bin/sh".into()));
         let missing = found("./sh", Some("/tmp")).expect_err("there is none");
         assert_eq!(missing.0, Why::Program);
@@ -497,7 +501,7 @@ mod tests {
         tasks.starting.push_back((share(2, 4), Some(prepared())));
         tasks.stop();
         assert!(tasks.by_spawn.is_empty());
-        // Each of them is told of, to the task that waits for the answer.
+        // Each of them is reported to the task that waits for the answer.
         let left: Vec<u32> = tasks
             .starting
             .iter()

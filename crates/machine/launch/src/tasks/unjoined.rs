@@ -1,9 +1,9 @@
-//! Tasks that have loaded another PVM's library, and so never join this job.
+//! Tasks that have loaded another PVM's library, and therefore never join this job.
 //!
-//! Such a task speaks with that PVM's daemon, if there is one, and whoever has started it waits for messages that never
-//! come. Nothing ends, so nothing else tells of it. A task that was started by another task and has not joined after a
-//! while is therefore looked at, with the processes below it: the kernel lists the libraries that they have loaded. All that
-//! there is to say comes as a line of the task's standard error, so it reaches whoever reads the task's output.
+//! Such a task uses that PVM's daemon, if there is one, and the task that has started it waits for messages that never
+//! come. Nothing ends, so nothing else reveals this. A spawned task that has not joined after a while is therefore
+//! checked, with its descendants: the kernel lists the libraries that they have loaded. The result is a line on the
+//! task's standard error, so it reaches the reader of the task's output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,34 +18,34 @@ use rustix::process::Pid;
 use crate::system::tree;
 use crate::tasks::{Started, Tasks};
 
-/// Time a task has to join before it is checked first; the delay doubles with each further check.
+/// Time that a task has to join before it is first checked. The delay doubles with each further check.
 const FIRST_CHECK_DELAY: Duration = Duration::from_secs(2);
-/// Number of tasks checked before the loop looks at what else has happened.
+/// Maximum number of tasks checked before the loop checks other events.
 const MAX_BATCH: usize = 16;
-/// Delay of the last check: a program that takes longer to load its libraries is none of PVM's.
+/// Delay of the last check. A program that takes longer to load its libraries does not use PVM.
 const MAX_CHECK_DELAY: Duration = Duration::from_secs(64);
 
-/// The tasks that are still to be looked at.
+/// The tasks that are still to be checked.
 #[derive(Debug, Default)]
 pub(crate) struct Unjoined {
-    /// By the time of the next look: the process, and how long it has been waited for.
+    /// The pid and the delay of each check, by its time and the task.
     looks: BTreeMap<(Instant, u32), (Pid, Duration)>,
 }
 
 impl Unjoined {
-    /// A task has been started.
+    /// Adds a task that has been started.
     pub(crate) fn started(&mut self, rank: u32, pid: Pid, now: Instant) {
         self.looks
             .insert((now + FIRST_CHECK_DELAY, rank), (pid, FIRST_CHECK_DELAY));
     }
 
-    /// The time until the next look; none, if there is none.
+    /// Returns the time until the next check, or `None` if there is none.
     pub(crate) fn until_look(&self, now: Instant) -> Option<Duration> {
         let (&(at, _), _) = self.looks.first_key_value()?;
         Some(at.saturating_duration_since(now))
     }
 
-    /// A task that is to be looked at now.
+    /// Removes and returns a task that is due for a check.
     fn due(&mut self, now: Instant) -> Option<(u32, Pid, Duration)> {
         let first = self.looks.first_entry()?;
         let &(at, rank) = first.key();
@@ -55,7 +55,7 @@ impl Unjoined {
         })
     }
 
-    /// It had nothing of PVM's yet.
+    /// Schedules another check of a task that has not loaded a PVM library yet.
     fn look_again(&mut self, rank: u32, pid: Pid, waited: Duration, now: Instant) {
         let waited = waited * 2;
         if waited <= MAX_CHECK_DELAY {
@@ -65,19 +65,19 @@ impl Unjoined {
 }
 
 impl Tasks {
-    /// A task of this host has been started by another task.
+    /// Schedules a check of a task of this host that another task has started.
     pub(crate) fn expect_to_join(&mut self, started: Started) {
         if let Some(pid) = Pid::from_raw(started.pid as i32) {
             self.unjoined.started(started.rank, pid, Instant::now());
         }
     }
 
-    /// The time until a task that does not join is looked at.
+    /// Returns the time until the next check of a task that does not join.
     pub(crate) fn until_look(&self) -> Option<Duration> {
         self.unjoined.until_look(Instant::now())
     }
 
-    /// Reads what some of the tasks have written for others, and says of tasks that do not join why they never will.
+    /// Reads what some of the tasks have written for others, and reports tasks that will never join.
     pub(crate) fn pump_caught(&mut self, hear: &mut impl FnMut(Piece)) {
         self.caught.pump(hear);
         let now = Instant::now();
@@ -107,7 +107,7 @@ impl Tasks {
     }
 }
 
-/// The library of another PVM that this process, or one below it, has loaded in place of ours.
+/// Returns the library of another PVM that this process or a descendant has loaded instead of ours.
 fn foreign_library(pid: Pid) -> Option<PathBuf> {
     let below = tree::below(pid, &[]).into_iter().map(|process| process.pid);
     let library = |pid: Pid| {

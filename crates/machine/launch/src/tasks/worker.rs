@@ -1,8 +1,9 @@
-//! The tasks of this host: orders go in, and what has happened comes out as reports.
+//! The tasks of this host: orders go in, and events come out as reports.
 //!
-//! The part that the loops of a launcher and of an agent have in common. Both are values here: an agent has its orders from a channel
-//! and sends the reports back on it, a launcher gives the orders itself and handles the reports as those of other hosts. Only what
-//! tasks write to the job's output goes past them, from the pipe to whoever shows or sends it, without a copy.
+//! This is the part that the loops of a launcher and of an agent have in common. Orders and reports are values here: an
+//! agent gets its orders from a channel and sends the reports on it, while a launcher gives the orders itself and
+//! handles the reports like those of other hosts. Only output for the job bypasses them, from the pipe to the code that
+//! shows or sends it, without a copy.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,24 +23,24 @@ use crate::sys::Mask;
 use crate::tasks::prepared::StartOutcome;
 use crate::tasks::{self, Started, Tasks};
 
-/// The tasks of this host with all that serves them; what has happened to them waits as reports.
+/// The tasks of this host with everything that serves them, and the unhandled reports.
 #[derive(Default)]
 pub(crate) struct Worker {
-    /// None: this host has no part in the job, or has not been told which.
+    /// `None` if this host has no part in the job, or has not been prepared.
     pub tasks: Option<Tasks>,
-    /// The output of the tasks; none when they write to our own output.
+    /// The output of the tasks, or `None` if they write directly to that of this process.
     pub streams: Option<Streams>,
-    /// Where processes come in that want to be tasks, if they may.
+    /// The socket at which processes join, if they may.
     pub join_socket: Option<JoinSocket>,
     newcomers: Newcomers,
-    /// The tasks may be started, or will never be.
+    /// Whether the tasks may be started, or never will be.
     pub begun: bool,
-    /// All that has happened and has not been handled, in its order.
+    /// The unhandled reports, in order.
     reports: VecDeque<Report>,
 }
 
 impl Worker {
-    /// No tasks yet; their output will go to `streams`, or is ours.
+    /// Returns a worker without tasks. Their output will go to `streams`, or directly to that of this process.
     pub(crate) fn new(streams: Option<Streams>) -> Self {
         Self {
             streams,
@@ -47,18 +48,19 @@ impl Worker {
         }
     }
 
-    /// The next report that has not been handled.
+    /// Takes the next unhandled report.
     pub(crate) fn next_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// Whether there are tasks to be started.
+    /// Returns whether there are tasks to be started.
     pub(crate) fn are_to_start(&self) -> bool {
         let are_to_start = |tasks: &Tasks| tasks.are_to_start() || tasks.are_prepared_to_start();
         self.begun && self.tasks.as_ref().is_some_and(are_to_start)
     }
 
-    /// The descriptors to wait for. `shows`: the job's output is read; `serves`: there is somebody for whom the rest is.
+    /// Returns the descriptors to poll. With `shows`, the job's output is read. With `serves`, there is an owner that
+    /// the rest is for.
     pub(crate) fn polls(&self, shows: bool, serves: bool) -> impl Iterator<Item = PollFd<'_>> {
         let streams = self.streams.iter().filter(move |_| shows);
         let served = self.tasks.iter().filter(move |_| serves);
@@ -71,7 +73,7 @@ impl Worker {
             .chain(callers.flat_map(JoinSocket::polls))
     }
 
-    /// Until something is due although nothing arrives, while there is somebody for whom it is.
+    /// Returns the time until something is due even if nothing arrives, for a worker with an owner.
     pub(crate) fn until_due(&self) -> Option<Duration> {
         let look = self.tasks.as_ref().and_then(Tasks::until_look);
         let open = self.join_socket.as_ref().and_then(JoinSocket::until_open);
@@ -92,7 +94,7 @@ impl Worker {
         reports.extend(result.err().map(refused));
     }
 
-    /// Reads what the tasks request, and looks after those that are no children of ours.
+    /// Reads the tasks' requests, and checks the tasks that are not children of this process.
     pub(crate) fn listen(&mut self) {
         let Some(tasks) = &mut self.tasks else { return };
         let reports = &mut self.reports;
@@ -105,14 +107,14 @@ impl Worker {
         reports.extend(gone.map(|task| Report::Ended { task }));
     }
 
-    /// Reaps children. Returns those that were no tasks, and whether none is left.
+    /// Reaps children. Returns those that were not tasks, and whether none is left.
     pub(crate) fn reap(&mut self) -> (Vec<(Pid, WaitStatus)>, bool) {
         let (mut children, none_left) = tasks::reap();
         children.retain(|&(pid, status)| !self.child_ended(pid, status));
         (children, none_left)
     }
 
-    /// Whether the child was a task. Its last words are reported before its end.
+    /// Returns whether the child was a task. Its last output is reported before its end.
     fn child_ended(&mut self, pid: Pid, status: WaitStatus) -> bool {
         let Some(tasks) = &mut self.tasks else {
             return false;
@@ -129,13 +131,13 @@ impl Worker {
         true
     }
 
-    /// The processes that have asked by now to join.
+    /// Returns the processes that have requested to join.
     pub(crate) fn callers(&mut self) -> Vec<Arrival> {
         let join_socket = self.join_socket.as_mut();
         join_socket.map_or_else(Vec::new, JoinSocket::handle_callers)
     }
 
-    /// Has a process wait until it is a task.
+    /// Lets a process wait until it is a task.
     pub(crate) fn let_wait(&mut self, arrival: Arrival) {
         let Some(tasks) = &mut self.tasks else { return };
         let newcomer = Newcomer::of(arrival, tasks);
@@ -143,12 +145,13 @@ impl Worker {
         self.reports.extend(request);
     }
 
-    /// Reports again who waits.
+    /// Reports the waiting processes again.
     pub(crate) fn report_waiting(&mut self) {
         self.reports.extend(self.newcomers.requests());
     }
 
-    /// Reads what tasks have written: for other tasks, and for the job's output while `more` allows it, which `hear` gets as it is.
+    /// Reads what tasks have written: for other tasks, which becomes reports, and for the job's output while `more`
+    /// returns true, which is passed to `hear`.
     pub(crate) fn pump(&mut self, more: impl Fn() -> bool, hear: &mut impl FnMut(Heard) -> bool) {
         if let Some(streams) = &mut self.streams {
             streams.pump(more, hear);
@@ -159,7 +162,8 @@ impl Worker {
         }
     }
 
-    /// Reads all that is left, as above; nobody writes any more. Returns whether that was everything.
+    /// Reads all that is left, like [`Self::pump`]. No process writes any more. Returns whether everything has been
+    /// read.
     pub(crate) fn drain(
         &mut self,
         more: impl Fn() -> bool,
@@ -174,11 +178,11 @@ impl Worker {
         streams.is_none_or(|streams| streams.drain(more, hear))
     }
 
-    /// Carries out an order, if it is one for the tasks.
+    /// Carries out an order, if it concerns the tasks.
     pub(crate) fn obey(&mut self, order: Order) {
         self.begun |= matches!(order, Order::Start { .. } | Order::Stop {});
         if let Order::Clock { by, id } = order {
-            // Asked of a host without tasks, too.
+            // Hosts without tasks are asked as well.
             let time = clock::now();
             self.reports.push_back(Report::Clock { by, id, time });
         }
@@ -188,7 +192,7 @@ impl Worker {
             Order::Taken { by, bytes } => tasks.caught.taken(by, bytes as usize),
             Order::Gone { rank, cause } => tasks.note_gone(rank, cause),
             Order::SignalTask { task, signal } => {
-                // It may have ended meanwhile, which is told anyway.
+                // If it has ended meanwhile, its end is reported anyway.
                 let _ = tasks.signal(task, signal);
             }
             Order::Deaf { rank, stream } => {
@@ -233,7 +237,7 @@ impl Worker {
     }
 }
 
-/// The start of a task that another one has requested, or why there is none.
+/// Returns the report that a spawned task has been started, or why not.
 fn spawn_started((task, outcome): StartOutcome) -> Report {
     let (pid, refused) = match outcome {
         Ok(started) => (started.pid, None),
@@ -242,7 +246,7 @@ fn spawn_started((task, outcome): StartOutcome) -> Report {
     Report::SpawnStarted { task, pid, refused }
 }
 
-/// The reason why no more tasks are started.
+/// Returns the report of the reason why no more tasks are started.
 pub(crate) fn refused(refusal: Refusal) -> Report {
     let (status, sentence) = (u32::from(refusal.status), refusal.sentence);
     Report::Refused { status, sentence }
@@ -273,7 +277,7 @@ mod tests {
         },
     };
 
-    /// A worker that may start tasks, and has none.
+    /// Returns a worker that may start tasks, and has none.
     fn worker() -> Worker {
         let recipe = Recipe {
             name: OsString::new(),
@@ -293,7 +297,7 @@ mod tests {
         std::iter::from_fn(|| worker.next_report()).collect()
     }
 
-    /// Prepares one task, which runs this text of a shell and is to have the number 1.
+    /// Prepares one task with the number 1, which runs this shell script.
     fn prepare(worker: &mut Worker, program: &str, text: &str) {
         let order = Spawn {
             arguments: vec!["-c".into(), text.into()],
@@ -400,7 +404,7 @@ mod tests {
             matches!(&refused[..], [Report::SpawnPrepared { refused, .. }] if is_of_program(refused)),
             "{refused:?}"
         );
-        // Nothing is prepared, and nobody of that number waits.
+        // Nothing is prepared, and no process waits under that number.
         worker.obey(START);
         worker.start_some(&sys::block(&[]));
         worker.obey(Order::Admit { caller: 7, task: 2 });

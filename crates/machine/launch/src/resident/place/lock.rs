@@ -1,7 +1,8 @@
-//! The lock of a directory, and who holds it.
+//! The lock of a directory, and its holder.
 //!
-//! Each holder does a few system calls and lets go. One that was stopped meanwhile (SIGSTOP, a debugger) keeps it for as long as it
-//! likes, so nobody waits for it without a limit. `flock` has none: a thread waits in it, and is left there when the time is over.
+//! Each holder makes a few system calls and releases the lock. A holder that is stopped meanwhile (SIGSTOP, a debugger)
+//! keeps it without a limit, so waiting needs a timeout. `flock` has none: a thread waits in it, and is abandoned when
+//! the time is over.
 
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc;
@@ -13,31 +14,31 @@ use rustix::io::Errno;
 
 use crate::system::tree;
 
-/// Locks it for this process alone. False: somebody else has held it all the time.
+/// Takes the exclusive lock. Returns false if another process has held it for the whole time.
 pub(super) fn take(file: BorrowedFd, limit: Duration) -> std::io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => return Ok(true),
         Err(Errno::WOULDBLOCK) => {}
         Err(errno) => return Err(errno.into()),
     }
-    // The lock belongs to what both descriptors refer to.
+    // Both descriptors refer to the same open file, which has the lock.
     let waiting = file.try_clone_to_owned()?;
     let (tell, told) = mpsc::channel();
     let thread = library_thread::spawn("regatta/lock", move || {
         let lock = || rustix::fs::flock(&waiting, FlockOperation::LockExclusive);
         let locked = rustix::io::retry_on_intr(lock);
-        // A lock that comes too late ends with the descriptors, of which this is the last.
+        // A lock obtained too late is released with this last descriptor.
         let _ = tell.send(locked.map(|()| waiting));
     })?;
     let Ok(locked) = told.recv_timeout(limit) else {
         return Ok(false);
     };
-    // Some callers fork next, and must be alone then.
+    // Some callers fork next, and must be single-threaded by then.
     let _ = thread.join();
     Ok(locked.map(|_| true)?)
 }
 
-/// The process that has locked it, as far as the system says, in words.
+/// Returns a description of the process that holds the lock, as far as the system tells.
 pub(super) fn holder(file: BorrowedFd) -> String {
     let pid = rustix::fs::fstat(file).ok().and_then(|found| {
         let (major, minor) = (
@@ -45,7 +46,7 @@ pub(super) fn holder(file: BorrowedFd) -> String {
             rustix::fs::minor(found.st_dev),
         );
         let at = format!("{major:02x}:{minor:02x}:{}", found.st_ino);
-        // The list is read in parts: where others take and drop locks meanwhile, one that stays can be passed over.
+        // The list is read in parts: if other locks are taken and released meanwhile, an entry can be missed.
         (0..3).find_map(|_| pid_in(&std::fs::read_to_string("/proc/locks").ok()?, &at))
     });
     let Some(pid) = pid else {
@@ -59,8 +60,8 @@ pub(super) fn holder(file: BorrowedFd) -> String {
     )
 }
 
-/// The holder of a lock on this file in the kernel's list. Waiting processes are marked by an arrow, and processes that are
-/// not seen from here have the number 0.
+/// Returns the holder of a lock on this file from the kernel's list. Waiting processes are marked by an arrow, and
+/// processes outside this pid namespace have the number 0.
 fn pid_in(locks: &str, file: &str) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -107,7 +108,7 @@ mod tests {
             said.starts_with(&format!("the process {} (", std::process::id())),
             "{said}"
         );
-        // A lock that comes after it was given up is kept from nobody.
+        // A lock obtained after the timeout is not kept.
         drop(second);
         let third = open();
         std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The way of a host into a running job: how it begins, and what it is told. `crates/machine/job/src/hosts.rs` decides the rest.
+//! How a host starts to join a running job, and what it is sent. `crates/machine/job/src/hosts.rs` decides the rest.
 
 use std::net::IpAddr;
 
@@ -17,32 +17,32 @@ use crate::hosts::rsh::Role;
 use crate::system::limits;
 use crate::system::signals::Signals;
 
-/// A host that is not of the job yet.
+/// A host that has not joined the job yet.
 pub(super) struct Arriving {
     pub(super) host: Listed,
     pub(super) step: ArrivalStep,
-    /// The number that it was given before it came.
+    /// Its number in the job, if it has one before it arrives.
     pub(super) number: Option<u32>,
-    /// The request for it; none: the machine named it.
+    /// The request for it, or `None` if the machine reported it.
     pub(super) wish: Option<Wish>,
 }
 
 pub(super) enum ArrivalStep {
-    /// Others start its agent ([`crate::host_starter`]).
+    /// The host starter starts its agent ([`crate::host_starter`]).
     Starting,
-    /// It is on its way, and has this number among the channels.
+    /// It arrives through a channel with this id.
     Coming(u32),
 }
 
-/// The host that has this number among the channels.
+/// Returns the arriving host with this id.
 pub(super) fn coming(arriving: &[Arriving], id: u32) -> Option<&Arriving> {
     let mut arriving = arriving.iter();
     arriving.find(|arriving| matches!(arriving.step, ArrivalStep::Coming(of) if of == id))
 }
 
 impl Growing<'_> {
-    /// Has a host begin its way: a channel to it is opened next, or, if it has its number in the job already, stands because its agent
-    /// was called. Returns its number among the channels.
+    /// Starts the arrival of a host. If it has a number in the job already, its agent has been connected to and its
+    /// channel exists. Otherwise a channel is opened next. Returns its id.
     pub(super) fn begin_way(
         &mut self,
         name: &str,
@@ -58,7 +58,7 @@ impl Growing<'_> {
         self.channels.arrivals.expect(now, expected)
     }
 
-    /// Takes a host from among those that arrive.
+    /// Removes and returns an arriving host.
     pub(super) fn take_coming(&mut self, id: u32) -> Option<Arriving> {
         let is_it =
             |arriving: &Arriving| matches!(arriving.step, ArrivalStep::Coming(of) if of == id);
@@ -66,11 +66,11 @@ impl Growing<'_> {
         Some(self.arriving.remove(at))
     }
 
-    /// Has the shell that a command leads to become an agent.
+    /// Opens a channel to a host, by the command that leads to its shell.
     pub(super) fn open(&self, id: u32, signals: &Signals) -> Result<Remote, Refusal> {
         let gone = || Refusal::of_regatta("nobody waits for the host any more");
         let Arriving { host, wish, .. } = coming(&self.arriving, id).ok_or_else(gone)?;
-        // Should there be no room the opening says so.
+        // If there is no room, the opening fails with the reason.
         let _ = limits::make_room(
             limits::Files::Hosts(self.channel_count()),
             DESCRIPTORS_PER_CHANNEL,
@@ -89,7 +89,7 @@ impl Growing<'_> {
         Ok(remote)
     }
 
-    /// Has a host make everything ready for tasks that will be started there.
+    /// Has a host prepare for tasks that will be started there.
     pub(super) fn prepare(&mut self, id: u32, here: u32, address: IpAddr) {
         let wish = coming(&self.arriving, id).and_then(|arriving| arriving.wish.as_ref());
         let directory = wish.map(|wish| wish.directory().into_bytes());

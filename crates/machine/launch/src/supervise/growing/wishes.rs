@@ -1,8 +1,8 @@
 //! Hosts that a task requests, and hosts that it gives back.
 //!
-//! A requested host arrives like any other, except that the request may name the command that leads there and the address, and that
-//! others may start its agent ([`HostStarter`]). The requester is answered when the outcome of each host is known
-//! ([`HostRequests`]).
+//! A requested host arrives like any other, except that the request may name the shell command and the address, and
+//! that the host starter may start its agent ([`HostStarter`]). The requester is answered when the outcome of each host
+//! is known ([`HostRequests`]).
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::hosts::host_starter::{HostStarter, StartOutcome, WantedHost, Way};
 use crate::plan::Across;
 use crate::supervise::Supervisor;
 
-/// Requests without an answer, and the task that starts hosts.
+/// Unanswered requests, and the host starter.
 pub(super) struct Wishes {
     pub(super) starter: Box<dyn HostStarter>,
     requests: HostRequests,
@@ -58,7 +58,7 @@ impl Supervisor<'_> {
         change: HostChange,
     ) {
         let Requester { by, id, .. } = requester;
-        // A terminal of another host is none of ours.
+        // A terminal of another host cannot be used here.
         if self.is_elsewhere(by) {
             requester.terminal = None;
         }
@@ -84,7 +84,7 @@ impl Supervisor<'_> {
         self.growing = Some(growing);
     }
 
-    /// Continues the requests that came before the machine's hosts were known.
+    /// Handles the requests that came before the machine's hosts were known.
     pub(super) fn change_hosts_now_listed(&mut self) {
         let growing = self.growing.iter_mut();
         let waiting: Vec<_> = growing
@@ -141,7 +141,7 @@ impl Supervisor<'_> {
         self.peers.here() == Some(name) || crate::hosts::gather::is_here(name)
     }
 
-    /// Returns whether the job may have this host.
+    /// Fails if the job may not have this host.
     fn check_wish(&self, growing: &Growing, host: &WantedHost) -> Result<(), Refused> {
         let name = &host.name;
         let is_member = self.peers.living().any(|remote| remote.name == *name);
@@ -157,7 +157,7 @@ impl Supervisor<'_> {
         requested.check()
     }
 
-    /// Gives hosts back, which takes no time.
+    /// Gives hosts back and answers at once.
     fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<(), Refused> {
         if self.lifecycle.is_ending() {
             return Err((Why::State, "the job is being ended".to_owned()));
@@ -216,14 +216,14 @@ impl Supervisor<'_> {
                     "only a task on the launcher's host can start hosts in the launcher's place";
                 Err((Why::Host, sentence.to_owned()))
             }
-            // Nobody will ever ask for a host.
+            // No task will ever request a host.
             None => Ok(()),
             Some(growing) => growing.wishes.starter.register(by, on.then_some(id)),
         };
         self.registry.reply(by, id, outcome.map(|()| 0));
     }
 
-    /// Handles a task's report on hosts that it was told to start.
+    /// Handles a task's report on hosts that it was ordered to start.
     pub(in crate::supervise) fn hosts_started(
         &mut self,
         by: u32,
@@ -294,7 +294,7 @@ impl Supervisor<'_> {
 }
 
 impl Growing<'_> {
-    /// Takes a host that the host starter handles.
+    /// Removes and returns an arriving host that the host starter is starting.
     fn take_started(&mut self, number: u32) -> Option<Arriving> {
         let is_it = |arriving: &Arriving| {
             matches!(arriving.step, ArrivalStep::Starting) && arriving.number == Some(number)
@@ -303,13 +303,13 @@ impl Growing<'_> {
         Some(self.arriving.remove(at))
     }
 
-    /// Forgets a host that is not started, with its request. Returns the requesting task and its number for the request.
+    /// Forgets a host that is not started, with its request. Returns the requesting task and the number of its request.
     fn withdraw(&mut self, number: u32) -> Option<(u32, u32)> {
         let wish = self.take_started(number)?.wish?;
         self.wishes.requests.withdraw(wish.place)
     }
 
-    /// Stops asking for passwords on behalf of a task that has gone.
+    /// Stops waiting for passwords on behalf of a task that has gone.
     fn forget_passwords(&mut self, is_alive: impl Fn(u32) -> bool) {
         let is_vain = |arriving: &mut Arriving| {
             let wish = arriving.wish.as_ref();
@@ -325,7 +325,8 @@ impl Growing<'_> {
         }
     }
 
-    /// Makes a host arrive, for this place in an answer. Returns the host with its number if others are to start its agent.
+    /// Starts the arrival of a host, for this slot of an answer. Returns the host with its number if the host starter
+    /// is to start its agent.
     fn expect(
         &mut self,
         place: HostPlace,
@@ -345,7 +346,7 @@ impl Growing<'_> {
             }
         };
         let started = number.map(|number| (number, host.clone()));
-        // A host of the machine has a run there, by which the others see whether it is lost.
+        // A host of the machine has a run, by which other hosts check whether it is lost.
         let listed = self.listed.iter().find(|listed| listed.name == host.name);
         let run = listed.map_or_else(String::new, |listed| listed.run.clone());
         self.arriving.push(Arriving {
@@ -368,26 +369,26 @@ impl Growing<'_> {
 }
 
 impl Wish {
-    /// Returns whether its name resolves. ssh may know names that nobody else does, so this is asked only when it gave no shell.
+    /// Returns whether its name resolves. ssh may know further names, so this is only checked if ssh gave no shell.
     pub(super) fn is_known(&self) -> bool {
         (self.host.target(), 0).to_socket_addrs().is_ok()
     }
 
-    /// Returns how to get a shell there, and what the command is told.
+    /// Returns the settings for reaching its shell, and the name for the command.
     pub(super) fn way(&self, across: &Across) -> (Across, String) {
         let mut across = across.clone();
         let mut target = self.host.target().to_owned();
         across.asks_at.clone_from(&self.asks_at);
         match (&self.host.login, &mut across.rsh) {
             (Some(login), None) => target = format!("{login}@{target}"),
-            // All commands of this kind know -l.
+            // All commands of this kind accept -l.
             (Some(login), Some(words)) => words.extend(["-l".to_owned(), login.clone()]),
             (None, _) => {}
         }
         (across, target)
     }
 
-    /// Returns the first commands of the shell there.
+    /// Returns the first commands for its shell.
     pub(super) fn beginning(&self) -> String {
         let quoted = |text: &String| text.replace('\'', r"'\''");
         let program = self.host.program.as_ref();
@@ -396,7 +397,7 @@ impl Wish {
         })
     }
 
-    /// Returns the directory in which its tasks run; variables are the host's.
+    /// Returns the directory in which its tasks run. Variables in it are the host's.
     pub(super) fn directory(&self) -> String {
         let named = self.host.directory.clone();
         named.unwrap_or_else(|| "$HOME".to_owned())
