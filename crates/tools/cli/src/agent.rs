@@ -1,4 +1,4 @@
-//! `regatta agent`: what `regatta run --host` starts on other hosts.
+//! `regatta agent`: the program that `regatta run --host` starts on other hosts.
 
 use std::process::ExitCode;
 
@@ -6,14 +6,15 @@ use clap::Args;
 
 use crate::{machine, say};
 
-/// The part of a launcher on another host; started by `regatta run --host`, or by who starts hosts for a job.
+/// The part of a launcher on another host; started by `regatta run --host`, or by the program that starts hosts for a
+/// job.
 #[derive(Args)]
 pub struct Arguments {
-    /// Say only what this program is
+    /// Only print the identity of this program
     #[arg(long)]
     identity: bool,
 
-    /// Print where it can be called, and go on in the background, if this is the program that is meant
+    /// Print the address at which it can be called, and go on in the background, if it is the program that is meant
     #[arg(long, value_name = "IDENTITY", conflicts_with = "temporary")]
     apart: Option<String>,
 

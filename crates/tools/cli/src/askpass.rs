@@ -1,8 +1,9 @@
-//! Passes on the question of ssh when a host's line says `so=pw`: this command, called by ssh with a question, puts it to the person at the
-//! terminal from which the host was asked for, and prints the answer for ssh.
+//! Passes on a question of ssh if a host's line has `so=pw`. ssh runs this command with the question. The command asks
+//! it at the terminal from which the host was requested, and prints the answer for ssh.
 //!
-//! The launcher has no terminal, so ssh has none either, and takes this way (`SSH_ASKPASS`). Questions come one at a time. When
-//! ssh ends, because nobody wants the host any more, the question does too: what is typed after that is for others.
+//! The launcher has no terminal, so ssh has none either, and uses `SSH_ASKPASS`. Questions are asked one at a time.
+//! When ssh ends, because the host is not wanted any more, the question ends too: what is typed afterwards is for other
+//! programs.
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -18,7 +19,7 @@ use regatta_launch::ASK_AT;
 /// Maximum length of an answer, in bytes.
 const MAX_ANSWER_BYTES: usize = 1024;
 
-/// Asks, if it is for that that the command was called.
+/// Asks the question, if ssh has run the command for that. Otherwise returns `None`.
 pub fn if_asked() -> Option<ExitCode> {
     let path = std::env::var_os(ASK_AT)?;
     let question = std::env::args().nth(1).unwrap_or_default();
@@ -34,12 +35,12 @@ pub fn if_asked() -> Option<ExitCode> {
     })
 }
 
-/// The line that the person types; none: there is nobody any more who could, or who would read it.
+/// Returns the line that the user types, or `None` if the terminal or ssh is gone.
 fn ask(terminal: &File, question: &str) -> Option<Vec<u8>> {
     let asker = pidfd_open(getppid()?, PidfdFlags::empty()).ok()?;
     rustix::fs::flock(terminal, FlockOperation::LockExclusive).ok()?;
     let before = tcgetattr(terminal).ok()?;
-    // Only secrets are typed unseen.
+    // Only passwords are typed without echo.
     if !question.contains("(yes/no") {
         let mut silent = before.clone();
         silent.local_modes -= LocalModes::ECHO;

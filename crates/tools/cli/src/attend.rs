@@ -11,7 +11,7 @@ pub struct Arguments {
     pid: u32,
 }
 
-/// Returns when the launcher runs.
+/// Starts the launcher, and returns when it runs.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let status = regatta_launch::launcher_on_demand::run(arguments.pid).unwrap_or_else(|refusal| {
         regatta_launch::warn(&refusal.sentence);

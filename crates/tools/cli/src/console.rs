@@ -1,4 +1,4 @@
-//! `regatta console`, and what this command does under PVM's names.
+//! `regatta console`, and the commands under PVM's names.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// A console of the virtual machine with the commands of PVM's, which is started if it does not run
+/// A console of the virtual machine with PVM's commands; starts the machine if it does not run
 #[derive(Args)]
 pub struct Arguments {
     /// The name of this host
     #[arg(short, value_name = "NAME")]
     name: Option<String>,
-    /// Which of its doings the machine's process tells about
+    /// Which activities of the machine's process are logged
     #[arg(short, value_name = "MASK")]
     debug: Option<String>,
-    /// The hosts to begin with
+    /// A file with the hosts to begin with
     hostfile: Option<String>,
 }
 
-/// PVM's daemon, where the command has no such name
+/// PVM's daemon, if the command is not called by that name
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Daemon {
@@ -27,12 +27,12 @@ pub struct Daemon {
     words: Vec<String>,
 }
 
-/// Does what PVM's daemon does with these words.
+/// Does what PVM's daemon does with these arguments.
 pub fn daemon(arguments: &Daemon) -> ExitCode {
     regatta_console::pvmd(&arguments.words)
 }
 
-/// Returns when the session is over.
+/// Runs a session, and returns when it is over.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let option = |letter: char, value: &Option<String>| {
         value.as_ref().map(|value| format!("-{letter}{value}"))
@@ -45,7 +45,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     regatta_console::pvm(&words.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// If the command was called by one of PVM's names, does what PVM's program of that name does.
+/// If the command was called by one of PVM's names, does what PVM's program with that name does.
 pub fn under_another_name() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     let called = words.next()?;

@@ -1,4 +1,4 @@
-//! `regatta daemon`: what `regatta up` and `regatta add` start.
+//! `regatta daemon`: the program that `regatta up` and `regatta add` start.
 
 use std::process::ExitCode;
 
@@ -18,9 +18,9 @@ pub struct Arguments {
     temporary: bool,
 }
 
-/// Serves the starter, or the bootstrap, on standard input.
+/// Runs the daemon or its starter on standard input.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    // It goes on when the command has returned that has started it.
+    // The daemon goes on after the command that has started it has returned.
     regatta_launch::close_inherited();
     machine::finish(match arguments.serve {
         true => regatta_daemon::live(),

@@ -1,4 +1,5 @@
-//! `regatta generate`: manual pages, completions of shells and a page of all options, made of the definition of the command line. `make install` calls it.
+//! `regatta generate`: manual pages, shell completions and a page of all options, generated from the definition of the
+//! command line. `make install` calls it.
 
 mod options;
 
@@ -27,7 +28,7 @@ enum What {
     Options,
 }
 
-/// Writes what is wanted.
+/// Writes what the arguments request.
 pub fn run(arguments: &Arguments) -> Result<(), Refusal> {
     match &arguments.what {
         What::Man { folder } => manual(folder).map_err(|error| {
@@ -47,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Refusal> {
 
 const NAME: &str = "regatta";
 
-/// The command without the subcommands that only Regatta calls.
+/// Returns the command without the subcommands that only Regatta calls.
 fn for_users() -> clap::Command {
     let all = Cli::command();
     let shown = all

@@ -1,4 +1,4 @@
-//! `regatta guardian`: does for the tasks of a node that `srun` has started what a launcher does for its tasks.
+//! `regatta guardian`: supervises the tasks of a node that `srun` has started, as a launcher does its tasks.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use clap::Args;
 /// Guard the tasks of this node; started by the first of them that srun has started here.
 #[derive(Args)]
 pub struct Arguments {
-    /// The versions that the tasks' library speaks
+    /// The protocol versions of the tasks' library
     #[arg(long)]
     versions: String,
-    /// The process of the task that starts this
+    /// The pid of the task that starts this
     #[arg(long)]
     maker: u32,
-    /// Seconds within which all tasks of the step have to come
+    /// Seconds within which all tasks of the step must register
     #[arg(long)]
     patience: u64,
     /// Be the guardian, rather than start it
@@ -22,9 +22,9 @@ pub struct Arguments {
     stay: bool,
 }
 
-/// Returns when the guardian runs or, with `--stay`, when its last task has ended.
+/// Starts the guardian and returns when it runs. With `--stay`, returns when its last task has ended.
 pub fn run(arguments: &Arguments) -> ExitCode {
-    // It goes on when the task that has started it has ended, and has none of its files.
+    // The guardian outlives the task that has started it, and must hold none of its files.
     regatta_launch::close_inherited();
     let (maker, patience) = (arguments.maker, arguments.patience);
     let done = match arguments.stay {

@@ -1,4 +1,4 @@
-//! The options that say on which hosts, and how they are reached.
+//! The options for the hosts of a job, and how they are reached.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use regatta_launch::{Across, Choice, Growth, Refusal, reach_command, slurm};
 /// Time limit for the answer of a host, unless the user sets another.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Options of commands that concern several hosts.
+/// Options of commands that use several hosts.
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
 pub struct Hosts {
@@ -24,7 +24,7 @@ pub struct Hosts {
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
-    /// So many tasks on each host of which nothing else is said, and on this one if there are no others
+    /// Number of tasks on each host without a number of its own, or on this host if no others are named
     #[arg(long, value_name = "N", value_parser = crate::run::tasks)]
     per_host: Option<u32>,
 
@@ -61,7 +61,7 @@ pub struct Hosts {
     #[arg(long)]
     oversubscribe: bool,
 
-    /// A host that is silent for so long is lost
+    /// Seconds of silence after which a host is considered lost
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "10")]
     host_timeout: Duration,
 
@@ -87,13 +87,13 @@ enum Dealing {
 }
 
 impl Hosts {
-    /// The hosts, if any were named.
+    /// Returns the hosts, if any were named.
     pub fn across(&self) -> Result<Option<Across>, Refusal> {
         Ok(self.named()?.map(|hosts| self.reached_by_shell(hosts)))
     }
 
-    /// The hosts of a job of so many tasks: those that were named, or those of a virtual machine, or those that Slurm has
-    /// given to it. With them comes how many tasks it has when nobody says so.
+    /// Returns the hosts of a job with `tasks` tasks, and the number of tasks. The hosts are those that were named, or
+    /// those of a virtual machine, or those that Slurm has allocated, which also gives the default number of tasks.
     pub fn of_job(
         &self,
         tasks: Option<u32>,
@@ -139,14 +139,14 @@ impl Hosts {
         Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
     }
 
-    /// The hosts of a virtual machine: of the one that is named, or of the usual one if it is up. Its daemon stands in for ssh.
+    /// Returns the hosts of a virtual machine: the one named, or the default one if it is up. Its daemon replaces ssh.
     pub fn within(&self, machine: Option<&str>) -> Result<Option<Across>, Refusal> {
         let Some((place, report)) = living(machine)? else {
             return Ok(None);
         };
         let hosts = |host: &&listed::Host| ["here", "up"].contains(&host.state.as_str());
         let living: Vec<&listed::Host> = report.hosts.iter().filter(hosts).collect();
-        // One that takes no tasks is where a job of Slurm was asked for.
+        // A host without tasks is one from which a Slurm job was requested.
         let (taking, others): (Vec<&listed::Host>, Vec<_>) =
             living.iter().partition(|host| host.cores != Some(0));
         let runs = taking.iter().chain(&others);
@@ -187,10 +187,11 @@ impl Hosts {
     }
 }
 
-/// The machine of this name, or the usual one if it is up, and what its daemon says of its hosts.
+/// Returns the machine with this name, or the default one if it is up, with its daemon's report of the hosts.
 fn living(machine: Option<&str>) -> Result<Option<(MachinePlace, Report)>, Refusal> {
     let place = MachinePlace::of(machine.unwrap_or(DEFAULT))?;
-    // Where nobody may look there is no machine of ours, and another user's directory of that name is no reason to stop.
+    // Without a named machine, errors mean that there is none: another user's directory with that name is no reason to
+    // stop.
     if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
         return Ok(None);
     }
@@ -203,7 +204,8 @@ fn living(machine: Option<&str>) -> Result<Option<(MachinePlace, Report)>, Refus
     }
 }
 
-/// How a host of a machine is reached, and how a job hears of others than those of these runs.
+/// Returns the command that leads to a machine's host, and how a job gets further hosts. `known` are the runs that it
+/// has.
 fn by_daemon(place: &MachinePlace, report: &Report, known: Vec<String>) -> (Vec<String>, Growth) {
     let job = format!("{}:{}", report.here, std::process::id());
     let own = regatta_trust::own_command();
@@ -221,17 +223,17 @@ fn by_daemon(place: &MachinePlace, report: &Report, known: Vec<String>) -> (Vec<
     (reach, growth)
 }
 
-/// Where a job is to stay.
+/// The machine for a resident job.
 pub struct Site {
     pub machine: Machine,
-    /// The machine's name, and that of the job there.
+    /// The machine's name, and the name of the job there.
     pub name: String,
     pub job: String,
-    /// The hosts that begin such jobs before this one does.
+    /// The hosts that start such jobs in preference to this one.
     pub before: Vec<String>,
 }
 
-/// The machine that a job is to stay in: the one that REGATTA_VM names, or the usual one if it is up.
+/// Returns the machine for a resident job: the one that REGATTA_VM names, or the default one if it is up.
 pub fn site() -> Result<Option<Site>, Refusal> {
     let named = std::env::var("REGATTA_VM").ok();
     let Some((place, report)) = living(named.as_deref().filter(|name| !name.is_empty()))? else {
@@ -247,7 +249,7 @@ pub fn site() -> Result<Option<Site>, Refusal> {
         slots: None,
         processors: None,
     };
-    // All hosts see the same addresses.
+    // All hosts see the same addresses, so they agree on the order.
     let hosts = report.hosts.iter();
     let before = hosts.filter(|host| host.state == "up" && host.address < here.address);
     let mut before: Vec<&listed::Host> = before.collect();
@@ -268,7 +270,7 @@ pub fn site() -> Result<Option<Site>, Refusal> {
     }))
 }
 
-/// How long tasks wait for each other that cannot reach each other; none: as long as it takes.
+/// How long tasks that cannot reach each other wait, or `None` for no limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience(Option<Duration>);
 
@@ -279,14 +281,14 @@ fn patience(text: &str) -> Result<Patience, String> {
     }
 }
 
-/// Returns the words of a command as a shell splits it; none if a quote is not closed, which [`command`] refuses.
+/// Returns the words of a command as a shell splits it, or none if a quote is not closed, which [`command`] refuses.
 pub fn words(command: &str) -> Vec<String> {
     shlex::split(command).unwrap_or_default()
 }
 
-/// A name of this host and no other: its own, or its address when several are called so.
+/// Returns a unique name of this host: its own, or its address if several hosts have that name.
 fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
-    // Hosts of that name that are gone are meant by nobody.
+    // Hosts with that name that are gone do not count.
     let gone = |other: &&listed::Host| ["dead", "left"].contains(&other.state.as_str());
     let living = all.iter().filter(|other| !gone(other));
     match living.filter(|other| other.name == host.name).count() {
@@ -295,7 +297,7 @@ fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
     }
 }
 
-/// One host.
+/// Parses one host.
 pub fn one(text: &str) -> Result<Host, String> {
     match &hosts::parse_list(text)?[..] {
         [host] => Ok(host.clone()),
@@ -303,7 +305,7 @@ pub fn one(text: &str) -> Result<Host, String> {
     }
 }
 
-/// A command that leads to hosts.
+/// Parses a command that leads to hosts.
 pub fn command(text: &str) -> Result<String, String> {
     let words = shlex::split(text).ok_or("a quote in it is not closed")?;
     match words.first() {
@@ -349,7 +351,7 @@ mod tests {
         assert!(command("''").is_err());
     }
 
-    /// Jobs that stay have no options: they take what `Across::new` says.
+    /// Resident jobs have no options: they use the defaults of `Across::new`.
     #[test]
     fn a_silent_host_is_lost_after_the_same_time_in_jobs_with_and_without_options() {
         let line = Line::parse_from(["run"]);

@@ -1,4 +1,4 @@
-//! `regatta hosts`: who is in the virtual machine, as this host sees it.
+//! `regatta hosts`: the hosts of the virtual machine, as this host sees them.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::say;
 /// Lists the hosts of the virtual machine, those that do not answer, and says whether this host may take on work.
 #[derive(Args)]
 pub struct Arguments {
-    /// Go on, and tell what happens as it happens
+    /// Go on, and report changes as they happen
     #[arg(short, long)]
     watch: bool,
 
@@ -21,7 +21,7 @@ pub struct Arguments {
     which: Which,
 }
 
-/// `regatta hosts`.
+/// Runs `regatta hosts`.
 pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
     if !arguments.watch {
@@ -51,7 +51,7 @@ pub fn hosts(arguments: &Arguments) -> Result<(), Refusal> {
     said
 }
 
-/// The report for people.
+/// Returns the report as a table.
 fn table(report: &Report) -> String {
     let mut text = format!(
         "virtual machine {}, as {} sees it: ",
@@ -91,7 +91,7 @@ fn row(host: &Host) -> [String; 4] {
     let cores = host
         .cores
         .map_or_else(|| "-".to_owned(), |cores| cores.to_string());
-    // One that has just come is known by its address before it has said what it is called.
+    // A new host is known only by its address until it has reported its name.
     let name = match host.name.is_empty() {
         false => host.name.clone(),
         true => "(not known yet)".to_owned(),
@@ -99,7 +99,7 @@ fn row(host: &Host) -> [String; 4] {
     [name, host.address.to_string(), cores, state]
 }
 
-/// Tasks that cannot reach each other.
+/// Returns a sentence about tasks that cannot reach each other.
 fn cut(unreached: &Unreached) -> String {
     let Unreached {
         job, host, peer, ..
@@ -113,7 +113,7 @@ fn cut(unreached: &Unreached) -> String {
     format!("job {job}: task {task} on {host} and task {other} on {peer} {what} (since {since})")
 }
 
-/// A time that has passed, in one unit.
+/// Returns an elapsed time in one unit.
 fn ago(milliseconds: u64) -> String {
     match milliseconds {
         0..10_000 => format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100),

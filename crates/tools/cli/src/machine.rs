@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::hosts::{self, List};
 use crate::say;
 
-/// Which machine is meant, and how the answer is to look.
+/// The machine to use, and the form of the answer.
 #[derive(Args)]
 pub struct Which {
     /// The name of the virtual machine
@@ -29,12 +29,12 @@ pub struct Which {
 }
 
 impl Which {
-    /// Where its daemon is found.
+    /// Returns the location of its daemon.
     pub fn place(&self) -> Result<MachinePlace, Refusal> {
         MachinePlace::of(&self.machine)
     }
 
-    /// Says what was done, in the form that was asked for.
+    /// Prints what was done, in the requested form.
     pub fn print(&self, words: &str, object: &serde_json::Value) -> Result<(), Refusal> {
         match self.json {
             true => say::line(object),
@@ -76,7 +76,7 @@ impl Reaching {
         }
     }
 
-    /// To the nodes of a job, by `srun` unless another way was named.
+    /// Returns how the nodes of a Slurm job are reached: by `srun`, unless the user has named another way.
     fn across_nodes(&self, nodes: &Nodes) -> Across {
         let mut across = self.across(nodes.others.clone());
         if across.rsh.is_none() {
@@ -112,7 +112,7 @@ pub struct Up {
     #[arg(long = "as", value_name = "NAME", value_parser = hosts::one)]
     own: Option<Host>,
 
-    /// A host that is silent for so long is declared dead
+    /// Seconds of silence after which a host is declared dead
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "2")]
     host_timeout: Duration,
 
@@ -162,12 +162,12 @@ pub struct Down {
     which: Which,
 }
 
-/// The status of a command, once its refusal has been told.
+/// Prints a refusal, and returns the exit status of the command.
 pub fn finish(done: Result<(), Refusal>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => {
-            // A reader who has gone is told nothing.
+            // Nothing is printed for a reader who has gone.
             if !refusal.sentence.is_empty() {
                 regatta_launch::warn(&refusal.sentence);
             }
@@ -180,7 +180,7 @@ fn named(lists: &[List]) -> Vec<Host> {
     lists.iter().flat_map(|list| list.0.clone()).collect()
 }
 
-/// Refuses hosts that this one cannot begin a machine with: itself, and others twice.
+/// Fails if this host cannot start a machine with the given hosts: itself, or a host that is named twice.
 fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
     let others = named(&arguments.hosts);
     regatta_launch::hosts::distinct(&others).map_err(Refusal::usage)?;
@@ -194,9 +194,9 @@ fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
     }
 }
 
-/// `regatta up`.
+/// Runs `regatta up`.
 pub fn up(arguments: &Up) -> Result<(), Refusal> {
-    // The daemon outlives this command, and must hold nothing that was open where it was typed.
+    // The daemon outlives this command, and must not hold inherited files open.
     regatta_launch::close_inherited();
     let place = arguments.which.place()?;
     let reaching = &arguments.reaching;
@@ -234,7 +234,7 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
             },
         ),
         true => tie.keep().and_then(|()| {
-            // The only node is this one: a channel to itself ends with the job.
+            // This host is the only node: the machine is tied to the job by a channel to this host.
             if tied {
                 hold_here(&across, nodes.as_ref(), &tie)?;
             }
@@ -242,14 +242,14 @@ pub fn up(arguments: &Up) -> Result<(), Refusal> {
         }),
     };
     let added = added.inspect_err(|_| {
-        // A machine that was begun and cannot be finished leaves nothing.
+        // If the machine cannot be completed, end it.
         let _ = commands::down(&place);
     })?;
     print_added(&arguments.which, &added)?;
     print_up(&arguments.which, &place, &name, added.len())
 }
 
-/// Says that the machine is up, with this many hosts beside this one.
+/// Prints that the machine is up, with this many hosts besides this one.
 fn print_up(which: &Which, place: &MachinePlace, name: &str, others: usize) -> Result<(), Refusal> {
     let machine = place.machine();
     let words = format!(
@@ -262,7 +262,8 @@ fn print_up(which: &Which, place: &MachinePlace, name: &str, others: usize) -> R
     )
 }
 
-/// This host's part in the machine. A host that is none of a job's nodes, where the job was asked for, takes no tasks.
+/// Returns this host's part in the machine. A host from which a Slurm job was requested, and which is none of its
+/// nodes, takes no tasks.
 fn own(arguments: &Up, nodes: Option<&Nodes>) -> Host {
     if let Some(named_so) = &arguments.own {
         return named_so.clone();
@@ -295,14 +296,14 @@ fn print_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `regatta add`.
+/// Runs `regatta add`.
 pub fn add(arguments: &Add) -> Result<(), Refusal> {
     let across = arguments.reaching.across(named(&arguments.hosts));
     let added = commands::add(&arguments.which.place()?, &across, regatta_launch::warn)?;
     print_added(&arguments.which, &added)
 }
 
-/// `regatta remove`.
+/// Runs `regatta remove`.
 pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
     for host in &arguments.hosts {
@@ -315,7 +316,7 @@ pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `regatta vouch`.
+/// Runs `regatta vouch`.
 pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
     let note = commands::vouch(&arguments.which.place()?)?;
     let words = note.unwrap_or_else(|| "this side goes on with the hosts that answer".to_owned());
@@ -324,7 +325,7 @@ pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
         .print(&words, &json!({"event": "vouched", "note": words}))
 }
 
-/// `regatta down`.
+/// Runs `regatta down`.
 pub fn down(arguments: &Down) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
     match commands::down(&place)? {

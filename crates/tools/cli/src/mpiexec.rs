@@ -1,8 +1,9 @@
-//! `mpiexec` and `mpirun`: the standard's launcher of programs of MPI, as `regatta run` with the options that are usual there.
+//! `mpiexec` and `mpirun`: the standard launcher of MPI programs, implemented as `regatta run` with the usual options
+//! of these launchers.
 //!
-//! A command line is one or more *sections* with `:` between them: so many processes of a program each, all of one world.
-//! One section is started as `regatta run` starts its program. Several are started as a shell that becomes the program of its
-//! section: the number of a process stands in its join token.
+//! A command line is one or more *sections*, separated by `:`, each with a number of processes of a program. All are in
+//! one world. A single section is started like a program of `regatta run`. Several are started as a shell script that
+//! executes the program of the process's section. The number of a process is in its join token.
 
 mod others;
 mod parse;
@@ -32,12 +33,12 @@ pub struct Arguments {
     words: Vec<OsString>,
 }
 
-/// Does what `mpiexec` does with these words.
+/// Does what `mpiexec` does with these arguments.
 pub fn run(arguments: Arguments) -> ExitCode {
     launch(arguments.words)
 }
 
-/// If the command was called by the name of MPI's launcher, does what that does.
+/// If the command was called by the name of an MPI launcher, does what that launcher does.
 pub fn under_another_name() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     let called = words.next()?;
@@ -47,10 +48,10 @@ pub fn under_another_name() -> Option<ExitCode> {
     }
 }
 
-/// The variable by which scripts limit the time of all jobs that they start.
+/// The variable with which scripts limit the time of all jobs that they start.
 const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 
-/// The options, for those who ask.
+/// The help text.
 const HELP: &str = "\
 mpiexec of Regatta: runs programs of MPI
 
@@ -97,7 +98,7 @@ Ignored, because nothing follows from them here: -arch, -initial-errhandler, -la
 Not followed, which is said: -timestamp-output, -xterm, -rankmap, -get-stack-traces, -report-state-on-timeout.
 ";
 
-/// Prints what is wanted about mpiexec itself.
+/// Prints help or version of mpiexec.
 fn show(what: Shows) -> Result<u8, Refusal> {
     match what {
         Shows::Help => say::text(HELP)?,
@@ -157,7 +158,7 @@ fn start(request: &Request, form: Form) -> Result<u8, Refusal> {
     regatta_launch::run(&plan)
 }
 
-/// The tasks run in this directory, here and on other hosts.
+/// Makes the tasks run in this directory, on this host and others.
 fn enter(directory: &OsStr, plan: &mut Plan) -> Result<(), Refusal> {
     let there = std::env::set_current_dir(directory).and_then(|()| std::env::current_dir());
     let there = there.map_err(|error| {

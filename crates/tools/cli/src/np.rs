@@ -1,7 +1,7 @@
-//! `-np N`, as other launchers have it, for `-n N`.
+//! `-np N`, as in other launchers, for `-n N`.
 //!
-//! To the parser of options these are the letters n and p in one word. So the word is put right before, where it is an option and not an
-//! argument of the program.
+//! The option parser would read this as the letters n and p in one word. So the word is replaced before parsing, if it
+//! is an option and not an argument of the program.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use clap::{ArgAction, Command, CommandFactory};
 
 use crate::Cli;
 
-/// The command line as the parser has it.
+/// Returns the command line with `-np` replaced.
 pub fn as_ours(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
     let all = Cli::command();
@@ -32,7 +32,7 @@ pub fn as_ours(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Whether the word after this option is its value.
+/// Returns whether the word after this option is its value.
 fn takes_next(command: &Command, option: &str) -> bool {
     let has_value = |action: &ArgAction| action.takes_values();
     if let Some(long) = option.strip_prefix("--") {
@@ -43,7 +43,7 @@ fn takes_next(command: &Command, option: &str) -> bool {
             is_meant && has_value(argument.get_action())
         });
     }
-    // Letters without a value may stand before one with a value, whose value is the rest of the word if there is one.
+    // Letters without a value may precede one with a value. The rest of the word, if there is one, is its value.
     let mut letters = option[1..].chars();
     while let Some(letter) = letters.next() {
         let mut arguments = command.get_arguments();

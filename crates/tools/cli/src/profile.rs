@@ -21,7 +21,7 @@ Examples:
   regatta profile -n 4 --rate 0 ./solver            (without samples of the processor)
   regatta profile --host alpha,beta ./solver        (records of other hosts are fetched by the command that leads there)")]
 pub struct Arguments {
-    /// Where the page with the pictures goes
+    /// The file for the page with the pictures
     #[arg(
         long,
         value_name = "FILE",
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 22), default_value = "32768", help_heading = "Profile")]
     events: u32,
 
-    /// Samples in a second of processor time, of which functions are told; 0: none
+    /// Samples per second of processor time, for the times of functions; 0: none
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=1000), default_value = "100", help_heading = "Profile")]
     rate: u32,
 
@@ -46,7 +46,7 @@ pub struct Arguments {
     run: run::Arguments,
 }
 
-/// Runs the job and shows its profile; the exit code is the job's.
+/// Runs the job and shows its profile. The exit code is the job's.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let form = run::form(&arguments.run);
     let status = profiled(arguments, form).unwrap_or_else(|refusal| {
@@ -72,10 +72,10 @@ fn profiled(arguments: &Arguments, form: Form) -> Result<u8, Refusal> {
     })
 }
 
-/// Writes the tables to standard error: standard output is the program's.
+/// Writes the tables to standard error, since standard output is the program's.
 fn show(form: Form, shown: &Shown) {
     use std::io::Write;
-    // A reader that has gone misses it; the status is the job's in any case.
+    // Write errors are ignored. The status is the job's in any case.
     let _ = match form {
         Form::Json => writeln!(std::io::stdout(), "{}", shown.json),
         _ if shown.text.is_empty() => Ok(()),

@@ -1,4 +1,5 @@
-//! `regatta reach`: a shell on a host of the virtual machine, as ssh would be; through the daemons, as launchers reach their agents.
+//! `regatta reach`: a shell on a host of the virtual machine, like that of ssh but through the daemons, as launchers
+//! reach their agents.
 
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ pub struct Arguments {
     program: String,
 }
 
-/// Carries standard input and output; the status is the shell's.
+/// Carries standard input and output. The exit status is the shell's.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let _ = &arguments.program;
     let done = MachinePlace::of(&arguments.machine)

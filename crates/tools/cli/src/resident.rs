@@ -1,8 +1,8 @@
-//! `regatta resident`: a job that stays, entered by programs that were started by hand.
+//! `regatta resident`: a resident job, which programs join that were started by hand.
 //!
-//! In a virtual machine all its hosts are the job's, and programs may be started on all of them at once. So that they begin one
-//! job and not several, the first host of the machine that is there begins it for all: the others ask that one, through the
-//! daemons.
+//! In a virtual machine the job has all its hosts, and programs may be started on all of them at the same time. So that
+//! they start one job and not several, the first available host of the machine starts it for all. The others ask that
+//! host, through the daemons.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,23 +16,23 @@ use regatta_launch::{OWN_PROGRAM, Refusal};
 use crate::hosts::{self, Site};
 use crate::say;
 
-/// Begin a job that stays, unless it is there; started by the first program that wants to enter it.
+/// Begin a resident job, unless it exists; started by the first program that wants to join it.
 #[derive(Args)]
 pub struct Arguments {
     /// The job's name
     name: String,
-    /// End when standard input is closed, and write to standard error; fails if the job is there already
+    /// End when standard input is closed, and write to standard error; fails if the job exists already
     #[arg(long)]
     leash: bool,
-    /// Begin it here for a program of another host, whose environment comes by standard input
+    /// Begin it for a program on another host, whose environment is read from standard input
     #[arg(long, conflicts_with = "leash")]
     asked: bool,
 }
 
-/// The word to a caller from another host, which then sends its environment.
+/// The line that tells a caller on another host to send its environment.
 const READY: &str = "regatta-ready";
 
-/// Returns when the job can be entered.
+/// Starts the job, and returns when processes can join it.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let status = begin(arguments).unwrap_or_else(|refusal| {
         regatta_launch::warn(&refusal.sentence);
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
-    // It goes on when this command has returned.
+    // The job goes on after this command has returned.
     regatta_launch::close_inherited();
     let (name, leash) = (&arguments.name, arguments.leash);
     let place = MachinePlace::of_job(name)?;
@@ -70,7 +70,7 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
         Ok(claimed) => claimed,
         Err(refusal) => {
             let stream = place.connect()?.filter(|_| !leash);
-            // Somebody was faster.
+            // Another process was faster.
             return stream
                 .ok_or(refusal)
                 .and_then(resident::await_ready)
@@ -92,9 +92,9 @@ fn begin(arguments: &Arguments) -> Result<u8, Refusal> {
     })
 }
 
-/// Has a host begin the job that comes before this one. False: there is none that can.
+/// Asks the hosts that come before this one to start the job. Returns false if none of them can.
 fn ask_others(site: &Site, name: &str) -> bool {
-    // A host that cannot is not asked again: the next one begins it.
+    // A host that cannot is not asked again: the next one starts the job.
     site.before
         .iter()
         .any(|host| ask(site, host, name).is_some())
@@ -113,7 +113,7 @@ fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
     let _ = to.write_all(script.as_bytes());
     let mut lines = BufReader::new(from).lines().map_while(Result::ok);
     if lines.any(|line| line == READY) {
-        // Variables that are no text are not passed on.
+        // Variables that are not UTF-8 are not passed on.
         let text = |(name, value): (OsString, OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
@@ -124,7 +124,7 @@ fn ask(site: &Site, host: &str, name: &str) -> Option<()> {
     reach.wait().ok()?.success().then_some(())
 }
 
-/// The other end of [`ask`].
+/// Reads the environment at the other end of [`ask`].
 fn read_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
     say::line(format_args!("\n{READY}"))?;
     let mut said = Vec::new();

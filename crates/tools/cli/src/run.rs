@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     timeout: Option<Duration>,
 
-    /// The fate of the other tasks when one has failed
+    /// What happens to the other tasks when one has failed
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     on_failure: Others,
 
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     grace: Duration,
 
-    /// Most tasks the job may have from its first to its last, when tasks start others [default: 65536]
+    /// Maximum number of tasks that the job may ever have, when tasks start others [default: 65536]
     #[arg(long, value_name = "N", value_parser = most_tasks)]
     most_tasks: Option<u32>,
 
@@ -81,7 +81,7 @@ enum Others {
     Continue,
 }
 
-/// Runs the job; the exit code is the job's.
+/// Runs the job. The exit code is the job's.
 pub fn run(arguments: &Arguments) -> ExitCode {
     let form = form(arguments);
     let status = plan(arguments, form)
@@ -93,7 +93,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// How the output of the tasks is shown.
+/// Returns the form in which the output of the tasks is shown.
 pub fn form(arguments: &Arguments) -> Form {
     match (arguments.json, arguments.label) {
         (true, _) => Form::Json,
@@ -102,7 +102,7 @@ pub fn form(arguments: &Arguments) -> Form {
     }
 }
 
-/// The job that the options describe.
+/// Returns the job that the options describe.
 pub fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     let mut command = arguments.command.iter().cloned();
     let (across, tasks) = arguments
@@ -125,7 +125,7 @@ pub fn plan(arguments: &Arguments, form: Form) -> Result<Plan, Refusal> {
     })
 }
 
-/// A number of tasks.
+/// Parses a number of tasks.
 pub fn tasks(text: &str) -> Result<u32, String> {
     match text.parse::<u64>() {
         Ok(0) => Err("a job needs at least one task".to_owned()),
@@ -136,10 +136,10 @@ pub fn tasks(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Maximum time that can be given, in seconds: nobody waits longer, and clocks end there.
+/// Maximum time that can be given, in seconds, so that clocks do not overflow.
 const MAX_SECONDS: f64 = 1e9;
 
-/// A time, which may be none at all.
+/// Parses a time in seconds, which may be zero.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok();
     let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -150,7 +150,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time in which something can happen.
+/// Parses a time in seconds above zero.
 pub fn some_seconds(text: &str) -> Result<Duration, String> {
     let time = seconds(text)?;
     match time.is_zero() {
@@ -159,7 +159,7 @@ pub fn some_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// How long a host may be silent: not shorter than hosts in good health are now and then.
+/// Parses how long a host may be silent: not less than healthy hosts sometimes are.
 pub fn silence(text: &str) -> Result<Duration, String> {
     let time = some_seconds(text)?;
     match time < MIN_SILENCE {
@@ -170,7 +170,7 @@ pub fn silence(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Minimum silence after which a host may be called lost.
+/// Minimum silence after which a host may be considered lost.
 const MIN_SILENCE: Duration = Duration::from_millis(100);
 
 fn most_tasks(text: &str) -> Result<u32, String> {

@@ -1,7 +1,7 @@
 //! Answers of commands on standard output.
 //!
-//! An answer that cannot be written is an error of the command, with a sentence. When its reader has gone (`| head`) the command ends
-//! quietly with the status of a broken pipe, as other tools do.
+//! Failing to write an answer is an error of the command. If the reader has gone (`| head`), the command exits without
+//! a message with the status of a broken pipe, like other tools.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -10,20 +10,20 @@ use std::process::ExitCode;
 use regatta_launch::Refusal;
 use regatta_launch::words::printable;
 
-/// A shell's status for a command that was ended by SIGPIPE.
+/// The status that a shell reports for a command ended by SIGPIPE.
 pub const BROKEN_PIPE: u8 = 141;
 
-/// A line of an answer.
+/// Prints a line.
 pub fn line(what: impl Display) -> Result<(), Refusal> {
     text(format_args!("{what}\n"))
 }
 
-/// An answer that has its lines already.
+/// Prints text that has its newlines already.
 pub fn text(what: impl Display) -> Result<(), Refusal> {
     styled(&printable(&what.to_string()))
 }
 
-/// An answer with colours of ours, whose foreign parts are printable already.
+/// Prints text with our own colours, in which text from other sources is printable already.
 pub fn styled(what: &str) -> Result<(), Refusal> {
     let mut output = std::io::stdout().lock();
     let written = write!(output, "{what}").and_then(|()| output.flush());
@@ -42,7 +42,7 @@ fn unwritten(error: &std::io::Error) -> Refusal {
     }
 }
 
-/// Prints text of a command about itself, or about a command line that makes no sense.
+/// Prints help, version, or a usage error, and returns the exit code.
 pub fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         Err(lost) if !error.use_stderr() => crate::machine::finish(Err(unwritten(&lost))),

@@ -39,7 +39,7 @@ pub struct Kill {
     which: Which,
 }
 
-/// `regatta ps`.
+/// Runs `regatta ps`.
 pub fn list(arguments: &List) -> Result<(), Refusal> {
     let Running {
         tasks,
@@ -73,7 +73,7 @@ pub fn list(arguments: &List) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `regatta kill`.
+/// Runs `regatta kill`.
 pub fn kill(arguments: &Kill) -> Result<(), Refusal> {
     let place = arguments.which.place()?;
     for target in &arguments.targets {

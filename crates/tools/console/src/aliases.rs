@@ -8,7 +8,7 @@ pub struct Aliases {
     words: BTreeMap<String, Vec<String>>,
 }
 
-/// An alias leads, through others, back to itself.
+/// An alias that expands, possibly through others, to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop;
 
@@ -32,7 +32,8 @@ impl Aliases {
             .map(|(name, words)| format!("{name}\t{}", words.join(" ")))
     }
 
-    /// Replaces the first word while it is an alias. An alias that begins with its own name (`alias ps ps -a`) is replaced once.
+    /// Replaces the first word while it is an alias. An alias that begins with its own name (`alias ps ps -a`) is
+    /// replaced once.
     pub fn expand(&self, mut words: Vec<String>) -> Result<Vec<String>, Loop> {
         let mut seen = Vec::new();
         while let Some((name, meaning)) = words

@@ -1,17 +1,17 @@
 //! The arguments of `pvm` and `pvmd3`.
 
-/// The arguments, as the daemon's library takes them.
+/// The arguments, in the form that the daemon's library takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// The name this host is to have (`-n`).
+    /// The name for this host (`-n`).
     pub name: Option<String>,
-    /// Which of its doings the daemon tells about (`-d`).
+    /// Which activities the daemon logs (`-d`).
     pub debug: Option<String>,
     /// The file that names the hosts.
     pub hostfile: Option<String>,
 }
 
-/// Reads arguments; or says what is wrong with them.
+/// Parses arguments. Fails with a sentence about what is wrong with them.
 pub fn read(words: &[String]) -> Result<Arguments, String> {
     let mut arguments = Arguments::default();
     let mut words = words.iter();
@@ -48,7 +48,7 @@ pub fn read(words: &[String]) -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-/// A number as C writes it.
+/// Parses a number in C's notation, and returns it in hexadecimal.
 fn mask(text: &str) -> Result<String, String> {
     let read = match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16),
@@ -60,7 +60,7 @@ fn mask(text: &str) -> Result<String, String> {
 }
 
 impl Arguments {
-    /// As the library takes them.
+    /// Returns the arguments in the form that the library takes.
     pub fn words(&self) -> Vec<String> {
         let option = |letter: char, value: &Option<String>| {
             value.as_ref().map(|value| format!("-{letter}{value}"))

@@ -1,4 +1,4 @@
-//! A session: lines in, lines out, a machine behind it.
+//! A session: reads lines, prints lines, and uses a machine.
 
 use std::io::{self, Write};
 
@@ -20,19 +20,19 @@ pub struct Console<M> {
     said: Vec<u8>,
 }
 
-/// The next step after a line.
+/// What to do after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another line.
+    /// Read another line.
     Line,
-    /// The end of the session; the machine goes on.
+    /// End the session. The machine goes on.
     Quit,
-    /// The end of the machine.
+    /// The machine has ended, so end the session.
     Halted,
 }
 
 impl<M: Machine> Console<M> {
-    /// A session with a machine.
+    /// Returns a session with a machine.
     pub fn new(machine: M) -> Console<M> {
         Console {
             machine,
@@ -43,7 +43,7 @@ impl<M: Machine> Console<M> {
         }
     }
 
-    /// Does what a line says.
+    /// Executes a line.
     pub fn line(&mut self, line: &str) -> Next {
         let words = match words::split(line) {
             Ok(words) => words,
@@ -76,7 +76,7 @@ impl<M: Machine> Console<M> {
         Next::Line
     }
 
-    /// Takes in what the machine tells, and makes lines of it.
+    /// Handles the notices of the machine, and prints lines about them.
     pub fn read_news(&mut self) -> Next {
         while let Some(news) = self.machine.news() {
             match news {
@@ -110,20 +110,20 @@ impl<M: Machine> Console<M> {
         Next::Line
     }
 
-    /// Writes what has been said since.
+    /// Writes the output collected since the last call.
     pub fn flush_to(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let said = std::mem::take(&mut self.said);
         out.write_all(&said)?;
         out.flush()
     }
 
-    /// Leaves a line to be told.
+    /// Appends a line to the output.
     pub(crate) fn print(&mut self, line: impl AsRef<str>) {
         self.said.extend_from_slice(line.as_ref().as_bytes());
         self.said.push(b'\n');
     }
 
-    /// Leaves what is text already.
+    /// Appends text to the output unchanged.
     pub(crate) fn print_bytes(&mut self, text: &[u8]) {
         self.said.extend_from_slice(text);
     }
@@ -134,30 +134,30 @@ impl<M: Machine> Console<M> {
         }
     }
 
-    /// The meaning of a code, for reports.
+    /// Returns a function that explains codes, for reports.
     pub(crate) fn explain(&self) -> impl Fn(Code) -> String + use<'_, M> {
         |code| self.machine.explain(code)
     }
 
-    /// The hosts; none if the machine cannot tell, which its library has then said.
+    /// Returns the hosts, or none if the machine cannot list them. The library has then reported the error.
     pub(crate) fn hosts(&mut self) -> Vec<Host> {
         self.machine
             .hosts()
             .map_or_else(|_| Vec::new(), |(_, hosts)| hosts)
     }
 
-    /// The machine, for who waits for it.
+    /// Returns the machine, for its descriptors.
     pub fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// The machine, when the session is over.
+    /// Returns the machine when the session is over.
     pub fn into_machine(self) -> M {
         self.machine
     }
 }
 
-/// The name of a host; unknown hosts have none.
+/// Returns the name of a host, or `-` for an unknown one.
 pub(crate) fn name_of(hosts: &[Host], tid: i32) -> &str {
     hosts
         .iter()
@@ -165,7 +165,7 @@ pub(crate) fn name_of(hosts: &[Host], tid: i32) -> &str {
         .map_or("-", |host| &host.name)
 }
 
-/// A tid as users write it: hexadecimal, with or without a `t`; 0 if it is none.
+/// Parses a tid as users write it: hexadecimal, with or without a `t`. Returns 0 if it is invalid.
 pub(crate) fn tid(word: &str) -> i32 {
     let digits = word.strip_prefix('t').unwrap_or(word);
     u32::from_str_radix(digits, 16).map_or(0, |tid| tid as i32)

@@ -1,13 +1,13 @@
-//! Events of tasks that are traced, as they come: read, and named.
+//! Events of traced tasks: decodes them from messages.
 //!
-//! A message holds one event, several, or what the parts of events mean. An event is described the first time that a task
-//! sends one of its kind; later ones are only values.
+//! A message holds one event, several, or the meanings of parts of events. The first event of a kind from a task
+//! describes the kind. Later ones have only values.
 
 use std::collections::BTreeMap;
 
 use crate::machine::{Answer, Code};
 
-// Marks of `pvmtev.h`.
+// Markers of `pvmtev.h`.
 const SEVERAL: i32 = -1;
 const MEANINGS: i32 = -3;
 const DESCRIPTION: i32 = -5;
@@ -21,16 +21,16 @@ const USHORT: i32 = 11;
 const STRING: i32 = 12;
 const ARRAY: i32 = 0x80;
 
-/// The part of an event that says whose it is.
+/// The part of an event that has the task's tid.
 const TASK: &str = "TID";
-/// Maximum number of elements of an event's array, more than any has.
+/// Maximum number of elements of an array in an event, above any real one.
 const MAX_ARRAY_LENGTH: i32 = 1 << 16;
 
-/// A source that is read piece by piece.
+/// A source of numbers and bytes.
 pub trait Pieces {
-    /// The next number.
+    /// Returns the next number.
     fn number(&mut self) -> Answer<i32>;
-    /// The next bytes.
+    /// Returns the next bytes.
     fn bytes(&mut self, count: usize) -> Answer<Vec<u8>>;
 }
 
@@ -39,29 +39,29 @@ pub trait Pieces {
 pub enum Value {
     /// Whole numbers.
     Int(Vec<i32>),
-    /// Others.
+    /// Floating-point numbers.
     Real(Vec<f64>),
-    /// Texts.
+    /// Strings.
     Text(Vec<String>),
 }
 
 /// A part of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Its meaning: a short name, and one for readers.
+    /// The short name of its meaning.
     pub name: String,
-    /// See `name`.
+    /// The readable name of its meaning.
     pub words: String,
     /// The value, or the values of an array.
     pub value: Value,
-    /// It is an array.
+    /// Whether it is an array.
     pub many: bool,
 }
 
 /// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// Its number, with the side of the call.
+    /// The event's number, with the bit for entry or exit of the call.
     pub number: i32,
     /// Its name.
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Whose it is.
+    /// Returns the tid of the event's task.
     pub fn task(&self) -> i32 {
         let part = self.parts.iter().find(|part| part.name == TASK);
         match part.map(|part| &part.value) {
@@ -80,7 +80,7 @@ impl Event {
     }
 }
 
-/// Reads what comes.
+/// Decodes messages with events.
 #[derive(Default)]
 pub struct Reader {
     meanings: BTreeMap<i32, (String, String)>,
@@ -93,7 +93,7 @@ fn text(from: &mut impl Pieces) -> Answer<String> {
         return Err(Code::BAD_MESSAGE);
     }
     let mut bytes = from.bytes(length as usize)?;
-    // It ends as texts of C do.
+    // The text is NUL-terminated.
     bytes.pop();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -116,13 +116,13 @@ fn value(kind: i32, count: i32, from: &mut impl Pieces) -> Answer<Value> {
             };
             Value::Real((0..count).map(one).collect::<Answer<_>>()?)
         }
-        // Parts of other kinds in a program's own event cannot be told from the bytes behind them.
+        // In a program's own event, parts of unknown type cannot be separated from the bytes after them.
         _ => return Err(Code::BAD_MESSAGE),
     })
 }
 
 impl Reader {
-    /// The events of a message. Text that does not read as one ends it.
+    /// Returns the events of a message. Decoding stops at malformed bytes.
     pub fn read(&mut self, from: &mut impl Pieces) -> Vec<Event> {
         let mut all = Vec::new();
         let Ok(mut mark) = from.number() else {
@@ -213,7 +213,7 @@ impl Reader {
 mod tests {
     use super::*;
 
-    /// Numbers, and texts behind their lengths.
+    /// Numbers, and texts preceded by their lengths.
     struct Given(std::collections::VecDeque<Result<i32, &'static str>>);
 
     impl Pieces for Given {

@@ -2,7 +2,7 @@
 
 use crate::verbs::{ALL, HIDDEN, Verb};
 
-/// One line for each command.
+/// Returns one line for each command.
 pub fn overview() -> Vec<String> {
     let shown = ALL.iter().filter(|(_, verb)| !HIDDEN.contains(verb));
     let line = |(name, verb): &(&str, Verb)| format!("  {name:<12}{}", page(*verb).0);
@@ -11,7 +11,7 @@ pub fn overview() -> Vec<String> {
         .collect()
 }
 
-/// All about a command.
+/// Returns the full help for a command.
 pub fn about(verb: Verb) -> Vec<String> {
     let (brief, syntax, more) = page(verb);
     let mut lines = vec![format!("{:<12}{brief}", verb.name())];

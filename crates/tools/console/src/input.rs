@@ -1,4 +1,4 @@
-//! Lines of standard input, and news meanwhile.
+//! Lines of standard input, and waiting for notices.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,20 +6,20 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// Standard input, cut into lines.
+/// Standard input, split into lines.
 #[derive(Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
     over: bool,
 }
 
-/// Why waiting was over.
+/// The reason why waiting has ended.
 pub(crate) enum Woken {
     /// A line, without its end.
     Line(String),
     /// No more lines will come.
     End,
-    /// There may be news.
+    /// There may be notices.
     Notice,
 }
 
@@ -40,7 +40,7 @@ impl Input {
         }
     }
 
-    /// Whether standard input is, and not only one of the others.
+    /// Waits, and returns whether standard input is readable, not only one of the others.
     fn readable(&self, news: &[BorrowedFd<'_>]) -> io::Result<bool> {
         let stdin = io::stdin();
         let mut polls = vec![PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
@@ -63,14 +63,14 @@ impl Input {
             Ok(0) => self.over = true,
             Ok(count) => self.bytes.extend_from_slice(&bytes[..count]),
             Err(Errno::INTR | Errno::AGAIN) => {}
-            // A terminal that is gone ends like a file.
+            // The end of a terminal is treated like the end of a file.
             Err(Errno::IO) => self.over = true,
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// A whole line; at the end what is left is one too.
+    /// Returns a complete line, or at the end of input the rest.
     fn line(&mut self) -> Option<String> {
         let end = self.bytes.iter().position(|byte| *byte == b'\n');
         let line: Vec<u8> = match end {

@@ -1,7 +1,7 @@
-//! Jobs: tasks whose output comes to the console, theirs and that of all they start.
+//! Jobs: tasks whose output goes to the console, with all tasks that they start.
 //!
-//! A job is over when each of its tasks has written its last. The machine tells of a task that is started before it tells of the
-//! end of the one that has started it, so a job is never over too early.
+//! A job is over when each of its tasks has closed its output. The machine reports the start of a task before the end
+//! of the task that has started it, so a job is never over too early.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::events::Event;
 use crate::machine::{Host, Output};
 use crate::tracing::{Heading, Now, Trace};
 
-/// Jobs that run.
+/// Running jobs.
 #[derive(Default)]
 pub struct Jobs {
     running: BTreeMap<i32, Job>,
@@ -20,19 +20,20 @@ pub struct Jobs {
 struct Job {
     tasks: BTreeMap<i32, Vec<u8>>,
     file: Option<Box<dyn Write>>,
-    /// Its output is wanted, not only its trace.
+    /// Whether its output is wanted, and not only its trace.
     heard: bool,
     trace: Option<Trace>,
 }
 
 impl Jobs {
-    /// A new job, whose output goes to a file or else to the console.
+    /// Begins a job whose output goes to a file, or to the console if there is none. Returns its number.
     pub fn begin(&mut self, file: Option<Box<dyn Write>>) -> i32 {
         self.last += 1;
         self.put(file, true, None)
     }
 
-    /// A new job that is traced; its output may be wanted as well. Its events come by the next number.
+    /// Begins a traced job, whose output may be wanted as well. The tag of its events is the number after the returned
+    /// one.
     pub fn begin_traced(&mut self, heard: bool, file: Option<Box<dyn Write>>, trace: Trace) -> i32 {
         self.last += 1;
         let number = self.put(file, heard, Some(trace));
@@ -52,12 +53,12 @@ impl Jobs {
         self.last
     }
 
-    /// Nothing of the job was started.
+    /// Forgets a job of which no task was started.
     pub fn forget(&mut self, job: i32) {
         self.running.remove(&job);
     }
 
-    /// These have been started, which the machine may not have told yet.
+    /// Records a started task, which the machine may not have reported yet.
     pub fn started(&mut self, job: i32, tid: i32) {
         if let Some(job) = self.running.get_mut(&job) {
             job.tasks.entry(tid).or_default();
@@ -67,7 +68,7 @@ impl Jobs {
         }
     }
 
-    /// Each job, as it is called, and its tasks.
+    /// Returns each job's displayed name and its tasks.
     pub fn list(&self) -> impl Iterator<Item = (String, Vec<i32>)> + '_ {
         self.running.iter().map(|(number, job)| {
             let kind = if job.trace.is_some() { 'T' } else { ' ' };
@@ -76,14 +77,14 @@ impl Jobs {
         })
     }
 
-    /// The trace of a job begins.
+    /// Begins the trace of a job. Returns its part for the console.
     pub fn begin_trace(&mut self, number: i32, heading: &Heading, hosts: &[Host]) -> Vec<u8> {
         let job = self.running.get_mut(&number);
         let trace = job.and_then(|job| job.trace.as_mut());
         trace.map_or_else(Vec::new, |trace| trace.begin(number, heading, hosts))
     }
 
-    /// There is an event of a job that is traced.
+    /// Handles an event of a traced job. Returns its part for the console.
     pub fn handle_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();
@@ -94,7 +95,7 @@ impl Jobs {
         told
     }
 
-    /// If the job is over: its end.
+    /// Removes the job if it is over. Returns the lines about its end.
     fn finish(&mut self, number: i32) -> Vec<u8> {
         let mut told = Vec::new();
         if let Some(job) = self.running.get_mut(&number).filter(|job| job.is_over()) {
@@ -111,7 +112,7 @@ impl Jobs {
         told
     }
 
-    /// Something was told of a task. The part for the console is given back.
+    /// Handles a notice about a task. Returns its part for the console.
     pub fn handle_output(&mut self, number: i32, tid: i32, what: Output, now: Now) -> Vec<u8> {
         let Some(job) = self.running.get_mut(&number) else {
             return Vec::new();
@@ -137,7 +138,7 @@ impl Jobs {
 }
 
 impl Job {
-    /// As it is told, and the lines by themselves that a task has written.
+    /// Returns the lines to show for a notice, and the complete lines that the task has written.
     fn lines_of(&mut self, number: i32, tid: i32, what: &Output) -> (Vec<u8>, Vec<String>) {
         let (mut told, mut lines) = (Vec::new(), Vec::new());
         let mut line = |text: &[u8]| {
@@ -181,7 +182,7 @@ impl Job {
     }
 }
 
-/// A line without its end.
+/// Returns a line without its newline.
 fn plain(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.strip_suffix('\n').unwrap_or(&text).to_owned()

@@ -1,7 +1,7 @@
-//! The console of a virtual machine, as users of PVM know it: its commands, options and output, over PVM's library.
+//! The console of a virtual machine with PVM's commands, options and output, implemented on PVM's library.
 //!
-//! A [`console::Console`] takes lines and answers in lines; behind it is a [`machine::Machine`], in truth the library that programs of
-//! PVM use, loaded when it is wanted. So the console is one more task of the machine, and can do what any program can.
+//! A [`console::Console`] takes lines and prints lines. It uses a [`machine::Machine`], which outside of tests is PVM's
+//! library, loaded at run time. So the console is a task of the machine, and can do what any program can.
 
 #![deny(unsafe_code)]
 
@@ -32,7 +32,7 @@ mod tests;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// `pvm [-nNAME] [-dMASK] [HOSTFILE]`: a console; the machine is started if it does not run.
+/// Runs `pvm [-nNAME] [-dMASK] [HOSTFILE]`: a console. Starts the machine if it does not run.
 pub fn pvm(words: &[String]) -> ExitCode {
     match checked(words) {
         Ok(words) => session::run(&words),
@@ -40,7 +40,7 @@ pub fn pvm(words: &[String]) -> ExitCode {
     }
 }
 
-/// `pvmd3 [-nNAME] [-dMASK] [HOSTFILE]`: starts the machine with the hosts of a file.
+/// Runs `pvmd3 [-nNAME] [-dMASK] [HOSTFILE]`: starts the machine with the hosts of a file.
 pub fn pvmd(words: &[String]) -> ExitCode {
     let started = checked(words).and_then(|words| library::Library::start(&words));
     match started {
@@ -50,7 +50,8 @@ pub fn pvmd(words: &[String]) -> ExitCode {
     }
 }
 
-/// The arguments as the library takes them. Faults of the host file are told there, and keep nothing from starting.
+/// Returns the arguments in the form that the library takes. The library reports faults of the host file, which do not
+/// prevent the start.
 fn checked(words: &[String]) -> Result<Vec<String>, String> {
     arguments::read(words).map(|arguments| arguments.words())
 }

@@ -1,25 +1,25 @@
-//! A virtual machine as the console needs it: calls, and notices as plain data.
+//! A virtual machine as the console uses it: calls, and notices as plain data.
 //!
-//! The words are those of PVM: a tid names a task or, with its low bits zero, a host; whoever fails answers with one of its codes.
+//! The terms are PVM's: a tid names a task or, with its low bits zero, a host. Failures are PVM's error codes.
 
 use crate::events::Event;
 
-/// One of PVM's codes of errors, below zero.
+/// One of PVM's error codes, below zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code(pub i32);
 
 impl Code {
-    /// A message that does not read as what it is to be.
+    /// A malformed message.
     pub const BAD_MESSAGE: Code = Code(-12);
-    /// No such name in a mailbox.
+    /// A name without an entry in the mailbox.
     pub const NOT_FOUND: Code = Code(-32);
     /// A host could not be started.
     pub const CANT_START: Code = Code(-29);
-    /// Something that is there already.
+    /// A host that is in the machine already.
     pub const DUP_HOST: Code = Code(-28);
 }
 
-/// The answer to a question.
+/// The result of a call.
 pub type Answer<T> = Result<T, Code>;
 
 /// A host of the machine.
@@ -31,9 +31,9 @@ pub struct Host {
     pub name: String,
     /// Its architecture.
     pub arch: String,
-    /// Its speed compared to others.
+    /// Its speed relative to other hosts.
     pub speed: i32,
-    /// How it represents data.
+    /// Its data representation.
     pub signature: i32,
 }
 
@@ -42,19 +42,19 @@ pub struct Host {
 pub struct Task {
     /// The task.
     pub tid: i32,
-    /// The task that has started it.
+    /// The tid of its parent.
     pub parent: i32,
-    /// The host it is on.
+    /// The tid of its host.
     pub host: i32,
-    /// Its flags, in bits.
+    /// Its flags, a bit mask.
     pub flags: i32,
-    /// Its program; empty if it was started by hand.
+    /// Its program, empty if it was started by hand.
     pub program: String,
-    /// The process.
+    /// The pid.
     pub pid: i32,
 }
 
-/// The entries of a mailbox that have one name.
+/// The mailbox entries with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The name.
@@ -66,11 +66,11 @@ pub struct Class {
 /// An entry of a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which of its class.
+    /// The entry's index under its name.
     pub index: i32,
-    /// The task that put it; 0 if that one is gone.
+    /// The task that put it, or 0 if that task is gone.
     pub owner: i32,
-    /// The permitted uses of it, in bits.
+    /// Flags for its permitted uses, a bit mask.
     pub flags: i32,
 }
 
@@ -79,38 +79,38 @@ pub struct Entry {
 pub struct Order {
     /// The program and its arguments.
     pub program: Vec<String>,
-    /// How many tasks.
+    /// The number of tasks.
     pub count: i32,
-    /// PVM's flags: where, and how.
+    /// PVM's flags for placement and mode.
     pub flags: i32,
-    /// A host or an architecture, and a directory after a colon.
+    /// A host or an architecture, optionally with a directory after a colon.
     pub place: String,
-    /// The job whose output comes to the console.
+    /// The job whose output goes to the console.
     pub job: Option<i32>,
-    /// Its events come as well.
+    /// Whether its events go to the console as well.
     pub traced: bool,
 }
 
-/// A notice that the machine sends without being asked.
+/// A notice that the machine sends on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// A task of a job.
+    /// News about a task of a job.
     Job {
         /// The job.
         job: i32,
         /// The task.
         tid: i32,
-        /// Its fate.
+        /// What has happened.
         what: Output,
     },
-    /// An event of a task of a job that is traced.
+    /// An event of a task of a traced job.
     Event {
         /// The job.
         job: i32,
         /// The event.
         event: Event,
     },
-    /// Hosts that are new, and that the console has not added itself.
+    /// New hosts that the console has not added itself.
     Added(Vec<i32>),
     /// The machine has ended.
     Ended,
@@ -119,72 +119,72 @@ pub enum Notice {
 /// The content of a notice about a task of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// It has been started, or is about to be.
+    /// The task has been started, or is about to be.
     Begun,
-    /// It has written this.
+    /// The task has written this.
     Text(Vec<u8>),
-    /// It will write no more.
+    /// The task has closed its output.
     End,
 }
 
-/// A virtual machine. Implemented over a PVM library, and by tests.
+/// A virtual machine. Implemented for PVM's library, and by tests.
 pub trait Machine {
-    /// The console's own tid.
+    /// Returns the console's own tid.
     fn tid(&self) -> i32;
-    /// The library's version.
+    /// Returns the library's version.
     fn version(&self) -> String;
-    /// The meaning of a code.
+    /// Returns the meaning of a code.
     fn explain(&self, code: Code) -> String;
 
-    /// How many representations of data there are, and the hosts.
+    /// Returns the number of data representations, and the hosts.
     fn hosts(&mut self) -> Answer<(i32, Vec<Host>)>;
-    /// Adds hosts; for each its tid, or why it could not be added.
+    /// Adds hosts. Returns for each its tid, or why it could not be added.
     fn add(&mut self, lines: &[String]) -> Answer<Vec<Answer<i32>>>;
     /// Removes hosts.
     fn delete(&mut self, names: &[String]) -> Answer<Vec<Answer<()>>>;
-    /// How a host is.
+    /// Returns whether a host is up.
     fn host_state(&mut self, name: &str) -> Answer<()>;
 
-    /// The tasks of a host, or with 0 of all.
+    /// Returns the tasks of a host, or of all hosts for 0.
     fn tasks(&mut self, host: i32) -> Answer<Vec<Task>>;
-    /// How a task is.
+    /// Returns whether a task is running.
     fn task_state(&mut self, tid: i32) -> Answer<()>;
-    /// Starts tasks; for each its tid, or why it could not be started.
+    /// Starts tasks. Returns for each its tid, or why it could not be started.
     fn spawn(&mut self, order: &Order) -> Answer<Vec<Answer<i32>>>;
     /// Ends a task.
     fn kill(&mut self, tid: i32) -> Answer<()>;
     /// Sends a signal.
     fn signal(&mut self, tid: i32, signal: i32) -> Answer<()>;
-    /// The tasks that a reset leaves alone.
+    /// Returns the tasks that a reset spares.
     fn lasting(&mut self) -> Answer<Vec<i32>>;
     /// Ends the machine.
     fn halt(&mut self) -> Answer<()>;
 
-    /// The names that match a pattern.
+    /// Returns the names that match a pattern.
     fn names(&mut self, pattern: &str) -> Answer<Vec<Class>>;
-    /// Leaves a number under a name.
+    /// Puts a number under a name.
     fn put(&mut self, name: &str, flags: i32, value: i32) -> Answer<i32>;
-    /// Takes an entry away.
+    /// Removes an entry.
     fn forget(&mut self, name: &str, entry: Entry) -> Answer<()>;
 
-    /// The value of one of the library's options.
+    /// Returns the value of one of the library's options.
     fn option(&mut self, option: i32) -> i32;
-    /// Changes it; what it was, or a code.
+    /// Sets an option. Returns the previous value, or an error code.
     fn set_option(&mut self, option: i32, value: i32) -> i32;
-    /// The mask of events that tasks started from here will trace.
+    /// Sets the mask of events to be traced in tasks started from here.
     fn set_trace_mask(&mut self, mask: &str) -> Answer<()>;
-    /// Asks the machine's process something only its author understands.
+    /// Sends the machine's process a debugging request.
     fn tickle(&mut self, words: &[i32]) -> Answer<Vec<i32>>;
-    /// Tells, on standard error, about the console's memory.
+    /// Prints the console's memory usage on standard error.
     fn dump(&mut self);
 
-    /// A variable of the environment.
+    /// Returns an environment variable.
     fn variable(&self, name: &str) -> Option<String>;
-    /// Changes it, for the library and for what is started.
+    /// Sets an environment variable, for the library and for started tasks.
     fn set_variable(&mut self, name: &str, value: &str);
 
-    /// The time of day: seconds and microseconds.
+    /// Returns the time of day: seconds and microseconds.
     fn now(&self) -> (i32, i32);
-    /// The next notice, if there is one. Never waits.
+    /// Returns the next notice, if there is one. Never blocks.
     fn news(&mut self) -> Option<Notice>;
 }

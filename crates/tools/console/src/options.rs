@@ -1,6 +1,6 @@
 //! The options of PVM's library, as `getopt` and `setopt` name them.
 
-/// Names and numbers, in the order in which they are shown.
+/// Names and numbers, in the order of display.
 pub const ALL: [(&str, i32); 23] = [
     ("PvmRoute", 1),
     ("PvmDebugMask", 2),
@@ -37,7 +37,7 @@ pub(crate) const OUTPUT_CONTEXT: i32 = 21;
 pub(crate) const TRACE_CONTEXT: i32 = 22;
 pub(crate) const NO_RESET: i32 = 25;
 
-/// The number of an option.
+/// Returns the number of an option.
 pub fn number(name: &str) -> Option<i32> {
     ALL.iter()
         .find(|(other, _)| *other == name)

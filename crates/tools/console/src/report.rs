@@ -1,8 +1,8 @@
-//! How answers look. Programs read these columns, so they are those of PVM's console, to the blank.
+//! The formats of answers. Programs parse these columns, so they are exactly those of PVM's console.
 
 use crate::machine::{Answer, Class, Code, Host, Task};
 
-/// The virtual machine, as `conf` shows it.
+/// Returns the virtual machine, as `conf` shows it.
 pub fn hosts(formats: i32, hosts: &[Host]) -> Vec<String> {
     let mut lines = vec![
         format!(
@@ -35,7 +35,7 @@ fn several(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Hosts that somebody has added.
+/// Returns the lines about hosts that others have added.
 pub fn new_hosts(hosts: &[Host]) -> Vec<String> {
     let mut lines = vec![
         String::new(),
@@ -46,7 +46,7 @@ pub fn new_hosts(hosts: &[Host]) -> Vec<String> {
     lines
 }
 
-/// Reports the result for hosts that were to be added.
+/// Returns the results for hosts that were to be added.
 pub fn added(
     lines: &[String],
     answers: &[Answer<i32>],
@@ -66,7 +66,7 @@ pub fn added(
     report
 }
 
-/// Reports the result for hosts that were to be deleted.
+/// Returns the results for hosts that were to be deleted.
 pub fn deleted(
     names: &[String],
     answers: &[Answer<()>],
@@ -84,7 +84,7 @@ pub fn deleted(
     report
 }
 
-/// How a host is.
+/// Returns the line with the state of a host.
 pub fn host_state(name: &str, answer: Answer<()>, explain: impl Fn(Code) -> String) -> String {
     format!(
         "{name:>24}  {}",
@@ -92,7 +92,7 @@ pub fn host_state(name: &str, answer: Answer<()>, explain: impl Fn(Code) -> Stri
     )
 }
 
-/// How a task is.
+/// Returns the line with the state of a task.
 pub fn task_state(tid: i32, answer: Answer<()>, explain: impl Fn(Code) -> String) -> String {
     format!(
         "t{tid:8x}  {}",
@@ -100,7 +100,7 @@ pub fn task_state(tid: i32, answer: Answer<()>, explain: impl Fn(Code) -> String
     )
 }
 
-/// The heading above tasks.
+/// Returns the heading of the task list.
 pub fn tasks_heading(long: bool) -> &'static str {
     if long {
         "                    HOST      TID     PTID    PID   FLAG 0x COMMAND"
@@ -109,7 +109,7 @@ pub fn tasks_heading(long: bool) -> &'static str {
     }
 }
 
-/// A task.
+/// Returns the line of a task.
 pub fn task(task: &Task, host: &str, console: i32, long: bool) -> String {
     let own = task.tid == console;
     let tid = if own {
@@ -138,7 +138,7 @@ pub fn task(task: &Task, host: &str, console: i32, long: bool) -> String {
     }
 }
 
-/// The letters of flags, from the highest down.
+/// The letters of flags, from the highest bit down.
 const LETTERS: [(i32, char); 8] = [
     (0x400, 'T'),
     (0x200, 'H'),
@@ -160,7 +160,7 @@ fn flags(flags: i32) -> String {
     }
 }
 
-/// A name and what is left under it.
+/// Returns a name and its entries.
 pub fn class(class: &Class) -> Vec<String> {
     let mut lines = vec![format!("<{}>:", class.name)];
     for entry in &class.entries {

@@ -1,4 +1,4 @@
-//! A session on standard input and output: the start file, then lines until they end.
+//! A session on standard input and output: the start file, then lines until the end of input.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use crate::library::{Found, Library};
 
 /// The prompt for a line.
 const PROMPT: &str = "pvm> ";
-/// In the user's home: lines that come before all others.
+/// A file in the user's home whose lines are executed first.
 const START_FILE: &str = ".pvmrc";
 
-/// Runs a console until its lines end, or the machine does.
+/// Runs a console until the end of input, or of the machine.
 pub fn run(arguments: &[String]) -> ExitCode {
     match begin(arguments).and_then(|console| talk(console).map_err(|error| error.to_string())) {
         Ok(()) => ExitCode::SUCCESS,
@@ -65,7 +65,7 @@ fn start_file(console: &mut Console<Library>) -> io::Result<Next> {
 
 fn lines(console: &mut Console<Library>) -> io::Result<Next> {
     let (mut input, mut out) = (Input::default(), io::stdout());
-    // On a terminal the user sees what is typed. Elsewhere lines are repeated, so that a record can be read.
+    // On a terminal the user sees what is typed. Otherwise lines are echoed, so that a log is readable.
     let repeats = !io::stdin().is_terminal();
     let mut prompted = false;
     loop {

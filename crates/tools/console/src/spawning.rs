@@ -5,36 +5,36 @@ use crate::machine::Order;
 const TASK_HOST: i32 = 1;
 const TASK_ARCH: i32 = 2;
 const TASK_DEBUG: i32 = 4;
-/// The console is nobody's parent: tasks it starts ask in vain for one.
+/// The flag with which the console is not the parent of the tasks that it starts: they find no parent.
 const NO_SPAWN_PARENT: i32 = 64;
 
-/// Where what a job tells goes.
+/// The destination of a job's output or trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
-    /// To the console.
+    /// The console.
     Console,
-    /// Into a file that is not there yet.
+    /// A file that does not exist yet.
     New(String),
-    /// To the end of a file.
+    /// The end of a file.
     Append(String),
 }
 
-/// The request.
+/// A parsed `spawn` command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawning {
-    /// The tasks. Their job is not known yet.
+    /// The tasks. Their job is not set yet.
     pub order: Order,
-    /// Where their output goes, if it is wanted.
+    /// The destination of their output, if it is wanted.
     pub output: Option<Sink>,
-    /// Where their trace goes, if it is wanted.
+    /// The destination of their trace, if it is wanted.
     pub trace: Option<Sink>,
 }
 
-/// No program among the words.
+/// There is no program among the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoProgram;
 
-/// Reads what follows `spawn`. `is_arch` says whether a word is the architecture of some host.
+/// Parses the words after `spawn`. `is_arch` returns whether a word is the architecture of some host.
 pub fn read(words: &[String], is_arch: impl Fn(&str) -> bool) -> Result<Spawning, NoProgram> {
     let mut spawning = Spawning {
         order: Order {
@@ -83,7 +83,7 @@ impl Spawning {
         }
     }
 
-    /// A directory alone is a place too: wherever the machine likes, but there.
+    /// Sets the place. A directory alone is a place, too: any host, but in that directory.
     fn go_to(&mut self, place: &str, kind: i32) {
         self.order.flags = self.order.flags & !(TASK_HOST | TASK_ARCH) | kind;
         self.order.place = place.to_owned();
@@ -98,7 +98,7 @@ fn sink(file: &str, named: impl Fn(String) -> Sink) -> Sink {
     }
 }
 
-/// The number a word begins with; so large that nobody has so many if it does not fit.
+/// Returns the number at the beginning of a word, or the largest number if it does not fit.
 fn leading_number(word: &str) -> i32 {
     let end = word
         .find(|c: char| !c.is_ascii_digit())

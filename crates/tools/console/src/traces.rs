@@ -1,6 +1,6 @@
-//! Which calls of PVM's library are traced: the mask of events, and how it looks.
+//! Which calls of PVM's library are traced: the mask of events, and its display.
 
-/// The events a user can choose: their names, and their places in a mask.
+/// The events that a user can choose: their names, and their indices in a mask.
 #[rustfmt::skip]
 const EVENTS: [(&str, usize); 104] = [
     ("addhosts", 0), ("addmhf", 103), ("archcode", 78), ("barrier", 1), ("bcast", 2), ("bufinfo", 3), ("catchout", 79),
@@ -49,28 +49,28 @@ const USUAL: [&str; 24] = [
     "user_defined",
 ];
 
-/// As many columns as a terminal is wide.
+/// Number of columns of the table.
 const COLUMNS: usize = 4;
 
-/// A set of events. As text it is a mask of the library's: 35 characters, each for four events.
+/// A set of events. Its text form is the library's mask: 35 characters, each for four events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Events {
     chosen: [bool; EVENTS.len()],
 }
 
-/// A name that no event has.
+/// A name without an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSuchEvent(pub String);
 
 impl Events {
-    /// The events that a display needs.
+    /// Returns the events that a display needs.
     pub fn usual() -> Events {
         Events {
             chosen: EVENTS.map(|(name, _)| USUAL.contains(&name)),
         }
     }
 
-    /// Chooses events or no longer does: one of a name (with or without its beginning `pvm_`), or all (`*`).
+    /// Adds to or removes from the set: one event by name (with or without the prefix `pvm_`), or all (`*`).
     pub fn set(&mut self, name: &str, chosen: bool) -> Result<(), NoSuchEvent> {
         if name == "*" {
             self.chosen = [chosen; EVENTS.len()];
@@ -82,7 +82,7 @@ impl Events {
         Ok(())
     }
 
-    /// As the library wants it.
+    /// Returns the mask in the library's form.
     pub fn mask(&self) -> String {
         let mut mask = [b'@'; 35];
         for ((_, place), chosen) in EVENTS.iter().zip(self.chosen) {
@@ -91,7 +91,7 @@ impl Events {
         mask.iter().map(|byte| char::from(*byte)).collect()
     }
 
-    /// All events in columns, those chosen with a star.
+    /// Returns all events in columns, with a star for those in the set.
     pub fn table(&self) -> Vec<String> {
         let rows = EVENTS.len().div_ceil(COLUMNS);
         let cell = |index: usize| {
@@ -106,7 +106,7 @@ impl Events {
     }
 }
 
-/// How much is traced.
+/// The amounts of tracing.
 pub const AMOUNTS: [(&str, i32); 3] = [("full", 1), ("time", 2), ("count", 3)];
 
 #[cfg(test)]

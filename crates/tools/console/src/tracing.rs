@@ -1,4 +1,4 @@
-//! The trace of a job: the events of its tasks, and what these write, in a file or on the console.
+//! The trace of a job: the events of its tasks and their output, in a file or on the console.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -7,28 +7,28 @@ use crate::events::Event;
 use crate::machine::{Host, Output};
 use crate::sddf::{self, Writer};
 
-/// When something is heard: seconds and microseconds.
+/// The time of a notice: seconds and microseconds.
 pub type Now = (i32, i32);
 
-/// How a trace begins: whose it is, when, and what is said.
+/// The heading of a trace: the console, the time, and the text.
 pub struct Heading {
     pub console: i32,
     pub now: Now,
     pub text: String,
 }
 
-/// The trace of a job, and the file that it goes to.
+/// The trace of a job, and its file.
 pub struct Trace {
     file: Option<Box<dyn Write>>,
     writer: Writer,
-    /// Tasks of which the machine will say that they have ended.
+    /// Tasks whose end the machine will report.
     alive: BTreeSet<i32>,
-    /// How often it has been said of tasks that they begin.
+    /// The number of start notices for each task.
     begun: BTreeMap<i32, u32>,
 }
 
 impl Trace {
-    /// In a file, or else on the console.
+    /// Returns a trace that goes to a file, or to the console if there is none.
     pub fn new(file: Option<Box<dyn Write>>) -> Trace {
         Trace {
             file,
@@ -38,8 +38,8 @@ impl Trace {
         }
     }
 
-    /// The trace begins: with a heading of the console's, and the hosts that are there. The part for the console is given
-    /// back, here and below.
+    /// Begins the trace with the console's heading and the present hosts. Like the functions below, returns the part
+    /// for the console.
     pub fn begin(&mut self, number: i32, heading: &Heading, hosts: &[Host]) -> Vec<u8> {
         let Heading { console, now, text } = heading;
         let mut told = self.record(number, *console, text);
@@ -50,17 +50,17 @@ impl Trace {
         told
     }
 
-    /// This task has been started.
+    /// Records that this task has been started.
     pub fn started(&mut self, tid: i32) {
         self.alive.insert(tid);
     }
 
-    /// All of its tasks have ended.
+    /// Returns whether all of its tasks have ended.
     pub fn is_over(&self) -> bool {
         self.alive.is_empty()
     }
 
-    /// An event of a task, or one that says that it begins or has ended.
+    /// Records an event of a task. Some events mean that a task starts or has ended.
     pub fn handle_event(&mut self, number: i32, event: &Event) -> Vec<u8> {
         match event.name.as_str() {
             "newtask" => self.started(event.task()),
@@ -73,7 +73,7 @@ impl Trace {
         self.record(number, event.task(), &text)
     }
 
-    /// Something has become of what a task writes; these lines are whole now.
+    /// Records a notice about a task's output. `lines` are the lines that are complete now.
     pub fn handle_output(
         &mut self,
         number: i32,
@@ -100,7 +100,7 @@ impl Trace {
         told
     }
 
-    /// Nothing more comes.
+    /// Ends the trace.
     pub fn end(&mut self, number: i32) -> Vec<u8> {
         let flushed = self.file.as_mut().map_or(Ok(()), |file| file.flush());
         match flushed {

@@ -1,4 +1,4 @@
-//! The commands: their names, and the rule which of them a word means.
+//! The commands: their names, and how a word is matched to one.
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum Verb {
     Version,
 }
 
-/// All of them, by name.
+/// All commands by name.
 pub const ALL: [(&str, Verb); 29] = [
     ("add", Verb::Add),
     ("alias", Verb::Alias),
@@ -68,17 +68,18 @@ pub const ALL: [(&str, Verb); 29] = [
     ("version", Verb::Version),
 ];
 
-/// Commands that users have no need of; they must be written out.
+/// Commands that users do not need. They must be written in full.
 pub const HIDDEN: [Verb; 2] = [Verb::Idump, Verb::Tickle];
 
 impl Verb {
-    /// Its name.
+    /// Returns the command's name.
     pub fn name(self) -> &'static str {
         let named = ALL.iter().find(|(_, verb)| *verb == self);
         named.map_or("", |(name, _)| name)
     }
 
-    /// The command of that name, or the only one whose name begins so; else all that do.
+    /// Returns the command with that name, or the only one whose name begins with it. Otherwise fails with all names
+    /// that do.
     pub fn meant(word: &str) -> Result<Verb, Vec<&'static str>> {
         if let Some((_, verb)) = ALL.iter().find(|(name, _)| *name == word) {
             return Ok(*verb);
@@ -92,7 +93,7 @@ impl Verb {
         }
     }
 
-    /// How few and how many words may follow.
+    /// Returns the minimum and maximum number of words after the command.
     pub fn takes(self) -> (usize, usize) {
         const UNLIMITED: usize = usize::MAX;
         match self {

@@ -1,13 +1,13 @@
-//! A command line as words.
+//! Splitting a command line into words.
 //!
-//! Blanks part words. Quotation marks, single or double, keep everything up to their other half, backslashes too; outside of them a backslash
-//! keeps the next character. A `#` at the beginning of a word makes the rest a comment.
+//! Words are separated by blanks. Single or double quotation marks keep everything up to the matching one, backslashes
+//! too. Outside of them a backslash keeps the next character. A `#` at the beginning of a word starts a comment.
 
-/// A mark whose other half is missing.
+/// A quotation mark without a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unmatched(pub char);
 
-/// The words of a line.
+/// Splits a line into words.
 pub fn split(line: &str) -> Result<Vec<String>, Unmatched> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut rest = line.chars();

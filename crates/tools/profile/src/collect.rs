@@ -1,4 +1,4 @@
-//! Records of other hosts, fetched by the command that led to them.
+//! Fetches records from other hosts, by the command that leads to them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::folder::{Files, MAX_RECORD_BYTES, is_name};
 const HOST_TIMEOUT: Duration = Duration::from_secs(20);
 /// The line before the records.
 const BEGIN: &str = "regatta-records";
-/// The line behind them.
+/// The line after the records.
 const END: &str = "regatta-records-end";
 /// Maximum number of bytes that one host may send.
 const MAX_HOST_BYTES: u64 = 8 << 30;
 
-/// Adds the records of all other hosts. Records that two hosts share are there once.
+/// Adds the records of all other hosts. A record that two hosts share is added once.
 pub(crate) fn from_hosts(
     across: &Across,
     folder: &Path,
@@ -45,8 +45,8 @@ pub(crate) fn from_hosts(
     }
 }
 
-/// Shell commands that write the records, and remove them when they have been received. Another host may share the
-/// folder and remove it meanwhile: each record is opened once, and its length is that of the opened file.
+/// Returns the shell commands that write the records, and remove them after they have been received. Another host may
+/// share the folder and remove it meanwhile: each record is opened once, and its length is that of the opened file.
 fn script(folder: &Path) -> String {
     let folder = folder.display().to_string().replace('\'', r"'\''");
     format!(
@@ -68,7 +68,7 @@ fn from_host(across: &Across, host: &str, folder: &Path) -> Result<Files, String
     fetched
 }
 
-/// A shell that has been told all ends by itself.
+/// Ends a shell. If everything went well, it has its whole input and ends by itself.
 fn end(mut child: Child, well: bool) {
     if !well {
         let _ = child.kill();
@@ -104,12 +104,12 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
         at: 0,
     };
     let files = parse(&mut BufReader::new(stream).take(MAX_HOST_BYTES))?;
-    // Without an answer the records stay there.
+    // Without this answer the records are kept there.
     let _ = input.write_all(b"received\n");
     Ok(files)
 }
 
-/// The pieces of a host's output, each within some time.
+/// The pieces of a host's output, each with a time limit.
 struct Stream {
     receiver: std::sync::mpsc::Receiver<Vec<u8>>,
     piece: Vec<u8>,
@@ -135,7 +135,7 @@ impl Read for Stream {
     }
 }
 
-/// Reads the records that a host sends, after whatever its shell says first.
+/// Parses the records that a host sends, after the output of its shell's startup files.
 pub(crate) fn parse(from: &mut impl BufRead) -> Result<Files, String> {
     let cut = || "it sent only a part of them".to_owned();
     let line = |from: &mut dyn BufRead| -> Result<String, String> {
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// Two hosts may share the folder: the first to be read through removes it while the second is in the middle.
+    /// Two hosts may share the folder: the first one that is read completely removes it while the other is being read.
     #[test]
     fn a_record_that_is_removed_while_it_is_sent_is_whole() {
         let place = std::env::temp_dir().join(format!("removed-{}", std::process::id()));
@@ -190,7 +190,7 @@ mod tests {
         for (name, bytes) in &records {
             std::fs::write(folder.join(name), bytes).expect("a record");
         }
-        // As soon as the length of the first is known, all are gone.
+        // Removes everything as soon as the length of the first record is known.
         let wc = place.join("wc");
         let real = "PATH=${PATH#*:}";
         let text = format!(

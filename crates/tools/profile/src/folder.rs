@@ -1,4 +1,4 @@
-//! The folder in which tasks of this host leave their records.
+//! The folder in which this host's tasks write their records.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use regatta_record::{MAX_EVENTS, words};
 
-/// Files by their names, which no two processes share.
+/// Files by their names, which are unique for each process.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Maximum size of a record, in bytes.
 pub(crate) const MAX_RECORD_BYTES: u64 = words(MAX_EVENTS) as u64 * 8;
-/// The end of a record's name.
+/// The suffix of a record's name.
 const ENDING: &str = ".record";
 
-/// A folder of ours, for us alone.
+/// A temporary folder that only this user can access. It is removed on drop, with the records.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes one with a new name in this place.
+    /// Creates a folder with a new name in `place`.
     pub(crate) fn make(place: &Path) -> Result<Folder, String> {
-        // The loader and the recorder read the path as text.
+        // The loader and the recorder read the path as text, so it has no special characters.
         let path = place.join(format!("regatta-profile-{:016x}", fastrand::u64(..)));
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| {
@@ -35,7 +35,7 @@ impl Folder {
         &self.0
     }
 
-    /// All records that are there.
+    /// Reads all records in the folder.
     pub(crate) fn records(&self, problems: &mut Vec<String>) -> Files {
         let mut files = Files::new();
         let entries = std::fs::read_dir(&self.0).into_iter().flatten();
@@ -55,21 +55,21 @@ impl Folder {
     }
 }
 
-/// It is removed, with the records.
+/// Removes the folder, with the records.
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Is this a name that the recorder gives?
+/// Returns whether the recorder may have given this name.
 pub(crate) fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let stem = name.strip_suffix(ENDING);
     stem.is_some_and(|stem| !stem.is_empty() && stem.len() <= 200 && stem.chars().all(plain))
 }
 
-/// A regular file of a record's size.
+/// Reads a regular file of at most a record's maximum size.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let file = std::fs::OpenOptions::new()
@@ -85,7 +85,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file in the place of whatever has its name. Others may have put a link there, which is not followed.
+/// Writes a new file in place of any with this name. Another user may have put a link there, which is not followed.
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -100,7 +100,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Writes the records into a folder of the user's, for this user alone.
+/// Writes the records into a folder of the user's, with access for this user only.
 pub(crate) fn keep(files: &Files, folder: &Path) -> Result<(), String> {
     let written = || {
         let mut builder = std::fs::DirBuilder::new();

@@ -1,4 +1,4 @@
-//! Where the processor time goes, by function.
+//! Processor time by function.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use crate::symbols::Symbols;
 /// The functions of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
-    /// Functions, the one with the most time first.
+    /// Functions, sorted by time, the largest first.
     pub rows: Vec<Row>,
-    /// Tasks in the order of the times in the rows; processes that are no task have no number.
+    /// The tasks, in the order of the times in the rows. Processes that are not tasks have no number.
     pub tasks: Vec<Option<u32>>,
-    /// Samples of all.
+    /// Number of samples in all.
     pub samples: u64,
 }
 
-/// A function, or a call of Regatta's.
+/// A function, or a call of Regatta.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Row {
     /// Its name.
     pub name: String,
-    /// The file it is in; empty for calls of Regatta's.
+    /// Its file. Empty for calls of Regatta.
     pub file: String,
-    /// Nanoseconds of processor time in each task.
+    /// Processor time in each task, in nanoseconds.
     pub times: Vec<f64>,
 }
 
 impl Row {
-    /// Of all tasks.
+    /// Returns the time in all tasks, in nanoseconds.
     pub(crate) fn time(&self) -> f64 {
         self.times.iter().sum()
     }
@@ -75,7 +75,7 @@ pub(crate) fn of(profile: &Profile) -> Functions {
     }
 }
 
-/// Function and file of an address.
+/// Returns the function and the file of an address.
 fn place(symbols: &mut Symbols, modules: &[Module], address: u64) -> (String, String) {
     let inside = |module: &&Module| (module.begin..module.end).contains(&address);
     let Some(module) = modules.iter().find(inside) else {

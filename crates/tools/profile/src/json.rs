@@ -1,4 +1,4 @@
-//! The profile as JSON. Times are seconds.
+//! The profile as JSON. Times are in seconds.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// One object, as the last line of the job's.
+/// Returns the profile as one object, which is printed after the job's last line.
 pub(crate) fn value(
     profile: &Profile,
     functions: &Functions,

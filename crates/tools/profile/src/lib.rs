@@ -1,7 +1,7 @@
-//! Profiles of the tasks of a job: their records brought together, summed up and shown.
+//! Profiles of the tasks of a job: collects, sums up and shows their records.
 //!
-//! The tasks write the records (`crates/interfaces/recorder`). [`Session`] has the job's part, [`Profile`] the numbers, and the other
-//! modules show them: as tables, as JSON, as a page.
+//! The tasks write the records (`crates/interfaces/recorder`). [`Session`] is the job's part, [`Profile`] has the
+//! numbers, and the other modules show them: as tables, as JSON, as a page.
 
 #![forbid(unsafe_code)]
 
@@ -30,16 +30,16 @@ use regatta_record::MAX_EVENTS;
 use folder::Folder;
 use profile::{Began, Profile};
 
-/// The user's wishes.
+/// The user's settings.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where the page goes.
+    /// The file for the page.
     pub report: PathBuf,
-    /// Where the records are kept; none: nowhere.
+    /// The directory in which the records are kept, or `None` to discard them.
     pub records: Option<PathBuf>,
-    /// Newest events of each task that are kept.
+    /// Maximum number of events kept for each task. The newest are kept.
     pub events: u32,
-    /// Samples in a second of processor time; 0: none.
+    /// Samples per second of processor time, or 0 for none.
     pub rate: u32,
 }
 
@@ -47,20 +47,20 @@ pub struct Options {
 pub struct Session {
     options: Options,
     folder: Folder,
-    /// When it began, of [`now`].
+    /// The time at which it began, from [`now`].
     began: Duration,
 }
 
-/// Time of this host, in which it may have slept.
+/// Returns the time of this host since boot, including suspended time.
 fn now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Time added to the duration of a job: clocks of other hosts run a little faster or slower.
+/// Time added to the duration of a job, since the clocks of other hosts run a little faster or slower.
 const CLOCK_SLACK: Duration = Duration::from_secs(1);
 
-/// A profile that was shown, or why there is none.
+/// The result of a profile, to be shown.
 pub struct Shown {
     /// Tables for a terminal.
     pub text: String,
@@ -69,7 +69,7 @@ pub struct Shown {
 }
 
 impl Session {
-    /// Makes a folder for the records. Hosts other than this one make theirs under the same name.
+    /// Creates a folder for the records. Other hosts create theirs with the same name.
     pub fn begin(options: Options, several_hosts: bool) -> Result<Session, String> {
         let place = match several_hosts {
             true => PathBuf::from("/tmp"),
@@ -83,7 +83,7 @@ impl Session {
         })
     }
 
-    /// The variable that has the tasks record.
+    /// Returns the variable that makes the tasks record.
     pub fn variable(&self) -> (OsString, OsString) {
         let events = (self.options.events as usize).clamp(1, MAX_EVENTS);
         let events = events.next_power_of_two();
@@ -94,7 +94,8 @@ impl Session {
         (regatta_launch::PROFILE.into(), value)
     }
 
-    /// The job is over: brings the records together, writes the page, and has the numbers shown. `tasks` is how many began.
+    /// Collects the records after the job is over, writes the page, and returns the tables and numbers. `tasks` is the
+    /// number of tasks that the job began with.
     pub fn finish(self, across: Option<&Across>, tasks: Option<u32>, status: u8) -> Shown {
         let mut problems = Vec::new();
         let mut records = self.folder.records(&mut problems);
@@ -131,7 +132,7 @@ impl Session {
     }
 }
 
-/// Writes the page; where it is, if it could be written.
+/// Writes the page. Returns its path if it could be written.
 fn write<'a>(path: &'a Path, page: &str, problems: &mut Vec<String>) -> Option<&'a Path> {
     match std::fs::write(path, page) {
         Ok(()) => Some(path),

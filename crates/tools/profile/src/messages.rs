@@ -1,4 +1,4 @@
-//! Messages on the time line: both ends of each put together, and how long receivers waited for senders.
+//! Messages on the time line: matches both ends of each, and sums up how long receivers waited for senders.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,31 +11,31 @@ use crate::profile::Profile;
 pub(crate) struct Arrow {
     /// The sender.
     pub from: u32,
-    /// When the call that sent it began.
+    /// The begin of the call that sent it.
     pub sent: u64,
     /// The receiver.
     pub to: u32,
-    /// When the call that received it ended.
+    /// The end of the call that received it.
     pub received: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
     /// Its tag.
     pub tag: i32,
 }
 
-/// All that was found.
+/// The messages that were matched.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
-    /// By the time when they were sent.
+    /// Sorted by the time of sending.
     pub arrows: Vec<Arrow>,
-    /// For each task: how long it was in a receive before the sender began to send.
+    /// For each task, the time in receives before the sender began to send.
     pub late: BTreeMap<u32, u64>,
 }
 
 /// Sender, receiver, tag and number of a message.
 type Key = (u32, u32, i32, u32);
 
-/// Puts the ends together by their numbers.
+/// Matches the ends of messages by their numbers.
 pub(crate) fn of(profile: &Profile) -> Messages {
     let mut sent: HashMap<Key, u64> = HashMap::new();
     for task in &profile.tasks {
@@ -83,7 +83,7 @@ fn end(event: &Event) -> Option<(u32, u32)> {
     Some((known, event.sequence))
 }
 
-/// Is it a call that waits for its message?
+/// Returns whether the event is a call that waits for its message.
 fn waits(event: &Event) -> bool {
     match event.kind {
         EventKind::Call(call) => matches!(call.kind(), Kind::Receive | Kind::Wait),

@@ -1,4 +1,4 @@
-//! The numbers of a job, from the records of its tasks.
+//! The numbers of a job, computed from the records of its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use regatta_record::{Call, CallRecord, Kind, Peer, Record, SIZES};
 use crate::folder::Files;
 use crate::unrecorded::Unrecorded;
 
-/// The profile of a job. Times are nanoseconds; those of events count from the first moment of any task.
+/// The profile of a job. Times are in nanoseconds. Those of events count from the first moment of any task.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
-    /// By task.
+    /// Sorted by task number.
     pub tasks: Vec<Task>,
-    /// Processes of it that never were tasks, if there is no task.
+    /// The job's processes that never became tasks, if there is no task.
     pub never_joined: Vec<Record>,
     /// Sentences about what is missing.
     pub problems: Vec<String>,
-    /// Nanoseconds that the job has taken at most.
+    /// Upper limit of the job's duration, in nanoseconds.
     longest: u64,
 }
 
-/// A job as it is known without its records.
+/// What is known of a job without its records.
 #[derive(Debug, Default)]
 pub(crate) struct Began {
-    /// Tasks that it began with, if that was said.
+    /// Number of tasks that it began with, if given.
     pub tasks: Option<u32>,
-    /// The status with which it ended.
+    /// The status with which the job ended.
     pub status: u8,
     /// The folder of the records on each host.
     pub folder: PathBuf,
-    /// Nanoseconds that it has taken at most.
+    /// Upper limit of the job's duration, in nanoseconds.
     pub longest: u64,
 }
 
@@ -41,28 +41,28 @@ pub(crate) struct Task {
     pub number: u32,
     /// Its record.
     pub record: Record,
-    /// To be added to its times, to count from the first moment of any task.
+    /// Added to the record's times so that they count from the first moment of any task.
     shift: i128,
-    /// Nanoseconds that the job has taken at most: no time is later.
+    /// Upper limit of the job's duration, in nanoseconds. No time is later.
     longest: u64,
-    /// The time of its threads, less that in which nothing was recorded.
+    /// Life time of all its threads, minus the time in which nothing was recorded.
     pub time: u64,
-    /// Thereof in calls, by kind.
+    /// The part of `time` in calls, by kind.
     pub kinds: [u64; Kind::ALL.len()],
-    /// Thereof without the processor; none if nothing is known of it.
+    /// The part of `time` without a processor, or `None` if it is not known.
     pub idle: Option<u64>,
-    /// Its calls, of all threads.
+    /// Its calls, summed over all threads.
     pub calls: Vec<CallRecord>,
-    /// Its peers, of all threads.
+    /// Its peers, summed over all threads.
     pub peers: Vec<Peer>,
-    /// Messages sent, by class of length.
+    /// Number and bytes of the messages sent, by class of length.
     pub sent: Vec<(u64, u64)>,
-    /// Messages received.
+    /// Number and bytes of the messages received, by class of length.
     pub received: Vec<(u64, u64)>,
 }
 
 impl Profile {
-    /// Reads the records of a job.
+    /// Computes the profile from the records of a job.
     pub(crate) fn of(files: Files, began: &Began, mut problems: Vec<String>) -> Profile {
         let (files, unrecorded) = Unrecorded::split(files);
         let records = read(files, began.longest, &mut problems);
@@ -88,8 +88,8 @@ impl Profile {
         profile
     }
 
-    /// Has all times count from one moment. Tasks of one host have one clock; between hosts, the clocks of the day are believed, unless
-    /// the job was over before they say that it had begun on a host.
+    /// Makes all times count from one moment. Tasks on one host share a clock. Between hosts the times of day are used,
+    /// unless a host's first time is later than the whole job has taken.
     fn set_clocks(&mut self) {
         let mut hosts: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (place, task) in self.tasks.iter().enumerate() {
@@ -121,7 +121,8 @@ impl Profile {
         }
     }
 
-    /// Difference between the time of day and the times of a host's tasks. The middle one of theirs: a damaged one is at an end.
+    /// Returns the difference between the time of day and the tasks' clock on a host: the median over its tasks, so
+    /// that a damaged record has no effect.
     fn day(&self, places: &[usize]) -> i128 {
         let heads = places.iter().map(|&place| &self.tasks[place].record.head);
         let days = heads.map(|head| i128::from(head.began_real) - i128::from(head.began));
@@ -165,7 +166,8 @@ impl Profile {
         }
     }
 
-    /// Tasks without a record: of those that the job began with, and of those that others have had messages with.
+    /// Returns tasks without a record, among those that the job began with and those that others have exchanged
+    /// messages with.
     fn missing(&self, began: u32) -> BTreeSet<u32> {
         let peers = self.tasks.iter().flat_map(|task| &task.peers);
         let known = peers.filter_map(|peer| peer.task);
@@ -176,13 +178,13 @@ impl Profile {
         missing
     }
 
-    /// From the first moment of any task to the last.
+    /// Returns the time from the first moment of any task to the last.
     pub(crate) fn span(&self) -> u64 {
         let ends = self.tasks.iter().map(|task| task.at(task.record.head.last));
         ends.max().unwrap_or_default()
     }
 
-    /// Sums over all tasks of the numbers of each call, the one with the most time first.
+    /// Returns the numbers of each call summed over all tasks, sorted by time, the largest first.
     pub(crate) fn calls(&self) -> Vec<CallRecord> {
         let all = self
             .tasks
@@ -191,7 +193,7 @@ impl Profile {
         sum_of_calls(all)
     }
 
-    /// Sums over all tasks of messages sent and received, by class of length.
+    /// Returns the messages sent and received, summed over all tasks, by class of length.
     pub(crate) fn sizes(&self) -> Vec<[(u64, u64); 2]> {
         let mut sums = vec![[(0u64, 0u64); 2]; SIZES];
         for task in &self.tasks {
@@ -205,7 +207,8 @@ impl Profile {
         sums
     }
 
-    /// Messages from one task to another, with their bytes: as the sender has counted them, or else the receiver.
+    /// Returns the number and bytes of messages from one task to another, as counted by the sender, or by the receiver
+    /// if the sender has not counted any.
     pub(crate) fn pairs(&self) -> BTreeMap<(u32, u32), (u64, u64)> {
         let mut pairs = BTreeMap::new();
         for task in &self.tasks {
@@ -228,7 +231,7 @@ impl Profile {
         pairs
     }
 
-    /// Are there several hosts?
+    /// Returns whether there are several hosts.
     pub(crate) fn several_hosts(&self) -> bool {
         let mut hosts = self.tasks.iter().map(|task| &task.record.head.host);
         let first = hosts.next();
@@ -236,7 +239,8 @@ impl Profile {
     }
 }
 
-/// Records of these files. One that is none is left out, and so is one that cannot be of a job of this many nanoseconds.
+/// Decodes these files. A malformed record is left out with a sentence in `problems`, and so is one with times longer
+/// than the job.
 fn read(files: Files, longest: u64, problems: &mut Vec<String>) -> Vec<Record> {
     let mut records = Vec::new();
     for (name, bytes) in files {
@@ -281,7 +285,7 @@ impl Task {
         }
     }
 
-    /// The time outside of calls.
+    /// Returns the time outside of calls.
     pub(crate) fn computing(&self) -> u64 {
         let calls = self
             .kinds
@@ -294,12 +298,12 @@ impl Task {
         i128::from(time) + self.shift
     }
 
-    /// A time of its own as one of the job, which has none before its beginning and behind its end.
+    /// Converts a time of the task's record to one of the job, limited to the job's duration.
     pub(crate) fn at(&self, time: u64) -> u64 {
         self.at_signed(time).clamp(0, self.longest.into()) as u64
     }
 
-    /// Messages and bytes, sent and received.
+    /// Returns messages and bytes, sent and received.
     pub(crate) fn totals(&self) -> [(u64, u64); 2] {
         [&self.sent, &self.received].map(|sizes| {
             sizes.iter().fold((0, 0), |sum: (u64, u64), size| {
@@ -308,12 +312,12 @@ impl Task {
         })
     }
 
-    /// Was it ended by somebody else?
+    /// Returns whether the record was cut short: the task was killed before it left or ended.
     pub(crate) fn cut_short(&self) -> bool {
         self.record.head.ended.is_none() && self.record.head.left.is_none()
     }
 
-    /// Sentences about what its record lacks.
+    /// Returns sentences about what its record lacks.
     fn problems(&self) -> Vec<String> {
         let (head, number) = (&self.record.head, self.number);
         let mut said = Vec::new();
@@ -343,13 +347,13 @@ impl Task {
     }
 }
 
-/// Nanoseconds that a sample stands for; none without samples.
+/// Returns the nanoseconds that a sample stands for, or `None` without sampling.
 pub(crate) fn weight(record: &Record) -> Option<f64> {
     let head = &record.head;
     if head.period == 0 {
         return None;
     }
-    // The kernel looks at its timers as often as its clock ticks, which may be less often than was asked.
+    // The kernel checks its timers once per clock tick, which may be less often than requested.
     let measured = head.processor as f64 / head.samples.max(1) as f64;
     let trusted = head.off == 0 && head.samples >= 20 && head.processor > 0;
     Some(match trusted {

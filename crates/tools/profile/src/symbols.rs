@@ -1,6 +1,6 @@
-//! Names of functions, from the tables of the files that were mapped.
+//! Names of functions, from the symbol tables of the mapped files.
 //!
-//! The files are named by records, and are read like anything that others have written: what does not make sense has no names.
+//! The records name the files, and records are untrusted: a malformed file has no names.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,11 +10,11 @@ use object::{Object, ObjectSymbol, SymbolKind};
 /// Maximum size of a file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 2 << 30;
 
-/// The functions of files that were asked for.
+/// The functions of files that were looked up.
 #[derive(Default)]
 pub(crate) struct Symbols(HashMap<String, Table>);
 
-/// The functions of a file, by address.
+/// The functions of a file, sorted by address.
 #[derive(Default)]
 struct Table(Vec<Function>);
 
@@ -25,7 +25,7 @@ struct Function {
 }
 
 impl Symbols {
-    /// The function at this address of the file's tables, as its programmer has named it.
+    /// Returns the demangled name of the function at this address of the file.
     pub(crate) fn name(&mut self, path: &str, address: u64) -> Option<String> {
         let table = self
             .0
@@ -59,7 +59,7 @@ impl Table {
             })
         });
         let mut functions: Vec<Function> = functions.collect();
-        // Of several names of one function the largest, and then the plainest.
+        // Among several names of one function prefer the largest, then the plainest.
         functions.sort_by(|a, b| {
             let order = a.begin.cmp(&b.begin).then(b.size.cmp(&a.size));
             let plain = |name: &str| (name.starts_with('_'), name.len());
@@ -72,13 +72,13 @@ impl Table {
     fn find(&self, address: u64) -> Option<&str> {
         let behind = self.0.partition_point(|function| function.begin <= address);
         let found = self.0.get(behind.checked_sub(1)?)?;
-        // Functions of assembly have no size: they reach as far as the next one.
+        // Assembly functions have no size: they extend to the next function.
         let inside = found.size == 0 || address - found.begin < found.size;
         inside.then_some(&found.name)
     }
 }
 
-/// A name as it stands in the program's text, in Rust, C++ or C.
+/// Returns a name as in the source text, for Rust, C++ or C.
 fn demangled(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");

@@ -9,10 +9,10 @@ use crate::messages::Messages;
 use crate::profile::{Profile, Task};
 use crate::units::{bytes, count, plain, share, time};
 
-/// Maximum number of rows of a table that are shown; the page has all of them.
+/// Maximum number of rows shown of a table. The page has all of them.
 const MAX_ROWS: usize = 20;
 
-/// A table: a title for each column, and rows of as many cells. The first columns are text, the others numbers.
+/// A table: a title for each column, and rows of as many cells. The first `texts` columns are text, the others numbers.
 struct Table {
     titles: Vec<&'static str>,
     texts: usize,
@@ -54,7 +54,7 @@ impl Table {
     }
 }
 
-/// All of it.
+/// Returns all tables.
 pub(crate) fn text(
     profile: &Profile,
     functions: &Functions,

@@ -1,6 +1,6 @@
-//! Numbers as people read them, and texts of others made harmless.
+//! Numbers in readable form, and untrusted text made harmless.
 
-/// A time of nanoseconds, with three digits and its unit.
+/// Formats nanoseconds with three digits and a unit.
 pub(crate) fn time(nanos: u64) -> String {
     scaled(
         nanos as f64,
@@ -8,7 +8,7 @@ pub(crate) fn time(nanos: u64) -> String {
     )
 }
 
-/// A number of bytes, with three digits and its unit.
+/// Formats a number of bytes with three digits and a unit.
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),
@@ -40,7 +40,7 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A whole number, thousands set apart.
+/// Formats an integer with thousands separators.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -53,7 +53,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A share of a whole.
+/// Formats a share of a whole in percent.
 pub(crate) fn share(part: f64, whole: f64) -> String {
     match whole > 0.0 {
         true => format!("{:.1} %", 100.0 * part / whole),
@@ -61,14 +61,14 @@ pub(crate) fn share(part: f64, whole: f64) -> String {
     }
 }
 
-/// A text of others' for a terminal: nothing in it moves the cursor.
+/// Replaces control characters in untrusted text for a terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()
 }
 
-/// A text for a page, between tags or within a quoted attribute.
+/// Escapes text for HTML, between tags or within a quoted attribute.
 pub(crate) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -84,7 +84,7 @@ pub(crate) fn html(text: &str) -> String {
     out
 }
 
-/// JSON for the inside of a script: no `<` is left that could end it.
+/// Escapes JSON for a script element, so that no `<` can end it.
 pub(crate) fn script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")

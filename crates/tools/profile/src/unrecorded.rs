@@ -5,15 +5,15 @@ use std::path::Path;
 
 use crate::folder::Files;
 
-/// Number of processes named in a sentence.
+/// Maximum number of processes named in a sentence.
 const MAX_NAMED_PROCESSES: usize = 5;
 
-/// Their numbers, by host and the system's error.
+/// The pids of these processes, by host and errno.
 #[derive(Debug, Default)]
 pub(crate) struct Unrecorded(BTreeMap<(String, i32), Vec<u32>>);
 
 impl Unrecorded {
-    /// Takes them out of the files.
+    /// Separates these processes' files from the records.
     pub(crate) fn split(files: Files) -> (Files, Unrecorded) {
         let mut found = Unrecorded::default();
         let mut others = Files::new();
@@ -35,7 +35,7 @@ impl Unrecorded {
         self.0.is_empty()
     }
 
-    /// A sentence for each host and error.
+    /// Returns a sentence for each host and error.
     pub(crate) fn problems(&self, folder: &Path) -> Vec<String> {
         let sentence = |((host, error), pids): (&(String, i32), &Vec<u32>)| {
             let shown = pids.iter().take(MAX_NAMED_PROCESSES).map(u32::to_string);
@@ -55,7 +55,7 @@ impl Unrecorded {
     }
 }
 
-/// Host, process and error of the name `host-process-time-error28.record`.
+/// Returns the host, the pid and the errno in the name `host-process-time-error28.record`.
 fn said_by(name: &str) -> Option<(&str, u32, i32)> {
     let (rest, error) = name.strip_suffix(".record")?.rsplit_once("-error")?;
     let mut parts = rest.splitn(3, '-');

@@ -60,7 +60,7 @@ pub enum ClaimInput {
     /// The agent of this host has reported that its owner is lost, and which runs of hosts may take it over: its
     /// channel is claimed.
     OwnerLost(u32, Vec<String>),
-    /// The agent of this host has acknowledged that this host leads.
+    /// The announcement to the agent of this host has been made.
     Ready(u32),
     /// The agent of this host has handed over its state. According to its replica, if it has one, the listed hosts are
     /// dead.

@@ -1,7 +1,7 @@
 //! The channel of an agent whose launcher's host is lost, while the next launcher claims it.
 //!
 //! The daemon of the agent's host keeps its end of the channel. A launcher claims it there. Only one launcher at a time
-//! has it. Then the launcher either announces that it leads, after which the agent answers and obeys it, or gives the
+//! has it. Then the launcher either announces that it leads, after which the agent obeys it, or gives the
 //! claim back. A claim that ends without either is given back, too.
 
 use regatta_job::failover::{Candidate, FailoverPlan};

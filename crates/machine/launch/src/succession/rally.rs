@@ -91,7 +91,7 @@ enum Next {
     OwnerLost,
     /// Nothing.
     Nothing,
-    /// The agent's first message after the announcement.
+    /// Nothing: the announcement has just been made, which is the next event.
     Ready,
     Answer(Answer),
     /// Nothing for the claims: the state is complete, and reports are for the job that begins.

@@ -6,20 +6,19 @@
 //! got from a shell in place of the launcher.
 //!
 //! | inherited | in processes of Regatta | in tasks |
-//! | inherited | in processes of Regatta | in tasks |
-//! | SIGCHLD ignored | default: the kernel would reap children before they are waited for | ignored |
+//! |---|---|---|
 //! | SIGCHLD ignored | default: otherwise the kernel would reap children before they are waited for | ignored |
 //! | another signal ignored (`nohup`, `&` in a script) | ignored, so it is not passed on | ignored |
 //! | SIGPIPE | ignored: a write without a reader returns an error | default |
-//! | SIGXFSZ (a limit of file size is reached) | ignored: the write, or the allocation of a job's memory, returns an
-//! error | as inherited |
+//! | SIGXFSZ (a limit of file size is reached) | ignored: the write, or the allocation of a job's memory, returns an error | as inherited |
 //! | blocked signals | only those that are read from a descriptor | blocked |
 //! | umask | does not remove the owner's rights | as inherited |
 //! | children (of a shell that has executed this command) | are not signalled, but reaped | not theirs |
-//! | other descriptors | closed by what goes on after the command | open |
+//! | standard descriptors closed | `/dev/null` | `/dev/null` |
 //! | other descriptors | closed by processes that go on after the command | open |
 //! | limit of open files | raised as far as allowed | as inherited |
 //! | other limits, niceness, control group, working directory | as inherited | as inherited |
+//! | a timer (`alarm`) | of the process that the user sees, whose end by it ends the job | none |
 
 use std::sync::OnceLock;
 

@@ -60,7 +60,7 @@ mod tests {
     fn items_run_side_by_side_and_results_keep_their_order() {
         let all = Barrier::new(5);
         let doubled = in_parallel([1, 2, 3, 4, 5], |item| {
-            // Blocks until all four threads are here.
+            // Blocks until all five items are here.
             all.wait();
             item * 2
         });

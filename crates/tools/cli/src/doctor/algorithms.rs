@@ -1,21 +1,21 @@
-//! `regatta doctor --algorithms`: how collectives are done, by kind, members and bytes.
+//! `regatta doctor --algorithms`: the algorithms of collectives, by kind, members and bytes.
 //!
-//! The table asks the engine's own choice, so it cannot say anything else than what a job does.
+//! The table calls the engine's own selection, so it always shows what a job does.
 
 use std::fmt::Write;
 
 use regatta_engine::{Algorithm, Facts, Kind, choose};
 use regatta_segment::collective_buffer;
 
-/// Sizes of groups: the smallest, and those around each bound.
+/// Sizes of groups: the smallest, and those around each threshold.
 const MEMBERS: [u32; 12] = [2, 3, 4, 8, 16, 32, 64, 65, 256, 1024, 1025, 4096];
-/// Maximum size that is asked about, in bytes.
+/// Maximum size in the table, in bytes.
 const MAX_BYTES: usize = 1 << 30;
 
-/// An algorithm, and the last size in bytes that takes it.
+/// An algorithm, and the largest size in bytes for which it is chosen.
 type Span = (usize, &'static str);
 
-/// The table for one host and for two, for callers that wait and for what is started.
+/// Returns the table for one host and for two, for blocking and nonblocking calls.
 pub fn table() -> String {
     let mut text = String::from(
         "How collectives are done. BYTES are those of the message, of one member's operands, or of the longest part.\n",
@@ -47,7 +47,7 @@ fn row(text: &mut String, [kind, members, bytes, algorithm]: [&str; 4]) {
     );
 }
 
-/// What is known of a group of each size.
+/// Returns a function that gives the facts about a group of a size and a message length.
 fn facts(hosts: usize, waits: bool, commutative: bool) -> impl Fn(u32, usize) -> Facts {
     move |members, bytes| Facts {
         bytes,
@@ -61,7 +61,7 @@ fn facts(hosts: usize, waits: bool, commutative: bool) -> impl Fn(u32, usize) ->
     }
 }
 
-/// The spans of each size of a group.
+/// Returns the spans for each size of a group.
 fn spans_of(kind: Kind, facts: &impl Fn(u32, usize) -> Facts) -> Vec<Vec<Span>> {
     let choice = |members, bytes| word(choose(kind, &facts(members, bytes)), bytes);
     let spans = |&members: &u32| match kind {
@@ -78,7 +78,7 @@ fn word(algorithm: Algorithm, bytes: usize) -> &'static str {
     }
 }
 
-/// The sizes at which the word for them changes.
+/// Returns the sizes at which the word for the algorithm changes.
 fn spans(word: impl Fn(usize) -> &'static str) -> Vec<Span> {
     let mut spans = vec![];
     let mut from = 0;
@@ -100,7 +100,7 @@ fn spans(word: impl Fn(usize) -> &'static str) -> Vec<Span> {
     spans
 }
 
-/// The rows of a kind: groups that are alike share theirs.
+/// Appends the rows of a kind. Group sizes with equal spans share their rows.
 fn list(text: &mut String, name: &str, kind: Kind, facts: &impl Fn(u32, usize) -> Facts) {
     let all: Vec<(u32, Vec<Span>)> = MEMBERS.into_iter().zip(spans_of(kind, facts)).collect();
     let mut name = name;

@@ -1,4 +1,4 @@
-//! The processors that tasks may use, and who shares them.
+//! The processors that tasks may use, and the jobs that share them.
 
 use regatta_launch::{cgroup, cores};
 
@@ -87,7 +87,7 @@ fn sharing(allowed: &[usize]) -> Finding {
     Finding::info(AREA, "hardware threads", value)
 }
 
-/// The data caches of the first core, and whether all our cores share the last of them.
+/// Returns the finding about the data caches of the first core, and whether all allowed cores share the last level.
 fn caches(allowed: &[usize]) -> Option<Finding> {
     let first = allowed.first()?;
     let mut found = Vec::new();

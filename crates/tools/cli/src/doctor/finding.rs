@@ -11,7 +11,7 @@ pub enum FindingState {
     Info,
     /// It works, but costs speed.
     Slow,
-    /// Something that is needed for what `value` says is not here.
+    /// What `value` says is missing, and needed.
     Missing,
 }
 
@@ -26,15 +26,15 @@ impl FindingState {
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone)]
 pub struct Finding {
     pub area: &'static str,
     pub name: String,
     pub state: FindingState,
-    /// The finding, and its meaning.
+    /// What was found, and what it means.
     pub value: String,
-    /// The remedy.
+    /// What the user can do about it.
     pub next: Option<String>,
     /// Whether Regatta cannot work without it.
     pub essential: bool,
@@ -84,7 +84,7 @@ impl Finding {
         self
     }
 
-    /// Whether Regatta cannot work on this host because of this.
+    /// Returns whether Regatta cannot work on this host because of this finding.
     pub fn stops_us(&self) -> bool {
         self.essential && self.state == FindingState::Missing
     }

@@ -1,4 +1,4 @@
-//! Other hosts: whether each gives an agent, of which version, and at which address the others reach it.
+//! Other hosts: whether an agent runs on each, its version, and the address at which the others reach it.
 
 use regatta_launch::{Across, examine};
 

@@ -1,4 +1,4 @@
-//! The kernel's permissions, found by trying.
+//! What the kernel permits, found by trying.
 
 use std::sync::atomic::AtomicU32;
 
@@ -11,7 +11,7 @@ use rustix::thread::futex;
 use super::finding::Finding;
 
 pub const AREA: &str = "kernel";
-/// Size of the shared memory that is tried, in bytes.
+/// Size of the shared memory to try, in bytes.
 const TRIED_BYTES: usize = 1 << 20;
 
 pub fn findings(single_copy: &Finding) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! The report on a terminal: one line per finding, wrapped under its column, coloured only for eyes.
+//! The report on a terminal: one line per finding, wrapped under its column, with colours only on a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -21,7 +21,7 @@ pub struct Look {
 }
 
 impl Look {
-    /// The style that suits standard output.
+    /// Returns the style that suits standard output.
     pub fn of_stdout() -> Self {
         let stdout = std::io::stdout();
         let terminal = stdout.is_terminal();
@@ -49,7 +49,7 @@ impl Look {
     }
 }
 
-/// The whole report.
+/// Returns the whole report.
 pub fn report(title: &str, findings: &[Finding], look: Look) -> String {
     let mut page = format!("{}\n", look.paint("1", &printable(title)));
     let mut area = "";
@@ -97,7 +97,7 @@ fn line(page: &mut String, finding: &Finding, look: Look) {
     }
 }
 
-/// The conclusion of the report.
+/// Returns the conclusion of the report.
 pub fn summary(findings: &[Finding]) -> String {
     let count = |state| {
         findings

@@ -1,4 +1,4 @@
-//! How much memory and how many processes a job may have.
+//! The memory and the number of processes that a job may have.
 
 use regatta_launch::cgroup;
 use rustix::process::{Resource, getrlimit};
@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::{bytes, file};
 
 const AREA: &str = "limits";
-/// Limit on processes below which big jobs meet it.
+/// Limit on processes below which large jobs are likely to reach it.
 const MIN_PROCESSES: u64 = 1024;
 
 pub fn findings() -> Vec<Finding> {
@@ -42,7 +42,7 @@ fn memory() -> Finding {
     }
 }
 
-/// A segment maps a window of address space that it may grow into.
+/// Returns a finding if the address space is limited: a segment maps address space that it may grow into.
 fn address_space() -> Option<Finding> {
     let limit = getrlimit(Resource::As).current?;
     let value = format!(

@@ -1,6 +1,7 @@
-//! `regatta doctor`: what is here, what is missing, how to get it, and which path messages would take.
+//! `regatta doctor`: what this host has, what is missing and how to get it, and which path messages would take.
 //!
-//! Each area of the report is a file here that returns [`Finding`]s; whatever can be tried is tried, not looked up.
+//! Each area of the report is a file in this folder that returns [`Finding`]s. Whatever can be tried is tried, not
+//! looked up.
 
 mod algorithms;
 mod cores;
@@ -25,26 +26,26 @@ use crate::{machine, say};
 use finding::Finding;
 use layout::Look;
 
-/// Shows the parts that are here, the missing ones and how to get them, and the path that messages would take.
+/// Shows what this host has, what is missing and how to get it, and the path that messages would take.
 #[derive(Args)]
 pub struct Arguments {
     /// Write the report as one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Show instead how collectives are done, by their kind, members and bytes
+    /// Show instead the algorithms of collectives, by kind, members and bytes
     #[arg(long, conflicts_with_all = ["json", "host"])]
     algorithms: bool,
 
     #[command(flatten)]
     hosts: crate::hosts::Hosts,
 
-    /// The part of one of two processes in a probe
+    /// The role of one of two processes in a probe
     #[arg(long = "single-copy-probe", hide = true)]
     probe: Option<String>,
 }
 
-/// Examines this host. The exit code is 1 when Regatta cannot work on it.
+/// Examines this host. The exit code is 1 if Regatta cannot work on it.
 pub fn run(arguments: &Arguments) -> ExitCode {
     if let Some(part) = &arguments.probe {
         return single_copy::play(part);
@@ -106,14 +107,14 @@ fn host() -> String {
     )
 }
 
-/// The text of a small file, without the newline.
+/// Returns the text of a small file, without the newline.
 fn file(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path)
         .ok()
         .map(|text| text.trim().to_owned())
 }
 
-/// A number of bytes for eyes.
+/// Returns a number of bytes in readable form.
 fn bytes(number: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = number as f64;

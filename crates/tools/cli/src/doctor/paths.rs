@@ -1,4 +1,4 @@
-//! Which way a message between two tasks of this host takes, by its size, and why.
+//! The path of a message between two tasks of this host, by its size, with the reasons.
 
 use regatta_memory::ring::INLINE;
 use regatta_segment::job::{Geometry, NARROW_PIPE};
@@ -8,7 +8,7 @@ use super::finding::{Finding, FindingState};
 
 const AREA: &str = "path of a pair on this host";
 
-/// `single_copy` is what the probe of it found.
+/// Returns the findings. `single_copy` is the result of its probe.
 pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     let geometry = Geometry::for_tasks(2);
     let eager = geometry.eager_limit();
@@ -45,7 +45,8 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     ]
 }
 
-/// The limits shrink with the number of tasks, since each pair that talks has a ring.
+/// Returns the limits for larger jobs. They shrink with the number of tasks, since each pair that communicates has a
+/// ring.
 fn larger() -> String {
     let eager = |tasks: u32| bytes(Geometry::for_tasks(tasks).eager_limit() as u64);
     format!(
@@ -60,7 +61,7 @@ fn larger() -> String {
 mod tests {
     use super::*;
 
-    /// The limits that the transport keeps.
+    /// The expected limits are those of the transport.
     #[test]
     fn a_message_goes_eagerly_up_to_a_quarter_of_its_payload_buffer() {
         let probe = Finding::ok(AREA, "single copy", "");

@@ -1,4 +1,4 @@
-//! The other message-passing libraries that a race could be run against.
+//! The other message-passing libraries that a race can compare with.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub fn findings() -> Vec<Finding> {
     ]
 }
 
-/// An MPI is known by a line that its `mpirun` prints about itself.
+/// Returns the finding about an MPI library, which is recognized by a line that its `mpirun` prints.
 fn mpi(name: &'static str, mark: &str, package: &str) -> Finding {
     let private = regatta_race::discover::default_peers()
         .join(package)

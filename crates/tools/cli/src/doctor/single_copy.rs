@@ -1,5 +1,5 @@
-//! May one task read another's memory (CMA, `process_vm_readv`)? Tried between two processes that are siblings, as tasks
-//! are: a rule that lets a parent read its child says nothing about them.
+//! Whether one task may read another's memory (CMA, `process_vm_readv`). This is tried between two sibling processes,
+//! as tasks are: a rule that lets a parent read its child says nothing about siblings.
 
 use std::io::{BufRead, BufReader, Error, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -11,17 +11,17 @@ const NAME: &str = "single copy (CMA)";
 /// The option that starts the two siblings, after `regatta doctor`.
 const OPTION: &str = "--single-copy-probe";
 
-/// The kernel's answer.
+/// Returns the result of the read.
 fn probe() -> std::io::Result<()> {
     let mut owner = sibling("own")?;
     let result = ask(&mut owner);
-    // Its input ends, and so does it.
+    // The end of its input ends it.
     drop(owner.stdin.take());
     owner.wait()?;
     result
 }
 
-/// Asks a second process to read from the first, and hands on the kernel's answer.
+/// Runs a second process that reads from the first, and returns the kernel's answer.
 fn ask(owner: &mut Child) -> std::io::Result<()> {
     let output = owner
         .stdout
@@ -48,7 +48,7 @@ fn sibling(part: &str) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// The part of one of the two processes.
+/// Plays the role of one of the two processes.
 pub fn play(part: &str) -> ExitCode {
     let words: Vec<&str> = part.split(' ').collect();
     match words[..] {
@@ -63,7 +63,7 @@ fn own() -> ExitCode {
     let place = &raw const *word as usize;
     let _ = writeln!(std::io::stdout(), "{} {place}", std::process::id());
     let _ = std::io::stdout().flush();
-    // Until the doctor has seen enough.
+    // Wait until the doctor closes standard input.
     let _ = std::io::stdin().read_line(&mut String::new());
     drop(word);
     ExitCode::SUCCESS
@@ -81,7 +81,7 @@ fn read(pid: &str, address: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The finding about it.
+/// Returns the finding.
 pub fn finding() -> Finding {
     match probe() {
         Ok(()) => Finding::ok(
@@ -99,7 +99,7 @@ pub fn finding() -> Finding {
     }
 }
 
-/// Why the kernel refused, and what would change it.
+/// Returns why the kernel refused, and what would change it.
 fn reason(error: &Error) -> (String, String) {
     let errno = rustix::io::Errno::from_io_error(error);
     match (errno, yama()) {
@@ -122,7 +122,7 @@ fn reason(error: &Error) -> (String, String) {
     }
 }
 
-/// The setting of the Yama security module, where there is one.
+/// Returns the setting of the Yama security module, if the kernel has it.
 fn yama() -> Option<u32> {
     std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .ok()?

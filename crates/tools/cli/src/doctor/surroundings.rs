@@ -1,4 +1,4 @@
-//! The surroundings of this command: foreign launchers, containers, and the library that programs would load.
+//! The environment of this command: other launchers, containers, and the library that programs would load.
 
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub fn findings() -> Vec<Finding> {
     findings
 }
 
-/// Launchers of other systems that have started this command.
+/// Returns the launchers of other systems that have started this command.
 fn launchers(environment: regatta_foreign::Environment) -> Vec<Finding> {
     let stops = regatta_foreign::of_several(environment);
     let finding = |found: regatta_foreign::Found| {
@@ -76,7 +76,8 @@ fn container() -> Option<String> {
     .map(|(_, kind)| kind.to_owned())
 }
 
-/// Where the dynamic loader would look: its variable, beside this command, the usual places.
+/// Returns the library that the dynamic loader would find: by its variable, beside this command, or in the usual
+/// directories.
 fn library() -> Finding {
     const FILE: &str = "libregatta.so";
     let beside = std::env::current_exe()

@@ -7,10 +7,10 @@ use super::finding::Finding;
 
 const AREA: &str = "tools";
 
-/// The command that gets the compiler of Rust. The packages of distributions have older ones than Regatta is built with.
+/// The command that installs the Rust compiler. Packages of distributions have older versions than Regatta needs.
 const RUSTUP: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
 
-/// A program, the option that makes it tell its version, its package, and what it is for.
+/// A program, the option that prints its version, its package, and its purpose.
 const TOOLS: [(&str, &str, &str, &str); 7] = [
     ("cc", "--version", "gcc", "programs in C, and the race"),
     ("gfortran", "--version", "gfortran", "programs in Fortran"),
@@ -52,7 +52,7 @@ fn tool(name: &str, option: &str, package: &str, purpose: &str) -> Finding {
     }
 }
 
-/// How to get a program that is in this package.
+/// Returns how to get a program from this package.
 fn way_to_get(name: &str, package: &str) -> String {
     match name {
         "cargo" => RUSTUP.to_owned(),
@@ -60,7 +60,7 @@ fn way_to_get(name: &str, package: &str) -> String {
     }
 }
 
-/// The first line that a program prints, if it runs and succeeds.
+/// Returns the first line that a program prints, if it runs and succeeds.
 pub fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
     output(program, arguments)?
         .lines()
@@ -68,7 +68,7 @@ pub fn first_line(program: &str, arguments: &[&str]) -> Option<String> {
         .map(|line| line.trim().to_owned())
 }
 
-/// A program's output, if it runs and succeeds.
+/// Returns a program's output, if it runs and succeeds.
 pub fn output(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {
     let mut command = Command::new(program);
     let output = command
@@ -83,7 +83,7 @@ pub fn output(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> 
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The command that installs a package of this name here.
+/// Returns the command that installs a package with this name on this host.
 pub fn install(package: &str) -> String {
     let managers = [
         ("apt-get", "apt-get install"),

@@ -40,7 +40,7 @@ fn describe(command: &Command, path: &str, page: &mut String) {
     }
 }
 
-/// How it is written: `-n`, `--tasks` `N`.
+/// Returns how an option is written: `-n`, `--tasks` `N`.
 fn names(argument: &Arg) -> String {
     let short = argument.get_short().map(|it| format!("-{it}"));
     let long = argument.get_long().map(|it| format!("--{it}"));
@@ -92,7 +92,7 @@ fn says(argument: &Arg) -> String {
     parts.join(" ")
 }
 
-/// Help as a cell of a table: one line, in which nothing is marked but what is code.
+/// Returns a help text as a table cell: one line, with Markdown escaped outside of code.
 fn text(help: &str) -> String {
     let mut is_code = false;
     let mut out = String::new();

@@ -1,11 +1,11 @@
-//! Options of the launchers of Open MPI, MPICH and Intel: synonyms of options here, and those that change nothing.
+//! Options of the launchers of Open MPI, MPICH and Intel MPI: synonyms of options here, and options without effect.
 
 use std::ffi::OsString;
 
 use super::parse::{Request, Shows, number, text_of};
 use super::placement;
 
-/// Takes an option if it is one of these, and returns whether it is. `value` gives the word after it.
+/// Takes an option if it is one of these. Returns whether it is. `value` returns the next word.
 pub fn option(
     name: &str,
     value: &mut dyn FnMut() -> Result<OsString, String>,
@@ -39,12 +39,12 @@ pub fn option(
             not_followed(name, "", request);
         }
         "rankmap" | "xterm" => not_followed(name, &text_of(&value()?), request),
-        // Parts of other launchers.
+        // Components of other launchers.
         "mca" | "gmca" | "omca" | "prtemca" | "pmixmca" => drop((value()?, value()?)),
         "launcher" | "bootstrap" | "rmk" | "topolib" | "demux" | "tune" | "am" | "prefix" => {
             ignored(name, &text_of(&value()?))?;
         }
-        // What Regatta does by itself: it passes variables on, and ends a job after a failure.
+        // Regatta does these by default: it passes variables on, and ends a job after a failure.
         "genvlist" | "envlist" => drop(value()?),
         "genvall"
         | "envall"
@@ -62,7 +62,7 @@ pub fn option(
     Ok(true)
 }
 
-/// Takes the value of an option that changes nothing. A word that is an option is no value: Intel's `-tune` has none.
+/// Takes the value of an option without effect. A word that is an option is no value: Intel's `-tune` has none.
 fn ignored(name: &str, value: &str) -> Result<(), String> {
     match value.starts_with('-') {
         false => Ok(()),
@@ -72,7 +72,7 @@ fn ignored(name: &str, value: &str) -> Result<(), String> {
     }
 }
 
-/// Takes Open MPI's list of where output goes.
+/// Takes Open MPI's list of output destinations.
 fn output(list: &str, request: &mut Request) {
     for word in list.split([',', ':']).filter(|word| !word.is_empty()) {
         match word.split_once('=').unwrap_or((word, "")) {

@@ -1,63 +1,63 @@
 //! The command line of `mpiexec`.
 //!
-//! The options are those of the MPI standard, and those by which MPICH's and Open MPI's launchers are called most. An
-//! option that asks for something that Regatta does anyway is taken and ignored; one that asks for a placement that Regatta does not have
-//! is told of; one that nobody here knows is an error.
+//! The options are those of the MPI standard, and the most used ones of MPICH's and Open MPI's launchers. An option for
+//! something that Regatta does anyway is ignored. One for a placement that Regatta does not have causes a warning. An
+//! unknown option is an error.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::{others, placement};
 
-/// A command line that was understood.
+/// A parsed command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The programs, in order of ranks.
+    /// The programs, in the order of ranks.
     pub sections: Vec<Section>,
-    /// Variables of all processes.
+    /// Variables for all processes.
     pub environment: Vec<(OsString, OsString)>,
-    /// Hosts, each maybe with `:` and its number of processes.
+    /// Hosts, each optionally with `:` and its number of processes.
     pub hosts: Vec<String>,
-    /// Most processes of each host, where nothing else is said.
+    /// Maximum number of processes on each host without a number of its own.
     pub per_host: Option<u32>,
-    /// Each line of output begins with the rank.
+    /// Whether each line of output begins with the rank.
     pub label: bool,
-    /// The job ends after this many seconds.
+    /// The number of seconds after which the job ends.
     pub timeout: Option<String>,
-    /// The others go on after a failure.
+    /// Whether the other processes go on after a failure.
     pub goes_on: bool,
-    /// The cores of the processes, as `regatta run --bind` has it.
+    /// The cores of the processes, as in `regatta run --bind`.
     pub bind: Option<String>,
-    /// Ranks are dealt to the hosts in turn.
+    /// Whether ranks are distributed to the hosts in turn.
     pub is_dealt_in_turn: bool,
-    /// More processes than the job of Slurm has room for.
+    /// Whether there may be more processes than the Slurm job has room for.
     pub oversubscribes: bool,
-    /// The command that reaches hosts, as `regatta run --rsh` has it.
+    /// The command that reaches hosts, as in `regatta run --rsh`.
     pub rsh: Option<String>,
     /// The network between the hosts.
     pub interface: Option<String>,
-    /// Where the output goes.
+    /// The destination of the output.
     pub output: Output,
-    /// No process has the standard input.
+    /// Whether no process gets the standard input.
     pub has_no_input: bool,
-    /// Each process says at its start where it runs.
+    /// Whether each process reports its host and cores when it starts.
     pub reports_bindings: bool,
-    /// Sentences about options that were not followed.
+    /// Warnings about options that were not followed.
     pub warnings: Vec<String>,
-    /// Text that is wanted instead of a job.
+    /// The text to print instead of running a job.
     pub shows: Option<Shows>,
 }
 
-/// Where the processes' output goes, if not to that of mpiexec.
+/// The destination of the processes' output, if it is not that of mpiexec.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// A pattern of files for the standard output: `%r` is the rank, `%h` the host, `%g` the group of processes.
+    /// A file name pattern for the standard output: `%r` is the rank, `%h` the host, `%g` the group of processes.
     pub file: Option<String>,
-    /// A pattern of files for the standard error.
+    /// A file name pattern for the standard error.
     pub errors: Option<String>,
     /// A folder for both: `FOLDER/1/rank.N/stdout` and `stderr`.
     pub folder: Option<String>,
-    /// The standard error goes where the standard output does.
+    /// Whether the standard error goes to the same place as the standard output.
     pub is_merged: bool,
 }
 
@@ -68,16 +68,16 @@ pub enum Shows {
     Version,
 }
 
-/// This many processes of a program.
+/// A program and its number of processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Section {
-    /// How many; None: as many as `regatta run` starts.
+    /// Number of processes, or `None` for the default of `regatta run`.
     pub processes: Option<u32>,
-    /// Variables of these processes.
+    /// Variables for these processes.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where they run.
+    /// The directory in which they run.
     pub directory: Option<OsString>,
-    /// Directories in which the program is searched for.
+    /// Directories in which the program is searched.
     pub path: Option<OsString>,
     /// The program and its arguments.
     pub command: Vec<OsString>,
@@ -86,7 +86,7 @@ pub struct Section {
 type Words = std::collections::VecDeque<OsString>;
 type Result<T> = std::result::Result<T, String>;
 
-/// Reads a command line, without its first word.
+/// Parses a command line without its first word.
 pub fn request(words: Vec<OsString>) -> Result<Request> {
     let mut request = Request::default();
     for part in words.split(|word| word == ":") {
@@ -101,7 +101,8 @@ pub fn request(words: Vec<OsString>) -> Result<Request> {
                 option(&text, &mut words, &mut request, &mut section)?;
             }
         }
-        // Text is shown whatever else is asked for, and a file of sections stands for them.
+        // A request for text takes precedence over everything else. A file of sections replaces sections in the command
+        // line.
         if request.shows.is_some() {
             return Ok(request);
         } else if !section.command.is_empty() {
@@ -133,7 +134,7 @@ fn option(
     };
     match name {
         "n" | "np" | "c" => section.processes = Some(number(name, &value()?)?),
-        // Triplets of numbers of processes that would do: the largest.
+        // Triplets of acceptable numbers of processes: use the largest.
         "soft" => section.processes = Some(largest(&value()?)?),
         "host" | "hosts" | "H" => hosts(&value()?, request),
         "f" | "hostfile" | "machinefile" | "machine" => host_file(&value()?, request)?,
@@ -161,7 +162,7 @@ fn option(
         "iface" => request.interface = Some(text_of(&value()?)),
         "h" | "help" => request.shows = Some(Shows::Help),
         "V" | "version" => request.shows = Some(Shows::Version),
-        // Error handlers that MPI_Init begins with, of which the default is the only one; a kind of machine.
+        // The initial error handler, of which only the default exists, and the kind of machine.
         "initial-errhandler" | "arch" => drop(value()?),
         _ if others::option(name, &mut value, request)? => {}
         _ => {
@@ -178,7 +179,7 @@ pub fn text_of(value: &OsStr) -> String {
     value.to_string_lossy().into_owned()
 }
 
-/// Whether no process has the standard input.
+/// Returns whether no process gets the standard input.
 fn input(of: &str) -> Result<bool> {
     match of {
         "0" => Ok(false),
@@ -189,7 +190,7 @@ fn input(of: &str) -> Result<bool> {
     }
 }
 
-/// How many processes there can be: the library reads the variable. SYSTEM and INFINITE are what it says by itself.
+/// Passes on the maximum number of processes to the library in a variable. SYSTEM and INFINITE are its default.
 fn universe(value: &OsStr, request: &mut Request) -> Result<()> {
     if value != "SYSTEM" && value != "INFINITE" {
         let number = number("usize", value)?.to_string();
@@ -199,7 +200,7 @@ fn universe(value: &OsStr, request: &mut Request) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number that an option wants.
+/// Parses the number for an option.
 pub fn number(name: &str, value: &OsStr) -> Result<u32> {
     let text = value.to_string_lossy();
     let number = text.parse::<u32>().ok().filter(|&number| number > 0);
@@ -230,7 +231,7 @@ fn hosts(value: &OsStr, request: &mut Request) {
     request.hosts.extend(names.map(str::to_owned));
 }
 
-/// A host a line: `name`, `name:processes` or `name slots=processes`.
+/// Reads a file with one host per line: `name`, `name:processes` or `name slots=processes`.
 fn host_file(file: &OsStr, request: &mut Request) -> Result<()> {
     for line in read(file)?.lines() {
         let line = line.split('#').next().unwrap_or_default();
@@ -245,7 +246,7 @@ fn host_file(file: &OsStr, request: &mut Request) -> Result<()> {
     Ok(())
 }
 
-/// A section a line, as on the command line.
+/// Reads a file with one section per line, as on the command line.
 fn config_file(file: &OsStr, request: &mut Request) -> Result<()> {
     for line in read(file)?.lines() {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -266,7 +267,7 @@ fn read(file: &OsStr) -> Result<String> {
         .map_err(|error| format!("mpiexec: {} cannot be read: {error}", path.display()))
 }
 
-/// `NAME=value`, or a name whose value is taken from here.
+/// Parses `NAME=value`, or a name whose value is taken from this process's environment.
 fn exported(value: &OsStr) -> Option<(OsString, OsString)> {
     let text = value.to_string_lossy();
     match text.split_once('=') {

@@ -1,4 +1,4 @@
-//! Placements of processes as other launchers name them, as far as Regatta has them.
+//! Placements of processes by the names of other launchers, as far as Regatta supports them.
 
 use super::parse::Request;
 
@@ -26,7 +26,7 @@ fn bind(value: &str, request: &mut Request) {
     }
 }
 
-/// Takes how ranks are dealt to the hosts: `slot` in blocks, `node` in turn, `ppr:N:node` so many to each.
+/// Takes how ranks are distributed to the hosts: `slot` in blocks, `node` in turn, `ppr:N:node` for N on each.
 fn map(value: &str, request: &mut Request) -> Result<(), String> {
     let mut parts = value.split(':');
     let name = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -60,7 +60,7 @@ fn map(value: &str, request: &mut Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes the order of ranks, which is that in which processes are dealt to the hosts.
+/// Takes the order of ranks, which is the order in which processes are distributed to the hosts.
 fn rank(value: &str, request: &mut Request) {
     let name = value.split(':').next().unwrap_or_default();
     if !matches!(

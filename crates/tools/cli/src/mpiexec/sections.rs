@@ -1,4 +1,4 @@
-//! Sections as a command line of `regatta run`.
+//! Conversion of sections to a command line of `regatta run`.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use regatta_launch::{Refusal, variables_for_python};
 
 use super::parse::{Output, Request, Section};
 
-/// The command line that starts the sections.
+/// Returns the command line that starts the sections.
 pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     let mut words: Vec<OsString> = ["regatta", "run"].map(OsString::from).into();
     let processes = match &request.sections[..] {
@@ -59,7 +59,7 @@ pub fn run_words(request: &Request) -> Result<Vec<OsString>, Refusal> {
     Ok(words)
 }
 
-/// Variables for all processes of the job; those of one section of several are its script's affair.
+/// Returns the variables for all processes of the job. If there are several sections, the script sets those of each.
 pub fn environment(request: &Request) -> Vec<(OsString, OsString)> {
     let mut all = request.environment.clone();
     if let [section] = &request.sections[..] {
@@ -68,7 +68,7 @@ pub fn environment(request: &Request) -> Vec<(OsString, OsString)> {
     all
 }
 
-/// The hosts, unless all of them are this one.
+/// Returns the hosts, unless all of them are this one.
 fn hosts(request: &Request) -> Option<String> {
     let here = |host: &String| {
         let name = host.split(':').next().unwrap_or_default();
@@ -80,12 +80,12 @@ fn hosts(request: &Request) -> Option<String> {
     Some(request.hosts.join(","))
 }
 
-/// Whether a process does something before it becomes its program, also where there is one section.
+/// Returns whether a process must do something before it executes its program, even with a single section.
 fn needs_script(request: &Request) -> bool {
     request.output != Output::default() || request.has_no_input || request.reports_bindings
 }
 
-/// The command of a section, with its program as it was found in the section's own path.
+/// Returns the command of a section, with the program's path if it is in the section's own search path.
 fn found(section: &Section) -> Vec<OsString> {
     let mut command = section.command.clone();
     if let (Some(path), Some(first)) = (&section.path, command.first_mut())
@@ -99,8 +99,8 @@ fn found(section: &Section) -> Vec<OsString> {
     command
 }
 
-/// The script of a shell that becomes the program of the section to which its number belongs. The third field of the join
-/// token is the number.
+/// Returns the shell script that executes the program of the section to which a process's number belongs. The third
+/// field of the join token is the number.
 fn script(request: &Request) -> Result<String, Refusal> {
     let mut script = "rank=${REGATTA_JOB#*:*:}; rank=${rank%%:*}\n".to_owned();
     if request.reports_bindings {
@@ -135,11 +135,11 @@ fn script(request: &Request) -> Result<String, Refusal> {
     Ok(script)
 }
 
-/// Each process tells its host and the cores that it may use.
+/// The command with which each process reports its host and the cores that it may use.
 const REPORT: &str = r#"echo "rank $rank on $(uname -n): cores $(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" >&2
 "#;
 
-/// The redirections of a process' output; files are those of the host where it runs.
+/// Returns the redirections of a process's output. The files are on the host where it runs.
 fn output(output: &Output) -> Result<String, Refusal> {
     let mut script = String::new();
     if let Some(folder) = &output.folder {
@@ -158,7 +158,7 @@ fn output(output: &Output) -> Result<String, Refusal> {
     Ok(script)
 }
 
-/// A pattern of files as a word of the shell.
+/// Returns a file name pattern as a word of the shell.
 fn expanded(pattern: &str) -> Result<String, Refusal> {
     let mut parts = pattern.split('%');
     let literal = |text: &str| quoted(&text.into());
@@ -169,7 +169,7 @@ fn expanded(pattern: &str) -> Result<String, Refusal> {
             Some('r') => "\"$rank\"",
             Some('h') => "\"$(uname -n)\"",
             Some('g') => "0",
-            // Two of them stand for one.
+            // `%%` stands for one percent sign.
             None if parts.clone().next().is_some() => {
                 letters = parts.next().unwrap_or_default().chars();
                 "%"
@@ -231,7 +231,7 @@ mod tests {
         assert!(goes_on.contains(&"--on-failure=continue".to_owned()));
     }
 
-    /// The outcome of the script for a process: its output and its errors.
+    /// Runs the script for a process, and returns its output and its errors.
     fn played(text: &str, token: &str, folder: &std::path::Path) -> (String, String) {
         let said = words(text);
         let script = said.last().expect("a script");

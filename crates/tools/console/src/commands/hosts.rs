@@ -1,4 +1,4 @@
-//! Hosts: who is there, who shall join or leave.
+//! Commands for hosts: list, add, delete, state.
 
 use crate::console::Console;
 use crate::machine::{Code, Machine};

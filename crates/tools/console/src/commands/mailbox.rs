@@ -1,4 +1,4 @@
-//! The mailbox of the machine: names with something left under them.
+//! Commands for the machine's mailbox: names with entries.
 
 use crate::console::Console;
 use crate::machine::Machine;
@@ -14,7 +14,7 @@ pub(super) fn names<M: Machine>(console: &mut Console<M>, words: &[String]) {
 pub(super) fn put<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let number = |word: &String| word.parse().ok();
     match (number(&words[1]), number(&words[2])) {
-        // Why it was not put the library has said.
+        // The library has reported errors.
         (Some(flags), Some(value)) => {
             let _ = console.machine.put(&words[0], flags, value);
         }
@@ -38,7 +38,7 @@ pub(super) fn reset<M: Machine>(console: &mut Console<M>, info: &str, words: &[S
     }
 }
 
-/// Takes out what tasks have left that are gone: all of it, or of one name, or one entry of that.
+/// Removes the entries of tasks that are gone: all, or those under one name, or one of these.
 pub(super) fn clear<M: Machine>(console: &mut Console<M>, name: Option<&str>, index: Option<i32>) {
     let classes = console.machine.names("*").unwrap_or_default();
     let wanted = classes

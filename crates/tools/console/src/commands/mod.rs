@@ -1,4 +1,4 @@
-//! The commands, by what they are about.
+//! The commands, grouped by subject.
 
 mod hosts;
 mod mailbox;
@@ -11,7 +11,7 @@ use crate::help;
 use crate::machine::Machine;
 use crate::verbs::Verb;
 
-/// Does what a command and its words ask for. How many words there are has been checked.
+/// Executes a command with its words. The number of words has been checked.
 pub(crate) fn run<M: Machine>(console: &mut Console<M>, verb: Verb, words: &[String]) -> Next {
     match verb {
         Verb::Add => hosts::add(console, words),

@@ -1,4 +1,4 @@
-//! Options of the library, what is traced, and questions to the machine's process.
+//! Options of the library, what is traced, and requests to the machine's process.
 
 use crate::console::Console;
 use crate::machine::Machine;
@@ -58,7 +58,7 @@ fn choose<M: Machine>(console: &mut Console<M>, names: &[&str], chosen: bool) {
             console.print(format!("no such event \"{name}\""));
         }
     }
-    // Why not the library has said.
+    // The library has reported errors.
     let _ = console.machine.set_trace_mask(&console.events.mask());
 }
 

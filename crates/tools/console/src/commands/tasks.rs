@@ -1,4 +1,4 @@
-//! Tasks: which there are, new ones, and their ends.
+//! Commands for tasks: list, start, signal, end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::tracing::{Heading, Trace};
 pub(super) fn ps<M: Machine>(console: &mut Console<M>, words: &[String]) {
     let hosts = console.hosts();
     let own = console.machine.tid();
-    // A tid without its low bits is its host's.
+    // A tid with its low bits zero is that of its host.
     let mut asked = own & !0x3ffff;
     let (mut long, mut all) = (false, false);
     let flags = words
@@ -49,7 +49,7 @@ pub(super) fn ps<M: Machine>(console: &mut Console<M>, words: &[String]) {
     }
 }
 
-/// Consoles, and what has been started by hand, have no program's name.
+/// Returns whether a task is shown: consoles and tasks started by hand have no program name.
 fn is_shown(task: &Task) -> bool {
     !task.program.is_empty()
 }
@@ -92,7 +92,7 @@ pub(super) fn sig<M: Machine>(console: &mut Console<M>, words: &[String]) {
         return;
     };
     for word in &words[1..] {
-        // Why it was not sent the library has said.
+        // The library has reported errors.
         let _ = console.machine.signal(tid(word), signal);
     }
 }
@@ -125,7 +125,7 @@ fn kill_children<M: Machine>(console: &mut Console<M>, parent: i32) {
     }
 }
 
-/// Ends all tasks but consoles and those that have asked to be left alone.
+/// Ends all tasks except consoles and those that have requested to be spared.
 pub(super) fn reset<M: Machine>(console: &mut Console<M>) {
     let own = console.machine.tid();
     let lasting = console.machine.lasting().unwrap_or_default();
@@ -168,7 +168,7 @@ pub(super) fn spawn<M: Machine>(console: &mut Console<M>, words: &[String]) {
     }
 }
 
-/// Begins the job that the tasks are to be of, if something of them is to be heard.
+/// Begins the job for the tasks to be started, if their output or events are wanted.
 fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> Result<(), String> {
     let heard = spawning.output.is_some();
     let file = spawning.output.as_ref().map_or(Ok(None), open)?;
@@ -181,7 +181,7 @@ fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> R
         return Ok(());
     };
     let trace = Trace::new(open(sink)?);
-    // Why not the library has said.
+    // The library has reported errors.
     let _ = console.machine.set_trace_mask(&console.events.mask());
     let job = console.jobs.begin_traced(heard, file, trace);
     (spawning.order.job, spawning.order.traced) = (Some(job), true);
@@ -192,7 +192,7 @@ fn begin_job<M: Machine>(console: &mut Console<M>, spawning: &mut Spawning) -> R
     Ok(())
 }
 
-/// How the trace of a job begins.
+/// Returns the heading of a job's trace.
 fn heading(machine: &impl Machine) -> Heading {
     let (now, version) = (machine.now(), machine.version());
     let about = format!("Console {version} (PVM {version})");

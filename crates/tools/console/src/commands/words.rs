@@ -1,9 +1,9 @@
-//! Names for words, and variables of the environment.
+//! Aliases, and environment variables.
 
 use crate::console::Console;
 use crate::machine::Machine;
 
-/// The variable that lists the variables tasks get.
+/// The variable that lists the variables passed on to tasks.
 const EXPORT: &str = "PVM_EXPORT";
 
 pub(super) fn alias<M: Machine>(console: &mut Console<M>, words: &[String]) {
@@ -22,7 +22,7 @@ pub(super) fn alias<M: Machine>(console: &mut Console<M>, words: &[String]) {
 pub(super) fn setenv<M: Machine>(console: &mut Console<M>, words: &[String]) {
     match words {
         [] => {
-            // The environment may hold anything; what is no text is shown as nearly as can be.
+            // Values that are not UTF-8 are shown with replacement characters.
             let shown = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
                 format!("{}={}", name.to_string_lossy(), value.to_string_lossy())
             };
@@ -37,7 +37,7 @@ pub(super) fn setenv<M: Machine>(console: &mut Console<M>, words: &[String]) {
     }
 }
 
-/// Sets a variable, unless no variable can have that name.
+/// Sets a variable, unless its name is invalid.
 fn set<M: Machine>(console: &mut Console<M>, name: &str, value: &str) {
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         console.print(format!("{name:?} cannot be the name of a variable"));

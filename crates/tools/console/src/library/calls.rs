@@ -1,6 +1,6 @@
-//! The library's functions, with Rust's types: nothing here can be called wrongly.
+//! Safe wrappers with Rust types for the library's functions.
 //!
-//! The library may be used by one thread only, which is why this cannot be shared.
+//! The library may be used by one thread only, so this type is neither `Send` nor `Sync`.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::marker::PhantomData;
@@ -11,13 +11,13 @@ use crate::machine::{Answer, Class, Code, Entry, Host, Task};
 
 use super::symbols::Symbols;
 
-/// The functions of PVM's library, found in it when it was loaded.
+/// The functions of PVM's library, looked up when it was loaded.
 pub struct Calls {
     symbols: Symbols,
     _one_thread: PhantomData<*const ()>,
 }
 
-/// A message that has come.
+/// A received message.
 pub(super) struct Message {
     pub tag: c_int,
     pub length: usize,
@@ -27,12 +27,12 @@ fn checked(code: c_int) -> Answer<c_int> {
     if code < 0 { Err(Code(code)) } else { Ok(code) }
 }
 
-/// A text for the library. One with a zero byte inside would be another text there.
+/// Converts a text for the library. Fails if it contains a NUL, since the library would read only the part before.
 fn text(text: &str) -> Answer<CString> {
     CString::new(text).map_err(|_| Code(-2))
 }
 
-/// Texts as C has them: pointers, and a null pointer at the end.
+/// An array of C strings: pointers, with a null pointer at the end.
 struct Texts {
     pointers: Vec<*mut c_char>,
     _texts: Vec<CString>,
@@ -52,27 +52,29 @@ impl Texts {
     }
 }
 
-/// The value behind a pointer of the library's; none if it is null.
+/// Returns the text behind a pointer of the library, or an empty text if it is null.
 ///
 /// # Safety
-/// It is null or points at a text that ends in a zero byte.
+///
+/// The pointer must be null or point to a NUL-terminated string.
 unsafe fn said(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the pointer is NUL-terminated; it is not null here.
     unsafe { CStr::from_ptr(pointer) }
         .to_string_lossy()
         .into_owned()
 }
 
-/// The elements of an array of the library's.
+/// Returns the elements of an array of the library.
 ///
 /// # Safety
-/// The pointer is null or points at as many items.
+///
+/// The pointer must be null or point to `count` items, which the caller uses only until the next call of the library.
 unsafe fn items<'a, T>(pointer: *const T, count: c_int) -> &'a [T] {
     match usize::try_from(count) {
-        // SAFETY: by contract; the caller has done with it before the next call.
+        // SAFETY: the caller guarantees that the pointer is valid for `count` items for as long as the slice is used.
         Ok(count) if count > 0 && !pointer.is_null() => unsafe {
             std::slice::from_raw_parts(pointer, count)
         },
@@ -88,7 +90,7 @@ impl Calls {
         })
     }
 
-    /// The meaning of a code.
+    /// Returns the meaning of a code.
     pub fn explain(&self, code: Code) -> String {
         self.symbols
             .meaning(code.0)
@@ -97,7 +99,7 @@ impl Calls {
 
     pub(super) fn start(&self, arguments: &[String]) -> Answer<()> {
         let mut words = Texts::new(arguments)?;
-        // SAFETY: as many texts as are said, which live until the call is over.
+        // SAFETY: `words` has `arguments.len()` strings, which live until the call returns.
         checked(unsafe {
             (self.symbols.pvm_start_pvmd)(arguments.len() as c_int, words.pointers.as_mut_ptr(), 1)
         })?;
@@ -105,32 +107,32 @@ impl Calls {
     }
 
     pub(super) fn mytid(&self) -> Answer<c_int> {
-        // SAFETY: it takes nothing.
+        // SAFETY: `pvm_mytid` takes no arguments.
         checked(unsafe { (self.symbols.pvm_mytid)() })
     }
 
     pub(super) fn leave(&self) {
-        // SAFETY: it takes nothing. An error would change nothing: the process ends.
+        // SAFETY: `pvm_exit` takes no arguments. Its error is ignored, since the process ends.
         unsafe { (self.symbols.pvm_exit)() };
     }
 
     pub(super) fn halt(&self) -> Answer<()> {
-        // SAFETY: it takes nothing.
+        // SAFETY: `pvm_halt` takes no arguments.
         checked(unsafe { (self.symbols.pvm_halt)() }).map(|_| ())
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: it takes nothing and returns a text that stays.
+        // SAFETY: `pvm_version` takes no arguments and returns a string that is never freed.
         unsafe { said((self.symbols.pvm_version)()) }
     }
 
     pub(super) fn option(&self, option: c_int) -> c_int {
-        // SAFETY: any number may be given.
+        // SAFETY: `pvm_getopt` accepts any number.
         unsafe { (self.symbols.pvm_getopt)(option) }
     }
 
     pub(super) fn set_option(&self, option: c_int, value: c_int) -> c_int {
-        // SAFETY: any numbers may be given.
+        // SAFETY: `pvm_setopt` accepts any numbers.
         unsafe { (self.symbols.pvm_setopt)(option, value) }
     }
 
@@ -140,20 +142,20 @@ impl Calls {
         for (to, from) in bytes[..35].iter_mut().zip(mask.bytes()) {
             *to = from as c_char;
         }
-        // SAFETY: a mask is 36 characters, the last of them zero.
+        // SAFETY: the mask is an array of 36 characters, the last of them NUL.
         checked(unsafe { (self.symbols.pvm_settmask)(CHILDREN, bytes.as_mut_ptr()) }).map(|_| ())
     }
 
     pub(super) fn hosts(&self) -> Answer<(c_int, Vec<Host>)> {
         let (mut count, mut formats, mut list) = (0, 0, ptr::null_mut());
-        // SAFETY: three places to write to.
+        // SAFETY: the pointers are to three local variables, which live across the call.
         checked(unsafe { (self.symbols.pvm_config)(&mut count, &mut formats, &mut list) })?;
-        // SAFETY: after success the list has this many entries, until the next such call.
+        // SAFETY: after success the list has `count` entries, which live until the next such call.
         let hosts = unsafe { items(list, count) }.iter().map(|host| Host {
             tid: host.tid,
-            // SAFETY: texts of the library's.
+            // SAFETY: `name` is null or a NUL-terminated string of the library.
             name: unsafe { said(host.name) },
-            // SAFETY: as above.
+            // SAFETY: `arch` is null or a NUL-terminated string of the library.
             arch: unsafe { said(host.arch) },
             speed: host.speed,
             signature: host.signature,
@@ -163,7 +165,7 @@ impl Calls {
 
     pub(super) fn add(&self, lines: &[String]) -> Answer<Vec<Answer<c_int>>> {
         let (mut words, mut answers) = (Texts::new(lines)?, vec![0; lines.len()]);
-        // SAFETY: as many texts and places for answers as are said.
+        // SAFETY: `words` and `answers` have `lines.len()` elements, and live across the call.
         checked(unsafe {
             (self.symbols.pvm_addhosts)(
                 words.pointers.as_mut_ptr(),
@@ -176,7 +178,7 @@ impl Calls {
 
     pub(super) fn delete(&self, names: &[String]) -> Answer<Vec<Answer<()>>> {
         let (mut words, mut answers) = (Texts::new(names)?, vec![0; names.len()]);
-        // SAFETY: as many texts and places for answers as are said.
+        // SAFETY: `words` and `answers` have `names.len()` elements, and live across the call.
         checked(unsafe {
             (self.symbols.pvm_delhosts)(
                 words.pointers.as_mut_ptr(),
@@ -192,27 +194,27 @@ impl Calls {
 
     pub(super) fn host_state(&self, name: &str) -> Answer<()> {
         let name = text(name)?;
-        // SAFETY: a text, which is only read.
+        // SAFETY: `name` is NUL-terminated and is only read.
         checked(unsafe { (self.symbols.pvm_mstat)(name.as_ptr().cast_mut()) }).map(|_| ())
     }
 
     pub(super) fn watch_hosts(&self, tag: c_int) {
         const HOST_ADD: c_int = 3;
-        // SAFETY: of this kind of news no tasks are named. Without it the console only does not tell of new hosts.
+        // SAFETY: for HOST_ADD no list of tasks is read. If the call fails, the console does not report new hosts.
         unsafe { (self.symbols.pvm_notify)(HOST_ADD, tag, -1, ptr::null_mut()) };
     }
 
     pub(super) fn tasks(&self, host: c_int) -> Answer<Vec<Task>> {
         let (mut count, mut list) = (0, ptr::null_mut());
-        // SAFETY: two places to write to.
+        // SAFETY: the pointers are to two local variables, which live across the call.
         checked(unsafe { (self.symbols.pvm_tasks)(host, &mut count, &mut list) })?;
-        // SAFETY: after success the list has this many entries, until the next such call.
+        // SAFETY: after success the list has `count` entries, which live until the next such call.
         let tasks = unsafe { items(list, count) }.iter().map(|task| Task {
             tid: task.tid,
             parent: task.parent,
             host: task.host,
             flags: task.flags,
-            // SAFETY: a text of the library's.
+            // SAFETY: `program` is null or a NUL-terminated string of the library.
             program: unsafe { said(task.program) },
             pid: task.pid,
         });
@@ -220,21 +222,21 @@ impl Calls {
     }
 
     pub(super) fn task_state(&self, tid: c_int) -> Answer<()> {
-        // SAFETY: any number may be given.
+        // SAFETY: `pvm_pstat` accepts any number.
         checked(unsafe { (self.symbols.pvm_pstat)(tid) }).map(|_| ())
     }
 
     pub(super) fn kill(&self, tid: c_int) -> Answer<()> {
-        // SAFETY: any number may be given.
+        // SAFETY: `pvm_kill` accepts any number.
         checked(unsafe { (self.symbols.pvm_kill)(tid) }).map(|_| ())
     }
 
     pub(super) fn signal(&self, tid: c_int, signal: c_int) -> Answer<()> {
-        // SAFETY: any numbers may be given.
+        // SAFETY: `pvm_sendsig` accepts any numbers.
         checked(unsafe { (self.symbols.pvm_sendsig)(tid, signal) }).map(|_| ())
     }
 
-    /// Starts `count` tasks, of which there is at least one, of a program: the first of `words`.
+    /// Starts `count` (at least one) tasks of a program. `words` are its name and its arguments.
     pub(super) fn spawn(
         &self,
         words: &[String],
@@ -242,13 +244,14 @@ impl Calls {
         place: &str,
         count: c_int,
     ) -> Answer<Vec<Answer<c_int>>> {
-        /// More tasks than any machine has room for.
+        /// Maximum number of tasks in one call, above what any machine has room for.
         const MAX_TASKS: c_int = 1 << 18;
         let (program, arguments) = words.split_first().ok_or(Code(-2))?;
         let (program, place, mut arguments) =
             (text(program)?, text(place)?, Texts::new(arguments)?);
         let mut tids = vec![0; count.clamp(0, MAX_TASKS) as usize];
-        // SAFETY: texts that are only read, the list of them with its end, and room for as many tids as are asked for.
+        // SAFETY: the strings are NUL-terminated and only read, the array of arguments ends with a null pointer, and
+        // `tids` has room for `count` tids.
         checked(unsafe {
             (self.symbols.pvm_spawn)(
                 program.as_ptr().cast_mut(),
@@ -264,22 +267,22 @@ impl Calls {
 
     pub(super) fn lasting(&self) -> Answer<Vec<c_int>> {
         let (mut count, mut list) = (0, ptr::null_mut());
-        // SAFETY: two places to write to.
+        // SAFETY: the pointers are to two local variables, which live across the call.
         checked(unsafe { (self.symbols.pvm_getnoresets)(&mut list, &mut count) })?;
-        // SAFETY: after success the list has this many entries, until the next such call.
+        // SAFETY: after success the list has `count` entries, which live until the next such call.
         Ok(unsafe { items(list, count) }.to_vec())
     }
 
     pub(super) fn names(&self, pattern: &str) -> Answer<Vec<Class>> {
         let pattern = text(pattern)?;
         let (mut count, mut list) = (0, ptr::null_mut());
-        // SAFETY: a text that is only read, and two places to write to.
+        // SAFETY: `pattern` is NUL-terminated and only read, and the pointers are to two local variables.
         checked(unsafe {
             (self.symbols.pvm_getmboxinfo)(pattern.as_ptr().cast_mut(), &mut count, &mut list)
         })?;
-        // SAFETY: after success the list has this many entries, until the next such call.
+        // SAFETY: after success the list has `count` entries, which live until the next such call.
         let classes = unsafe { items(list, count) }.iter().map(|class| {
-            // SAFETY: of each of the class's entries its index, its owner and its flags.
+            // SAFETY: each of the three arrays of a class has `entries` elements.
             let (indices, owners, flags) = unsafe {
                 (
                     items(class.indices, class.entries),
@@ -289,7 +292,7 @@ impl Calls {
             };
             let entries = indices.iter().zip(owners).zip(flags);
             Class {
-                // SAFETY: a text of the library's.
+                // SAFETY: `name` is null or a NUL-terminated string of the library.
                 name: unsafe { said(class.name) },
                 entries: entries
                     .map(|((index, owner), flags)| Entry {
@@ -305,27 +308,27 @@ impl Calls {
 
     pub(super) fn put(&self, name: &str, flags: c_int, mut value: c_int) -> Answer<c_int> {
         let name = text(name)?;
-        // SAFETY: numbers only.
+        // SAFETY: `pvm_initsend` takes a number only.
         let buffer = checked(unsafe { (self.symbols.pvm_initsend)(0) })?;
-        // SAFETY: one number to read.
+        // SAFETY: the pointer is to one number, as the count says.
         checked(unsafe { (self.symbols.pvm_pkint)(&mut value, 1, 1) })?;
-        // SAFETY: a text that is only read.
+        // SAFETY: `name` is NUL-terminated and only read.
         checked(unsafe { (self.symbols.pvm_putinfo)(name.as_ptr().cast_mut(), buffer, flags) })
     }
 
     pub(super) fn forget(&self, name: &str, index: c_int, flags: c_int) -> Answer<()> {
         let name = text(name)?;
-        // SAFETY: a text that is only read.
+        // SAFETY: `name` is NUL-terminated and only read.
         checked(unsafe { (self.symbols.pvm_delinfo)(name.as_ptr().cast_mut(), index, flags) })
             .map(|_| ())
     }
 
     pub(super) fn tickle(&self, words: &[c_int]) -> Answer<Vec<c_int>> {
-        // The library takes ten and answers ten at most.
+        // The library takes at most ten numbers and returns at most ten.
         let (mut asked, mut answers, mut count) = ([0; 10], [0; 10], 0);
         let given = words.len().min(asked.len());
         asked[..given].copy_from_slice(&words[..given]);
-        // SAFETY: as many numbers as are said, and room for the most that are answered.
+        // SAFETY: `asked` has at least `given` numbers, and `answers` has room for the ten that are returned at most.
         checked(unsafe {
             (self.symbols.pvm_tickle)(
                 given as c_int,
@@ -339,64 +342,64 @@ impl Calls {
 
     pub(super) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut list = ptr::null_mut();
-        // SAFETY: a place to write to.
+        // SAFETY: the pointer is to a local variable.
         let count = unsafe { (self.symbols.pvm_getfds)(&mut list) };
-        // SAFETY: the list has this many entries, until the next such call.
+        // SAFETY: the list has `count` entries, which live until the next such call.
         let list = unsafe { items(list, count) }.iter().filter(|fd| **fd >= 0);
-        // SAFETY: the library keeps its descriptors open until it is called again, and they are only waited for.
+        // SAFETY: the library keeps its descriptors open until it is called again, and they are only polled.
         list.map(|fd| unsafe { BorrowedFd::borrow_raw(*fd) })
             .collect()
     }
 
-    /// The next message, if one has come; it is then the one that is read from.
+    /// Receives the next message, if there is one. It becomes the message that `number` and `bytes` read from.
     pub(super) fn receive(&self) -> Answer<Option<Message>> {
-        // SAFETY: numbers only.
+        // SAFETY: `pvm_nrecv` takes numbers only.
         let buffer = checked(unsafe { (self.symbols.pvm_nrecv)(-1, -1) })?;
         if buffer == 0 {
             return Ok(None);
         }
         let (mut length, mut tag, mut source) = (0, 0, 0);
-        // SAFETY: three places to write to.
+        // SAFETY: the pointers are to three local variables, which live across the call.
         checked(unsafe { (self.symbols.pvm_bufinfo)(buffer, &mut length, &mut tag, &mut source) })?;
         let length = usize::try_from(length).unwrap_or(0);
         Ok(Some(Message { tag, length }))
     }
 
-    /// The next number of the message that has come.
+    /// Returns the next number of the received message.
     pub(super) fn number(&self) -> Answer<c_int> {
         let mut number = 0;
-        // SAFETY: one place to write to.
+        // SAFETY: the pointer is to one number, as the count says.
         checked(unsafe { (self.symbols.pvm_upkint)(&mut number, 1, 1) })?;
         Ok(number)
     }
 
-    /// The next bytes of the message that has come.
+    /// Returns the next bytes of the received message.
     pub(super) fn bytes(&self, count: usize) -> Answer<Vec<u8>> {
         let mut bytes = vec![0; count];
         let count = c_int::try_from(count).map_err(|_| Code(-5))?;
-        // SAFETY: room for this many bytes.
+        // SAFETY: `bytes` has room for `count` bytes.
         checked(unsafe { (self.symbols.pvm_upkbyte)(bytes.as_mut_ptr().cast(), count, 1) })?;
         Ok(bytes)
     }
 }
 
-/// Changes a variable of the environment.
+/// Sets an environment variable.
 pub(super) fn set_variable(name: &str, value: &str) {
-    // SAFETY: the console is a process of one thread, so nobody reads the environment meanwhile. That no name is empty
-    // or has a sign of equality in it, and neither a zero byte, its caller has checked.
+    // SAFETY: the console is single-threaded, so the environment is not read meanwhile. The caller has checked that the
+    // name is not empty and has no `=`, and that neither text has a NUL.
     unsafe { std::env::set_var(name, value) };
 }
 
-/// Tells on standard error how the memory of this process is used, where the system can tell.
+/// Prints on standard error how the memory of this process is used. Not supported on this system.
 #[cfg(not(target_env = "gnu"))]
 pub(super) fn memory() {}
 
-/// Tells on standard error how the memory of this process is used.
+/// Prints on standard error how the memory of this process is used.
 #[cfg(target_env = "gnu")]
 pub(super) fn memory() {
     unsafe extern "C" {
         fn malloc_stats();
     }
-    // SAFETY: it takes nothing, and writes to standard error.
+    // SAFETY: `malloc_stats` takes no arguments, and writes to standard error.
     unsafe { malloc_stats() };
 }

@@ -1,4 +1,4 @@
-//! The library as the console's machine.
+//! The library as the console's [`Machine`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -50,7 +50,7 @@ impl Machine for Library {
     }
 
     fn spawn(&mut self, order: &Order) -> Answer<Vec<Answer<i32>>> {
-        // A task without a job here writes into the machine's log.
+        // The output of a task without a job here goes to the machine's log.
         let (reader, tag) = order.job.map_or((0, 0), |job| (self.tid, job));
         self.calls.set_option(options::OUTPUT_TID, reader);
         self.calls.set_option(options::OUTPUT_CODE, tag);
@@ -138,7 +138,7 @@ impl Machine for Library {
                 Ok(message) => message?,
                 Err(_) => return Some(Notice::Ended),
             };
-            // A message that cannot be read is ignored: anybody can send the console one.
+            // A message that cannot be decoded is ignored: any task can send one to the console.
             if let Ok(Some(news)) = self.read(&message) {
                 return Some(news);
             }
@@ -146,7 +146,7 @@ impl Machine for Library {
     }
 }
 
-/// Signs in place of a length, in what the machine tells of tasks.
+/// Codes used instead of a length in the machine's messages about tasks.
 const NO_MORE: i32 = 0;
 const BEGUN: [i32; 2] = [-1, -2];
 
@@ -183,7 +183,7 @@ impl Library {
     }
 }
 
-/// The items of a message.
+/// The contents of a message.
 struct Pieces<'a> {
     calls: &'a Calls,
     length: usize,

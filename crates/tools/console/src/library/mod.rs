@@ -1,4 +1,4 @@
-//! A virtual machine, as PVM's library shows it to a program: the console is a task like any other.
+//! A virtual machine accessed through PVM's library. The console is a task like any other.
 
 mod calls;
 mod machine;
@@ -14,36 +14,36 @@ use crate::options;
 
 use calls::Calls;
 
-/// The tag of news about hosts. Jobs use their numbers, from 1.
+/// The tag of notices about hosts. Jobs use their numbers as tags, from 1.
 const HOST_ADDED_TAG: c_int = 0x3fff_ffff;
 
-/// A machine behind a library.
+/// A machine accessed through a library.
 pub struct Library {
     calls: Calls,
     tid: c_int,
-    /// Hosts that this console has added: it is told of them, and has told already.
+    /// Hosts that this console has added and reported already, so the notices about them are ignored.
     own_additions: Vec<c_int>,
-    /// The jobs that are traced, by the tags of their events.
+    /// The traced jobs, by the tags of their events.
     traced: BTreeMap<c_int, c_int>,
     events: events::Reader,
-    /// Notices that came together with something else.
+    /// Notices that arrived together with another one.
     waiting: VecDeque<Notice>,
 }
 
 /// How a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The machine was there.
+    /// The machine was running.
     Running,
-    /// It has been started.
+    /// The machine has been started.
     Started,
 }
 
 impl Library {
-    /// Starts the user's machine, or finds it running; the arguments are those of PVM's daemon.
+    /// Starts the user's machine, or finds it running. The arguments are those of PVM's daemon.
     pub fn start(arguments: &[String]) -> Result<(Calls, Found), String> {
         let calls = Calls::load()?;
-        // A user who finds a machine running has made no mistake.
+        // A running machine is no error, so the library must not report it.
         let loud = calls.set_option(3, 0);
         let found = match calls.start(arguments) {
             Ok(()) => Found::Started,
@@ -68,7 +68,7 @@ impl Library {
         const ROUTE: c_int = 1;
         const DONT_ROUTE: c_int = 1;
         const RESERVED_TIDS: c_int = 11;
-        /// Each event by itself.
+        /// Trace each event by itself.
         const TRACE_ALL: c_int = 1;
         calls.set_option(ROUTE, DONT_ROUTE);
         calls.set_option(RESERVED_TIDS, 1);
@@ -87,7 +87,7 @@ impl Library {
         })
     }
 
-    /// The descriptors that become readable when there may be news.
+    /// Returns the descriptors that become readable when there may be notices.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.calls.descriptors()
     }

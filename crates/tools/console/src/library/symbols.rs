@@ -1,7 +1,7 @@
-//! PVM's library, loaded while the program runs, and its functions by name.
+//! PVM's library, loaded at run time, and its functions by name.
 //!
-//! The console is a program like any other that uses PVM, but the command it is part of does not need the library for anything else,
-//! so it is loaded when it is wanted. All that is unsafe about calling it is in this folder.
+//! The console uses PVM like any other program. But the rest of the command does not need the library, so it is loaded
+//! only when it is used. All `unsafe` code for calling it is in this folder.
 
 use regatta_trust::Refused;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -44,7 +44,7 @@ type Texts = *mut *mut c_char;
 
 macro_rules! functions {
     ($($name:ident($($kind:ty),*) $(-> $result:ty)?;)*) => {
-        /// Functions of the library, named as there.
+        /// Functions of the library, with their names there.
         pub(super) struct Symbols {
             handle: Handle,
             $(pub $name: unsafe extern "C" fn($($kind),*) $(-> $result)?,)*
@@ -53,7 +53,8 @@ macro_rules! functions {
         impl Symbols {
             fn find(handle: Handle) -> Result<Symbols, String> {
                 Ok(Symbols {
-                    // SAFETY: a function of this name has this type in PVM's headers, which the library was made for.
+                    // SAFETY: PVM's headers, for which the library is built, declare a function of this name with this
+                    // type.
                     $($name: unsafe {
                         std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($kind),*) $(-> $result)?>(
                             handle.needed(stringify!($name))?.as_ptr(),
@@ -99,21 +100,21 @@ functions! {
     pvm_version() -> *mut c_char;
 }
 
-/// A library that stays loaded as long as the process lives.
+/// A library that stays loaded until the process ends.
 #[derive(Clone, Copy)]
 struct Handle(NonNull<c_void>);
 
 impl Handle {
     fn open(path: &Path) -> Result<Handle, String> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "no path".to_owned())?;
-        // SAFETY: the name ends in a zero byte. The library does the same when it is loaded as in each program that uses it.
+        // SAFETY: the name is NUL-terminated. The library's initialisation is the same as in each program that uses it.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         NonNull::new(handle).map(Handle).ok_or_else(last_error)
     }
 
     fn symbol(self, name: &str) -> Option<NonNull<c_void>> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the library is loaded and stays so; the name ends in a zero byte.
+        // SAFETY: the library stays loaded, and the name is NUL-terminated.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
 
@@ -124,7 +125,7 @@ impl Handle {
 }
 
 fn last_error() -> String {
-    // SAFETY: what is returned is null or a text that stays until the next such call of this thread.
+    // SAFETY: `dlerror` returns null or a string that stays valid until the next such call of this thread.
     let text = unsafe { libc::dlerror().as_ref().map(|text| CStr::from_ptr(text)) };
     text.map_or_else(
         || "it cannot be loaded".to_owned(),
@@ -133,10 +134,11 @@ fn last_error() -> String {
 }
 
 impl Symbols {
-    /// Loads the library; or says, in a sentence, why not.
+    /// Loads the library. Fails with a sentence.
     pub(super) fn load() -> Result<Symbols, String> {
         let path = find()?;
-        // The library needs Regatta's own. Loaded first, from the same place, it is the one that is taken.
+        // The library depends on libregatta.so. Loading that first, from the same folder, makes sure that it is the one
+        // used.
         let regatta = path.with_file_name("libregatta.so");
         if regatta.exists() {
             let said = |why| format!("{} cannot be loaded: {why}", regatta.display());
@@ -146,12 +148,12 @@ impl Symbols {
         Symbols::find(Handle::open(&path).map_err(said)?).map_err(said)
     }
 
-    /// The library's meaning of a code.
+    /// Returns the library's meaning of a code.
     pub(super) fn meaning(&self, code: c_int) -> Option<String> {
         let index = usize::try_from(code.checked_neg()?).ok()?;
         let count = self.handle.symbol("pvm_nerr")?.cast::<c_int>();
         let list = self.handle.symbol("pvm_errlist")?.cast::<*const c_char>();
-        // SAFETY: `int pvm_nerr` says how many texts `char *pvm_errlist[]` holds; neither changes.
+        // SAFETY: `int pvm_nerr` is the number of strings in `char *pvm_errlist[]`. Neither changes.
         unsafe {
             let known = usize::try_from(*count.as_ptr()).is_ok_and(|count| index < count);
             let text = known
@@ -162,10 +164,10 @@ impl Symbols {
     }
 }
 
-/// A library of PVM other than Regatta's, for comparisons.
+/// The variable that names another PVM library than Regatta's, for comparisons.
 const OTHER: &str = "REGATTA_LIBPVM";
 
-/// Nobody else may have put it there: it is loaded into this process.
+/// Returns the path of the library. Since it is loaded into this process, it must come from a trusted folder.
 fn find() -> Result<PathBuf, String> {
     if let Some(other) = std::env::var_os(OTHER) {
         return Ok(other.into());

@@ -1,4 +1,4 @@
-//! The page: one file that needs nothing else, and leaves nothing for a network to fetch.
+//! The page: one self-contained file that fetches nothing from a network.
 
 mod pictures;
 mod timeline;
@@ -8,10 +8,10 @@ use crate::messages::Messages;
 use crate::profile::Profile;
 use crate::units::{count, html, script, time};
 
-/// The browser itself refuses whatever would leave the file.
+/// The policy by which the browser itself refuses any access outside of the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
 
-/// The whole page.
+/// Returns the whole page.
 pub(crate) fn page(profile: &Profile, functions: &Functions, messages: &Messages) -> String {
     let (data, note) = timeline::data(profile, messages);
     let mut body = header(profile);
@@ -109,7 +109,7 @@ fn notes(profile: &Profile) -> String {
     notes.collect()
 }
 
-/// A section with a heading and a line that explains it; none without a body.
+/// Returns a section with a heading and an explanation, or nothing if the body is empty.
 fn section(id: &str, title: &str, about: &str, body: &str) -> String {
     if body.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! Bars and tables, drawn by the browser from boxes: no picture here needs a script.
+//! Bars and tables, drawn by the browser from boxes, without a script.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::functions::Functions;
 use crate::profile::{Profile, Task};
 use crate::units::{bytes, count, html, share, time};
 
-/// Classes of the page's style: the colours of computing and of each kind.
+/// CSS classes: the colours of computing and of each kind of call.
 pub(super) const COLOURS: [&str; 6] = [
     "computing",
     "send",
@@ -17,12 +17,12 @@ pub(super) const COLOURS: [&str; 6] = [
     "collective",
     "other",
 ];
-/// Maximum number of tasks of a matrix that is readable.
+/// Maximum number of tasks for which a matrix is readable.
 const MAX_MATRIX_TASKS: usize = 64;
 /// Maximum number of functions on the page.
 const MAX_FUNCTIONS: usize = 100;
 
-/// A stacked bar of parts with classes and titles, each with its share.
+/// Returns a stacked bar of parts, each with its class, title and share.
 fn stack(parts: &[(&str, String, f64)]) -> String {
     let parts = parts.iter().filter(|(_, _, share)| *share > 0.0005);
     let boxes = parts.map(|(class, title, share)| {
@@ -32,7 +32,7 @@ fn stack(parts: &[(&str, String, f64)]) -> String {
     format!("<div class=\"stack\">{}</div>", boxes.collect::<String>())
 }
 
-/// A table whose first columns are of text, or bars, and whose others are numbers.
+/// Returns a table whose first `texts` columns are text or bars, and whose others are numbers.
 fn table(class: &str, texts: usize, titles: &[&str], rows: &str) -> String {
     let titles = titles.iter().enumerate().map(|(at, title)| {
         let side = if at < texts { "" } else { " class=\"n\"" };
@@ -51,7 +51,7 @@ fn cells(cells: &[String]) -> String {
         .collect()
 }
 
-/// A bar for each task.
+/// Returns a bar for each task.
 pub(super) fn times(profile: &Profile) -> String {
     if profile.tasks.is_empty() {
         return String::new();
@@ -129,7 +129,7 @@ fn row_of(task: &Task, bar: &str) -> String {
     )
 }
 
-/// A row for each call.
+/// Returns a row for each call.
 pub(super) fn calls(profile: &Profile) -> String {
     let calls = profile.calls();
     let Some(most) = calls.first().map(|call| call.time.max(1)) else {
@@ -159,7 +159,7 @@ pub(super) fn calls(profile: &Profile) -> String {
     table("calls", 3, &titles, &rows.collect::<String>())
 }
 
-/// A matrix, or of many tasks nothing.
+/// Returns a matrix of tasks, or nothing if there are too many.
 pub(super) fn pairs(profile: &Profile) -> String {
     let pairs = profile.pairs();
     let mut tasks: Vec<u32> = pairs.keys().flat_map(|&(from, to)| [from, to]).collect();
@@ -205,7 +205,7 @@ pub(super) fn pairs(profile: &Profile) -> String {
     )
 }
 
-/// A row for each class of lengths.
+/// Returns a row for each class of message lengths.
 pub(super) fn sizes(profile: &Profile) -> String {
     let sizes = profile.sizes();
     let most = sizes
@@ -241,7 +241,7 @@ pub(super) fn sizes(profile: &Profile) -> String {
     table("sizes", 2, &titles, &rows.collect::<String>())
 }
 
-/// A row for each function.
+/// Returns a row for each function.
 pub(super) fn functions(functions: &Functions) -> String {
     let whole: f64 = functions.rows.iter().map(|row| row.time()).sum();
     let Some(most) = functions.rows.first().map(|row| row.time().max(1.0)) else {
@@ -278,7 +278,7 @@ pub(super) fn functions(functions: &Functions) -> String {
     )
 }
 
-/// A row for each name.
+/// Returns a row for each name.
 pub(super) fn names(profile: &Profile) -> String {
     let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for name in profile.tasks.iter().flat_map(|task| &task.record.names) {

@@ -1,4 +1,4 @@
-//! The data of the time line, for the page's script. Times are microseconds.
+//! The data of the time line, for the page's script. Times are in microseconds.
 
 use regatta_record::{CALLS, EventKind};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use crate::messages::Messages;
 use crate::profile::{Profile, Task};
 use crate::units::count;
 
-/// Maximum number of events on the page: a browser still moves so many.
+/// Maximum number of events on the page, so that a browser can still handle it.
 const MAX_EVENTS: usize = 120_000;
 
-/// The data, and a line that says how much of it there is; empty: there is none.
+/// Returns the data, and a line about the number of events, which is empty if there is no data.
 pub(super) fn data(profile: &Profile, messages: &Messages) -> (Value, String) {
     let all: usize = profile
         .tasks
@@ -51,7 +51,7 @@ pub(super) fn data(profile: &Profile, messages: &Messages) -> (Value, String) {
     (data, note(profile, shown))
 }
 
-/// A task with its events that end at this moment or later; adds how many they are.
+/// Returns a task with its events that end at `first` or later. Adds their number to `shown`.
 fn of_task(task: &Task, first: u64, shown: &mut usize) -> Value {
     let (mut calls, mut marks, mut toggles) = (Vec::new(), Vec::new(), Vec::new());
     let events = task.record.events.iter();
@@ -94,7 +94,7 @@ fn text(task: &Task, number: usize) -> &str {
     found.map_or("", |name| &name.text)
 }
 
-/// The moment from which on there are not too many events, and before which those of some tasks were overwritten.
+/// Returns the time from which on there are at most [`MAX_EVENTS`] events, counted from the newest.
 fn first_shown(profile: &Profile, all: usize) -> u64 {
     if all <= MAX_EVENTS {
         return 0;
