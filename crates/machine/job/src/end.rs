@@ -18,7 +18,7 @@ pub enum End {
         /// Whether a core file was written.
         core: bool,
     },
-    /// Its host was lost, so the end of the process is unknown.
+    /// The task's host was lost, so the end of the process is unknown.
     Lost,
 }
 

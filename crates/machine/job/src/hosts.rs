@@ -4,7 +4,7 @@
 //!            Open          line of the agent      greeting         Ask           answer
 //! Wanted ──────────▶ Shell ────────────────▶ Agent ────────▶ Idle ──────▶ Asked ────────▶ Idle
 //!   ▲                  │ closed, refused, silent: one way out of each state, with one cause
-//!   └──────────────────┘ or once more, if its admission says so
+//!   └──────────────────┘ or again, if the admission allows it
 //! ```
 //!
 //! [`Arrivals`] decides. The differences between the ways into a job are data ([`Admission`]). Hosts that begin

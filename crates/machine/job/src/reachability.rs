@@ -67,11 +67,11 @@ pub enum ReachabilityEffect {
 /// A change between two tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachabilityEvent {
-    /// They cannot reach each other.
+    /// The tasks cannot reach each other.
     Unreachable,
-    /// They reach each other again.
+    /// The tasks reach each other again.
     Reachable,
-    /// They have given each other up.
+    /// The tasks have given each other up.
     GivenUp,
 }
 

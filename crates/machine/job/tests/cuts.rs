@@ -1,6 +1,6 @@
-//! Two launchers are cut off, one after the other, with every message of theirs on its way or not.
+//! Two launchers are cut off, one after the other, with any number of their messages delivered.
 //!
-//! Hosts 0 to 3 have one task each, of the same number. The launcher is on host 0, then on 1, then on 2.
+//! Hosts 0 to 3 have one task each, with the same number. The launcher is on host 0, then on 1, then on 2.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
-/// On the way from a launcher to an agent.
+/// A message in flight from a launcher to an agent.
 #[derive(Clone)]
 enum Sent {
     Copy { change: bool, bytes: Vec<u8> },
@@ -37,9 +37,9 @@ struct Machine {
     agents: BTreeMap<u32, Follower>,
     replication: Replication,
     ways: BTreeMap<u32, VecDeque<Sent>>,
-    /// Events heard, by task.
+    /// Messages received, by task.
     heard: BTreeMap<u32, Vec<Tell>>,
-    /// Which tasks are gone by the table of the launcher's host. Of the others the agents know.
+    /// Tasks that are gone in the table of the launcher's host. The agents have the other tables.
     table: BTreeSet<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Machine {
         machine
     }
 
-    /// The hosts with replicas.
+    /// Returns the hosts with replicas.
     fn holders(&self) -> Vec<u32> {
         let hosts = self.agents.keys().copied();
         hosts.filter(|host| self.replication.holds(*host)).collect()
@@ -90,7 +90,7 @@ impl Machine {
         }
     }
 
-    /// As the launcher does it: first the changes, then what came of them.
+    /// Sends the changes first, then the messages that depend on them, as the launcher does.
     fn speak(&mut self) {
         for change in self.registry.take_changes() {
             for host in self.holders() {
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// Sends a message to a task when a replica has so many changes.
+    /// Sends a message to a task once a replica has this many changes.
     fn send_when_known(&mut self, changes: u64, task: u32, bytes: Vec<u8>) {
         let elsewhere = self.agents.contains_key(&task);
         match elsewhere && self.replication.must_wait(task, changes) {
@@ -129,7 +129,7 @@ impl Machine {
         }
     }
 
-    /// A task asks: the agent notes it, and the launcher hears it.
+    /// Makes a request of a task: the agent records it, and the launcher handles it.
     fn ask(&mut self, task: u32, ask: &Ask) {
         let bytes = bytes_of(ask);
         if let Some(agent) = self.agents.get_mut(&task) {
@@ -139,7 +139,7 @@ impl Machine {
         self.speak();
     }
 
-    /// This many messages arrive on each host.
+    /// Delivers this many messages to each host.
     fn arrive(&mut self, counts: &[usize; 4]) {
         let (mut counts_heard, mut confirmed) = (Vec::new(), None);
         for (host, agent) in &mut self.agents {
@@ -178,7 +178,7 @@ impl Machine {
         }
     }
 
-    /// A host is lost: the tables hear of it before the registry does.
+    /// Loses a host: the tables are updated before the registry is.
     fn lose(&mut self, host: u32) {
         self.agents.remove(&host);
         self.replication.host_lost(host);
@@ -188,7 +188,7 @@ impl Machine {
         self.registry.host_lost(host);
     }
 
-    /// The launcher is cut off, with what is still on its way, and `next` goes on.
+    /// Cuts the launcher off, with the messages still in flight, and lets `next` take over.
     fn cut(&mut self, lost: u32, next: u32) {
         self.ways.clear();
         let mut own = self.agents.remove(&next).expect("the next launcher");
@@ -214,13 +214,13 @@ impl Machine {
         self.speak();
     }
 
-    /// How many messages are on their way to each host.
+    /// Returns the number of messages in flight to each host.
     fn under_way(&self) -> [usize; 4] {
         [0, 1, 2, 3].map(|host| self.ways.get(&host).map_or(0, VecDeque::len))
     }
 }
 
-/// The task of a host has the host's number.
+/// Returns the handover of a host. Its task has the host's number.
 fn handover(host: u32, agent: &Follower) -> Handover {
     Handover {
         host,
@@ -292,7 +292,7 @@ fn get(id: u32, name: &str) -> Ask {
     }
 }
 
-/// Every combination of this many messages at most.
+/// Returns every combination of at most these numbers of messages.
 fn combinations(most: [usize; 4]) -> impl Iterator<Item = [usize; 4]> {
     (0..=most[1]).flat_map(move |one| {
         (0..=most[2]).flat_map(move |two| (0..=most[3]).map(move |three| [0, one, two, three]))
@@ -307,7 +307,7 @@ fn under_the_first(machine: &mut Machine) {
 
 fn under_the_second(machine: &mut Machine) {
     machine.ask(2, &put(2, "late", flags::OVERWRITABLE));
-    // A second request of that kind is refused.
+    // A second request of this kind is refused.
     machine.ask(2, &put(3, "once", 0));
     machine.ask(3, &watch(3, What::HostLost, 1));
 }
@@ -322,7 +322,7 @@ fn whatever_was_on_its_way_when_two_launchers_are_cut_off_is_answered_once_and_h
             under_the_first(&mut machine);
             machine.arrive(&first);
             machine.cut(0, 1);
-            // So far the network is whole again.
+            // Up to now all messages are delivered.
             machine.arrive(&[usize::MAX; 4]);
             under_the_second(&mut machine);
             machine
@@ -370,7 +370,8 @@ fn check(machine: &Machine, first: [usize; 4], second: [usize; 4]) {
     assert_eq!(losses.count(), 1, "{story}");
 }
 
-/// A task asks much at once and hears some of it. All is answered and happens once, though nothing else has come.
+/// A task sends many requests at once and receives some of the answers. Each request is answered and takes effect once,
+/// though nothing else was delivered.
 #[test]
 fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
     const QUESTIONS: u32 = 300;
@@ -401,8 +402,8 @@ fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
     }
 }
 
-/// A host is lost, then the launcher's, then the next one's. Every host that is left has all of their tasks as gone, whatever has come
-/// of that from whom.
+/// A host is lost, then the launcher's, then the next one's. Every host that is left records all of their tasks as
+/// gone, whatever it has received from which launcher.
 #[test]
 fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was_cut_off() {
     let begun = || {
@@ -439,8 +440,8 @@ fn every_table_has_the_tasks_as_gone_whose_host_was_lost_before_the_launcher_was
     }
 }
 
-/// A host that came later is given back, and another one could not be taken in. The next launcher does not take in either,
-/// as soon as anybody can have heard of that.
+/// A host that joined later is given back, and another one could not join. The next launcher does not add them either,
+/// once any task may have been told.
 #[test]
 fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
     let begun = || {
@@ -465,8 +466,8 @@ fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
     assert_eq!(heard_before.len(), 2, "a task had heard an answer or not");
 }
 
-/// A task on a host without a copy joins a group, puts an entry and watches. If it has heard anything of that by the time of the cut, the
-/// next launcher knows, and the rest is done once.
+/// A task on a host without a copy joins a group, puts an entry and watches. If it has received any answer by the time
+/// of the cut, the next launcher knows of it, and the rest is done once.
 #[test]
 fn no_task_hears_of_what_the_next_launcher_does_not_know() {
     let begun = || {

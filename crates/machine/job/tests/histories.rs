@@ -1,5 +1,5 @@
-//! After any history of a job whose launchers are lost one after the other, what tasks have heard is true, and nothing is lost or doubled.
-//! `sim/check.rs` has the sentences.
+//! After any history of a job whose launchers are lost one after the other, what tasks have been told is true, and
+//! nothing is lost or duplicated. `sim/check.rs` has the properties.
 
 mod sim;
 
@@ -10,35 +10,35 @@ use regatta_job::failover::Obstacle;
 use sim::seeds::config;
 use sim::{Life, Sim};
 
-/// This many hosts come to a job.
+/// Maximum number of hosts that join a job.
 const MAX_NEW: usize = 3;
 
-/// One thing that happens to a job.
+/// An event that happens to a job.
 #[derive(Clone, Debug)]
 enum Mishap {
     /// A host is lost at once, or is cut off and stops later.
     Lose(usize, bool),
-    /// The host that leads, or is about to.
+    /// The host that leads, or is about to, is lost.
     LoseLeader(bool),
-    /// The host of a launcher, when it has done so many more things.
+    /// The host of a launcher is lost after this many more messages of launchers.
     LoseAmid(u64),
     /// The launcher gives up a host that is alive.
     GiveUp(usize),
-    /// A channel breaks on which a host is claimed.
+    /// A channel on which a host is claimed breaks.
     Break(usize),
     /// The processes of a host do not run for this many milliseconds.
     Freeze(usize, u64),
-    /// A host that was lost comes back as another run.
+    /// A host that was lost returns as another run.
     Return(usize),
-    /// The virtual machine has one more host, which becomes one of the job's.
+    /// A host joins the virtual machine, and then the job.
     Come,
-    /// The machine that has come last is lost, perhaps before it is a host of the job.
+    /// The host that joined the machine last is lost, perhaps before it has joined the job.
     LoseNewest,
     /// The job's output is full for this many milliseconds.
     Fill(u64),
     /// A task ends.
     End,
-    /// Messages take so many milliseconds at most from now on.
+    /// From now on messages take up to this many milliseconds.
     Slow(u64),
 }
 
@@ -59,7 +59,7 @@ fn mishap() -> impl Strategy<Value = Mishap> {
     ]
 }
 
-/// Mishaps, each after this many requests, over this many milliseconds.
+/// A seed, a number of hosts, and mishaps, each after a number of requests and milliseconds.
 type History = (u64, u32, Vec<(Mishap, u32, u64)>);
 
 fn history() -> impl Strategy<Value = History> {
@@ -132,7 +132,7 @@ fn live_through((seed, hosts, mishaps): &History) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-// Two tests, since one uses one core.
+// Two tests, since one uses only one core.
 proptest! {
     #![proptest_config(config(1))]
 
@@ -151,7 +151,8 @@ proptest! {
     }
 }
 
-/// The launcher gives up host 1, which lives, and is lost before the others know that host: host 2 leads at once, and answers no claims.
+/// The launcher gives up host 1, which is alive, and is lost before the others are told. Host 2 leads at once, and
+/// answers no claims.
 #[test]
 fn a_host_that_was_given_up_does_not_lead_beside_one_that_leads() {
     let mishaps = vec![
@@ -163,8 +164,8 @@ fn a_host_that_was_given_up_does_not_lead_beside_one_that_leads() {
     live_through(&(1635288821027513016, 3, mishaps)).expect("one leader");
 }
 
-/// Host 3 has come, and the launcher is lost before that host hears who leads next: its agent ends. So does the launcher after it, on host 1,
-/// and host 2 alone is no majority of the two hosts that are left.
+/// Host 3 has joined, and the launcher is lost before that host is told who leads next, so its agent ends. The next
+/// launcher, on host 1, is lost as well, and host 2 alone is no majority of the two hosts that are left.
 #[test]
 fn a_job_ends_with_two_hosts_of_which_one_has_never_heard_who_leads_next() {
     let mishaps = vec![
@@ -178,8 +179,9 @@ fn a_job_ends_with_two_hosts_of_which_one_has_never_heard_who_leads_next() {
     live_through(&(9638261059247633634, 3, mishaps)).expect("an end");
 }
 
-/// The launcher is lost. It had given up host 1, which lives and has not heard so; host 2 has; and host 3 has come, and never hears who leads
-/// next, since that is on its way to it. None: host 3 does not come, by a channel that breaks.
+/// Returns a job whose launcher is lost. It had given up host 1, which is alive and has not been told. Host 2 has been
+/// told. Host 3 has joined, and is never told who leads next, since that message is still in flight. Returns `None` if
+/// host 3 does not join because a channel breaks.
 fn launcher_lost_beside_a_host_given_up_and_one_that_has_come(seed: u64) -> Option<Sim> {
     let mut sim = Sim::begun(seed, 3);
     sim.come();
@@ -202,7 +204,7 @@ fn launcher_lost_beside_a_host_given_up_and_one_that_has_come(seed: u64) -> Opti
     Some(sim)
 }
 
-/// Launchers that have left the job without having led, in the order in which they began to claim.
+/// Returns the launchers that have left the job without having led, in the order in which they began to claim.
 fn left(sim: &Sim) -> Vec<(u32, Obstacle)> {
     let claims = sim
         .launchers
@@ -213,8 +215,9 @@ fn left(sim: &Sim) -> Vec<(u32, Obstacle)> {
         .collect()
 }
 
-/// Host 2 alone is no majority of hosts 2 and 3, whose agent knows nobody to wait for. Host 1 is alive and must not lead: it has not what the
-/// job has become since it was given up. Which of the two claims first depends on the membership alone.
+/// Host 2 alone is no majority of hosts 2 and 3, whose agent has no host to wait for. Host 1 is alive and must not
+/// lead: it does not have the state of the job since it was given up. Which of the two claims first depends only on the
+/// membership.
 #[test]
 fn a_job_ends_although_a_host_that_was_given_up_claims_last() {
     let (seen_too_few, given_up) = ((2, Obstacle::TooFew), (1, Obstacle::GivenUp(2)));
@@ -234,7 +237,7 @@ fn a_job_ends_although_a_host_that_was_given_up_claims_last() {
     assert!(times.iter().all(|times| *times > 5), "{times:?}");
 }
 
-/// That a host leaves which was given up does not explain why nobody leads.
+/// If a host leaves because it was given up, this does not explain why no host leads.
 #[test]
 fn a_job_that_nobody_leads_without_a_reason_is_a_fault() {
     for why in [Obstacle::DaemonEnded, Obstacle::GivenUp(3)] {

@@ -247,7 +247,7 @@ fn named(mut across: Across) -> Across {
 /// Detaches this process: no terminal, a process group of its own, and the user's home as the directory of tasks,
 /// wherever the process was started.
 ///
-/// It stays in the session of the program that started it. The kernel divides the cores among sessions (`autogroup` in
+/// The process stays in the session of the program that started it. The kernel divides the cores among sessions (`autogroup` in
 /// sched(7)), and `sched_yield` yields a core only to tasks of the same session: a program started by hand that waits
 /// for tasks that it has spawned would keep the core from them. (Eight members of a group on two cores: a barrier takes
 /// 19 us in two sessions, 11 us in one.)

@@ -143,7 +143,7 @@ impl<'a> Outlet<'a> {
 
 /// The reason why a task was not started.
 pub(crate) enum Unstarted {
-    /// This host could not set it up.
+    /// This host could not set the task up.
     Refused(Refusal),
     /// The kernel could not start it.
     Failed(StartError),

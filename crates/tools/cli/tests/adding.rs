@@ -1,4 +1,4 @@
-//! Hosts that cannot be added, and why: nothing stays of the attempt, and the machine goes on.
+//! Hosts that cannot be added, and the reasons. A failed attempt leaves nothing, and the machine goes on.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn pair() -> Lan {
     lan
 }
 
-/// The attempt fails, all parts are said, nothing is left of it, and the machine is as it was.
+/// Checks that the attempt fails with an error that has all `parts`, leaves nothing, and does not change the machine.
 fn assert_refused(lan: &Lan, arguments: &[&str], parts: &[&str]) {
     let (status, output, said) = lan.regatta("alpha", arguments);
     assert_eq!((status, output.as_str()), (125, ""), "{said}");
@@ -61,7 +61,7 @@ fn one_host_that_cannot_be_reached_keeps_all_out() {
     lan.assert_clean();
 }
 
-/// Lets a host lose some of what comes in, by a rule of its routing: a kernel without firewalls can do that too.
+/// Makes a host drop some input by a routing rule, which also works with a kernel without firewalls.
 fn firewall(lan: &Lan, host: &str, what: &str) {
     lan.sh(&format!(
         "ip -n {host} rule add pref 10 lookup local
@@ -70,7 +70,7 @@ ip -n {host} rule add pref 5 iif eth0 {what} blackhole"
     ));
 }
 
-/// The opposite.
+/// Removes that rule.
 fn no_firewall(lan: &Lan, host: &str) {
     lan.sh(&format!(
         "ip -n {host} rule add pref 0 lookup local
@@ -89,7 +89,7 @@ fn a_firewall_is_told_by_what_it_stops() {
         &["the host gamma cannot be reached from", "firewall"],
     );
     no_firewall(&lan, "gamma");
-    // Connections come through, datagrams do not.
+    // Connections are accepted, datagrams are dropped.
     firewall(&lan, "gamma", "ipproto udp");
     assert_refused(
         &lan,
@@ -97,7 +97,7 @@ fn a_firewall_is_told_by_what_it_stops() {
         &["no datagrams (UDP", "firewall", "nothing was added"],
     );
     no_firewall(&lan, "gamma");
-    // The one who adds is let through, another host of the machine is not.
+    // The adding host is let through, another host of the machine is not.
     firewall(&lan, "gamma", "from 10.77.0.2 ipproto tcp");
     assert_refused(
         &lan,
@@ -175,7 +175,7 @@ print(s.makefile().readline())
         said.contains("what speaks with it is regatta 9.9.9: use the same release"),
         "{said}"
     );
-    // Requests that only daemons may make are refused to commands, and nonsense ends the conversation.
+    // Requests that only daemons may make are refused, and malformed ones end the connection.
     for line in [
         r#"{"identity":"9.9.9","ask":"end"}"#,
         "nonsense",
@@ -253,7 +253,7 @@ fn a_daemon_without_free_files_stays_in_the_machine_and_recovers() {
     lan.assert_clean();
 }
 
-/// Makes the clock on the wall jump at every look, years forward and back.
+/// Makes the wall clock jump by years, forward and back, at each reading.
 const JUMPY: &str = "#define _GNU_SOURCE
 #include <time.h>
 #include <unistd.h>
@@ -281,7 +281,7 @@ fn a_clock_that_jumps_changes_nothing() {
     let jumpy = format!("LD_PRELOAD={library}");
     let rsh = format!("env {jumpy} XDG_RUNTIME_DIR=/run/of/{{host}} ip netns exec {{host}}");
     lan.good("alpha", &["up", "--as", "alpha", "--rsh", &rsh, "beta"]);
-    // A second run of the daemon finds an earlier year than the first.
+    // A second run of the daemon reads an earlier year than the first.
     for _ in 0..3 {
         lan.daemon("beta").kill();
         lan.await_whole("alpha", 0);
@@ -299,7 +299,7 @@ fn a_clock_that_jumps_changes_nothing() {
 fn a_machine_whose_beginning_is_killed_while_hosts_are_added_leaves_nothing() {
     let lan = Lan::new(&["alpha", "beta"]);
     lan.sh("mkfifo /run/asked");
-    // A shell that leads nowhere: it says that it was asked for, and ends with the command.
+    // A shell that leads nowhere: it records that it was run, and ends with the command.
     let script = b"#!/bin/sh\necho asked >/run/asked\nexec cat >/dev/null\n";
     let scratch = Scratch::new("beginning");
     let rsh = scratch.file("nowhere", 0o755, script);
@@ -323,7 +323,7 @@ fn a_machine_whose_beginning_is_killed_while_hosts_are_added_leaves_nothing() {
 fn hosts_that_were_added_are_known_by_their_names_when_the_command_returns() {
     let others = ["beta", "gamma", "delta", "epsilon", "zeta"];
     let lan = Lan::new(&[&["alpha"], &others[..]].concat());
-    // Names travel apart from the hosts, and came later in about every fourth machine.
+    // Names are sent separately from hosts, and used to arrive later in about every fourth machine.
     for _ in 0..6 {
         lan.good("alpha", &[&["up", "--as", "alpha"], &others[..]].concat());
         let report = lan.report("alpha");

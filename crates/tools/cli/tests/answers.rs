@@ -1,5 +1,5 @@
-//! An answer that cannot be written is an error with a sentence; a reader who has gone ends a command quietly. Options that make no sense are
-//! refused before anything is done.
+//! An answer that cannot be written is an error with a sentence. If the reader has gone, a command ends without a
+//! message. Invalid options are refused before anything is done.
 
 mod support;
 
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use support::lan::Lan;
 use support::{REGATTA, Scratch, run, text, told};
 
-/// A device that is always full.
+/// Returns a device that is always full.
 fn full() -> Stdio {
     File::options()
         .write(true)
@@ -18,7 +18,7 @@ fn full() -> Stdio {
         .into()
 }
 
-/// The status and the errors of a command whose output goes to a full device.
+/// Returns the status and the standard error of a command whose output goes to a full device.
 fn lost(command: &mut Command) -> (i32, String) {
     let output = command.stdout(full()).output().expect("regatta");
     let (status, _, said) = told(&output);
@@ -109,12 +109,12 @@ fn a_reader_who_has_gone_ends_a_command_quietly() {
 #[test]
 fn a_daemon_keeps_nothing_that_was_open_where_its_machine_was_begun() {
     let lan = Lan::new(&["alpha", "beta"]);
-    // The reader of the pipe ends when everybody has ended who could write to it.
+    // The reader of the pipe ends when all processes have ended that could write to it.
     let script = format!("{REGATTA} up --as alpha beta 9>&1 >/dev/null | cat");
     let mut pipeline = lan.on("alpha", &["timeout", "60", "sh", "-c", &script]);
     let (status, _, said) = told(&pipeline.output().expect("nsenter"));
     assert_eq!(status, 0, "{said}");
-    // Nor do the tasks that a daemon has started.
+    // The same holds for tasks that a daemon has started.
     let words = [REGATTA, "run", "-n", "2", "sh", "-c", "echo /proc/$$/fd/*"];
     let job = lan.on("alpha", &words).output().expect("nsenter");
     let lines = text(&job.stdout);

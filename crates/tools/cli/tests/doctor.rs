@@ -72,7 +72,7 @@ fn a_limit_that_forbids_shared_memory_stops_us() {
     );
 }
 
-/// Root of a user namespace alone may not open one in the network that it comes from, but in one of its own.
+/// Root of a user namespace may not open one in the network namespace of its parent, but may in one of its own.
 #[test]
 fn the_right_to_open_packet_sockets_is_tried() {
     support::needs::namespaces();

@@ -1,6 +1,6 @@
-//! `regatta run --host`: jobs on several hosts, and everything that can go wrong with a host.
+//! `regatta run --host`: jobs on several hosts, and the failures of hosts.
 //!
-//! The hosts of these tests are pretended: `--rsh` runs the agents on this machine, each with a segment of its own.
+//! The hosts of these tests are simulated: `--rsh` runs the agents on this machine, each with a segment of its own.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Signal, kill_process};
 use support::{REGATTA, Running, Scratch, await_ends, look_until, run, told};
 
-/// Two pretended hosts.
+/// Two simulated hosts.
 const TWO: [&str; 4] = ["--host", "alpha:2,beta:2", "--rsh", "sh -c"];
 const RANK: &str = "rank=$(echo $REGATTA_JOB | cut -d: -f3)";
 
@@ -23,7 +23,7 @@ fn on_two(options: &[&str], body: &str) -> (i32, String, String) {
     told(&run(&[&TWO[..], options, &["sh", "-c", &body]].concat()))
 }
 
-/// The options for hosts whose shells are those of a script, which gets the name of the host and then `sh`.
+/// The options for hosts whose shells are run by a script, which gets the name of the host and then `sh`.
 struct Hosts {
     _scratch: Scratch,
     rsh: String,
@@ -40,7 +40,7 @@ impl Hosts {
         }
     }
 
-    /// These names are told apart only by the script, so one of the hosts must be in a namespace of its own.
+    /// Only the script distinguishes these names, so one of the hosts must be in a namespace of its own.
     fn run(&self, options: &[&str], task: &[&str]) -> (i32, String, String) {
         let hosts = ["--host", "alpha:1,beta:1", "--rsh", &self.rsh];
         told(&run(&[&hosts[..], options, task].concat()))
@@ -64,7 +64,7 @@ fn a_job_has_one_world_and_one_output() {
 
 #[test]
 fn every_task_listens_and_knows_where_the_others_do() {
-    // The sixth part of the join token is the number of a listening socket (state 0A).
+    // The sixth field of the join token is the descriptor of a listening socket (state 0A).
     let body = "fd=$(echo $REGATTA_JOB | cut -d: -f6); \
                 socket=$(readlink /proc/self/fd/$fd | tr -dc 0-9); \
                 grep -hw $socket /proc/net/tcp /proc/net/tcp6 | awk '{print $4}'";
@@ -134,7 +134,7 @@ fn after_a_failure_tasks_on_other_hosts_are_ended_too() {
 
 #[test]
 fn output_is_passed_on_byte_by_byte() {
-    // Much more than the window, with every byte in it, and no newline at the end.
+    // Much more than the window, with every byte value in it, and no newline at the end.
     let body = "[ $rank = 2 ] || exit 0; i=0; while [ $i -lt 48 ]; do cat \"$FILE\"; i=$((i + 1)); done; printf end";
     let scratch = Scratch::new("bytes");
     let bytes: Vec<u8> = (0..65_537_u32).map(|n| (n * 7 + n / 256) as u8).collect();
@@ -200,7 +200,7 @@ fn a_chatty_task_does_not_hold_up_the_end() {
         job.read_lines(1, &format!("[{rank}] y"));
     }
     let processes = job.processes();
-    // Nobody reads any more, and everything is full: the signal goes through, and the tasks die of it.
+    // Nothing is read any more, and all buffers are full. The signal still gets through, and the tasks die of it.
     job.signal(Signal::TERM);
     let found = format!("{processes:?}");
     let tasks: Vec<_> = processes
@@ -255,7 +255,7 @@ fn tasks_of_an_agent_block_no_more_signals_than_others() {
 
 #[test]
 fn what_tasks_leave_behind_on_a_host_is_ended_and_named() {
-    // The task ends when the other shell has said that it runs.
+    // The task ends when the other shell has reported that it runs.
     let script = r#"(setsid sh -c "echo; sleep 600; :" &) | read -r line; exit 0"#;
     let (status, _, said) = on_two(&[], script);
     assert_eq!(status, 0);
@@ -271,11 +271,11 @@ fn what_tasks_leave_behind_on_a_host_is_ended_and_named() {
 
 const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo up; wait";
 
-/// Two tasks on each of two hosts, each with three children of some kind.
+/// Starts two tasks on each of two hosts, each with three kinds of children.
 fn family(options: &[&str]) -> Running {
     let mut job = Running::start(&[&TWO[..], options, &["sh", "-c", FAMILY]].concat());
     job.read_lines(4, "up");
-    // front, watch, supervisor, the reader of the input; three processes of each agent; four of each task.
+    // Front, watch, supervisor, the reader of the input; three processes of each agent; four of each task.
     look_until("all of the family runs", || {
         (job.processes().len() >= 4 + 6 + 16).then_some(())
     });
@@ -292,7 +292,7 @@ fn kill_9_of_the_launcher_leaves_nothing_on_any_host() {
     job.end();
 }
 
-/// The processes of the job with this name, in the order of their hosts.
+/// Returns the processes of the job with this name, in the order of their hosts.
 fn named(job: &Running, name: &str) -> Vec<support::Process> {
     let mut found: Vec<_> = job
         .processes()
@@ -306,7 +306,7 @@ fn named(job: &Running, name: &str) -> Vec<support::Process> {
 #[test]
 fn a_lost_channel_is_a_lost_host_and_the_rest_goes_on_if_asked() {
     let mut job = family(&["--on-failure", "continue"]);
-    // Both halves of one agent, as if its host had lost its power.
+    // Both halves of one agent, as if its host had lost power.
     let (guards, agents) = (named(&job, "regatta-guard"), named(&job, "regatta-agent"));
     assert_eq!((guards.len(), agents.len()), (2, 2));
     let tasks_before = named(&job, "sh").len();
@@ -316,7 +316,7 @@ fn a_lost_channel_is_a_lost_host_and_the_rest_goes_on_if_asked() {
     look_until("the tasks of the lost host end", || {
         (named(&job, "sh").len() <= tasks_before - 2).then_some(())
     });
-    // The first cause of its end decides the status of a job.
+    // The first cause of its end determines the status of a job.
     job.await_error("lost with it: tasks ");
     let processes = job.processes();
     job.signal(Signal::TERM);
@@ -360,7 +360,7 @@ fn a_program_that_one_host_lacks_is_told_before_anything_starts() {
          'ip link set lo up; mount -t tmpfs tmpfs {} && exec \"$@\"' sh \"$@\"",
         scratch.0.display()
     );
-    // Beta has no network that reaches alpha, but with one host there is nobody to reach.
+    // Beta has no network that reaches alpha, but with only one host that does not matter.
     let hosts = Hosts::new("lacking", &body);
     let (status, output, said) = told(&run(&["--host", "beta:1", "--rsh", &hosts.rsh, &program]));
     assert_eq!((status, output.as_str()), (127, ""), "{said}");
@@ -468,7 +468,7 @@ fn another_version_is_refused_with_both_named() {
     assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
 }
 
-/// Our own program, small enough to be sent in a test: without what only a debugger needs.
+/// Sends our own program, stripped of debug information so that it is small enough for a test.
 #[test]
 fn a_host_without_regatta_gets_this_one_and_keeps_nothing() {
     let scratch = Scratch::new("sent");
@@ -486,7 +486,7 @@ fn a_host_without_regatta_gets_this_one_and_keeps_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// A folder of programs that stand before the system's in a host's PATH.
+/// Returns a folder of programs that precede the system's in a host's PATH.
 fn with_programs(name: &str, programs: &[(&str, &str)]) -> (Scratch, String) {
     let scratch = Scratch::new(name);
     for (name, body) in programs {
@@ -663,7 +663,7 @@ fn an_agent_and_a_launcher_whose_file_limits_fall_below_what_they_have_open_go_o
         .map(|process| process.pid.as_raw_nonzero().to_string())
         .collect();
     assert_eq!(limited.len(), 3, "{processes:?}");
-    // A process that spins never gives its processor back by itself.
+    // A process that spins never gives up its processor by itself, so its voluntary context switches do not grow.
     let sleeps = |pid: &str| -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
         let mut lines = status.lines();
@@ -680,7 +680,7 @@ fn an_agent_and_a_launcher_whose_file_limits_fall_below_what_they_have_open_go_o
             (sleeps(pid) >= before + 2).then_some(())
         });
     }
-    // One word for each, to readers that are there or will be.
+    // One line for each, to readers that exist now or later.
     let mut go = std::fs::File::options()
         .read(true)
         .write(true)

@@ -1,5 +1,5 @@
-//! The state that a command inherits from the program that has started it neither keeps it from working, nor is it lost on the way to the
-//! tasks (`crates/machine/launch/src/system/inherited.rs` has the table).
+//! The state that a command inherits from the program that has started it does not prevent it from working, and reaches
+//! the tasks (the table is in `crates/machine/launch/src/system/inherited.rs`).
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::Signal;
 use support::{REGATTA, Running, Scratch, text, told};
 
-/// `env` with these options, then the command with these words.
+/// Returns `env` with these options, followed by the command with these words.
 fn under(options: &[&str], words: &[&str]) -> Command {
     let mut command = Command::new("env");
     command.args(options).arg(REGATTA).args(words);
@@ -18,7 +18,7 @@ fn under(options: &[&str], words: &[&str]) -> Command {
     command
 }
 
-/// A line that a task finds in its own process, without a shell, which changes that.
+/// Returns a line about a task's own process, read without a shell, which would change it.
 fn status_of_task(options: &[&str], word: &str) -> String {
     let line = ["run", "-n", "1", "grep", word, "/proc/self/status"];
     let (status, said, complaints) = told(&under(options, &line).output().expect("regatta"));
@@ -27,7 +27,7 @@ fn status_of_task(options: &[&str], word: &str) -> String {
     value.to_owned()
 }
 
-/// Whether a signal is in a mask of the kernel's.
+/// Returns whether a signal is in a mask of the kernel's.
 fn has(mask: &str, signal: Signal) -> bool {
     let mask = u64::from_str_radix(mask, 16).expect("a mask");
     mask & 1 << (signal.as_raw() - 1) != 0
@@ -119,7 +119,8 @@ fn the_umask_of_tasks_is_the_users_whatever_that_is() {
     assert_eq!((status, said.as_str()), (0, "0777\n"), "{complaints}");
 }
 
-/// Runs this line of a shell, which becomes the launcher: its other process reads on when the job has ended, and adds `late` to what it reads.
+/// Runs this shell line, which becomes the launcher. Its other process must read on after the job has ended, and add
+/// `late` to what it reads.
 fn assert_read_after_the_job(line: &str) {
     let mut shell = Command::new("sh")
         .args(["-c", line])
@@ -141,7 +142,7 @@ fn assert_read_after_the_job(line: &str) {
 
 #[test]
 fn children_of_the_shell_that_has_executed_the_command_are_let_be() {
-    // As with `exec regatta run ... > >(tee log)`: the reader is a child of the process that becomes the launcher.
+    // As in `exec regatta run ... > >(tee log)`: the reader is a child of the process that becomes the launcher.
     let line =
         format!("exec 3<&0; {{ cat <&3; echo late; }} & exec {REGATTA} run -n 1 true </dev/null");
     assert_read_after_the_job(&line);
@@ -149,7 +150,8 @@ fn children_of_the_shell_that_has_executed_the_command_are_let_be() {
 
 #[test]
 fn what_such_a_child_has_started_is_let_be_when_that_has_ended_before_the_job() {
-    // The child waits for the task to open the fifo, and leaves a process behind when it ends: its end is the end of the fifo for the task.
+    // The child waits for the task to open the fifo, and leaves a process behind when it ends. The task sees the end of
+    // the fifo when that process ends.
     let scratch = Scratch::new("inherited-children");
     let fifo = scratch.0.join("end");
     let line = format!(

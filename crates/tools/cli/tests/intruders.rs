@@ -1,4 +1,5 @@
-//! Callers that have no business with a virtual machine: strangers on the network, other users, other machines' daemons, other versions.
+//! Callers that a virtual machine must refuse: unknown programs on the network, other users, other machines' daemons,
+//! other versions.
 
 mod support;
 
@@ -15,7 +16,7 @@ use support::{REGATTA, Scratch, told};
 
 const STRANGERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/strangers.py");
 
-/// Two hosts, and the address and port of the second one's daemon.
+/// Returns two hosts, and the address and port of the second one's daemon.
 fn pair() -> (Lan, [String; 2]) {
     let lan = Lan::new(&["alpha", "beta", "gamma"]);
     lan.good("alpha", &["up", "--as", "alpha", "beta"]);
@@ -34,7 +35,7 @@ fn place(report: &Value, host: &str) -> [String; 2] {
     [ip.to_owned(), port.to_owned()]
 }
 
-/// Has a stranger do something, and returns its output.
+/// Runs the program of a stranger, and returns its output.
 fn stranger(lan: &Lan, arguments: &[&str]) -> String {
     let words = [&["python3", STRANGERS], arguments].concat();
     let (status, output, said) = told(&lan.beside(&words).output().expect("nsenter"));
@@ -42,7 +43,7 @@ fn stranger(lan: &Lan, arguments: &[&str]) -> String {
     output
 }
 
-/// The machine has not noticed anything, and still does everything.
+/// Checks that the machine was not affected, and still works.
 fn assert_unmoved(lan: &Lan) {
     for (host, other) in [("alpha", "beta"), ("beta", "alpha")] {
         let report = lan.report(host);
@@ -84,7 +85,7 @@ fn half_open_connections_are_bounded_and_keep_nobody_out() {
     lines.read_line(&mut line).expect("a line");
     assert_eq!(line, "held\n");
     assert!(files(&lan) <= before + 64 + 8, "{} files", files(&lan));
-    // In the middle of it everybody who has the key gets in.
+    // While the flood lasts, all that have the key are let in.
     lan.good("alpha", &["run", "true"]);
     drop(flood.stdin.take());
     flood.wait().expect("its end");
@@ -110,7 +111,7 @@ fn datagrams_sent_again_change_nothing() {
     assert_unmoved(&lan);
 }
 
-/// Root can be another user for a moment; whoever is not root has nobody else to be.
+/// Root can become another user for a moment. Other users cannot.
 #[test]
 fn another_user_cannot_speak_with_the_daemon() {
     if !rustix::process::geteuid().is_root() {
@@ -147,7 +148,7 @@ fn another_user_cannot_speak_with_the_daemon() {
     let (status, _, said) = regatta(&["down"]);
     assert_eq!(status, 0, "{said}");
     assert!(!scratch.0.join("regatta").exists());
-    // Nor is a directory used that another user has made first.
+    // A directory that another user has created first is not used either.
     let theirs = scratch.0.join("regatta");
     std::fs::create_dir(&theirs).expect("a directory");
     std::os::unix::fs::chown(&theirs, Some(65534), Some(65534)).expect("its owner");
@@ -159,13 +160,13 @@ fn another_user_cannot_speak_with_the_daemon() {
     );
 }
 
-/// The last answer of a daemon to this, from a process of its user; none: it hangs up.
+/// Returns the last answer of a daemon to `said`, from a process of its user, or `None` if it hangs up.
 fn answer(socket: &str, said: &[u8]) -> Option<FromDaemon> {
     let mut stream = UnixStream::connect(socket).expect("the daemon");
     stream.write_all(said).expect("room");
     stream.shutdown(Shutdown::Write).expect("an open socket");
     let mut bytes = Vec::new();
-    // Bytes that it has not read when it hangs up make that an error.
+    // If it hangs up with unread bytes, reading returns an error.
     let _ = stream.read_to_end(&mut bytes);
     let mut frames = FrameReader::default();
     frames.push(&bytes);
@@ -204,7 +205,7 @@ fn a_daemon_says_why_to_a_process_of_another_version_and_nothing_to_nonsense() {
         let both = [identity, &ours].map(|part| sentence.contains(part));
         assert_eq!(both, [true, true], "{sentence}");
     }
-    // Nobody speaks for an agent but a process of its session.
+    // Only a process of its session may report for an agent.
     let lost = FromJob::OwnerLost {
         session: 1,
         successors: Vec::new(),

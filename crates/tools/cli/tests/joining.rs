@@ -1,4 +1,4 @@
-//! Tasks that really join the job. This program is its own task: started by `regatta run` it plays a role.
+//! Tasks that join the job. This program is its own task: if it is started by `regatta run`, it plays a role.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::{Scratch, look_until, run, told};
 
 const ROLE: &str = "REGATTA_TEST_ROLE";
 
-/// Not a test of anything by itself: what a task does.
+/// Plays the role of a task. Not a test by itself.
 #[test]
 fn as_task() {
     let (Ok(token), Ok(role)) = (std::env::var(JoinToken::VARIABLE), std::env::var(ROLE)) else {
@@ -35,7 +35,7 @@ fn as_task() {
         "silent" | "crash" => report(&job, 1),
         "shy" => report(&job, 2),
         "wave" if rank == 2 => {
-            // A word of the table, which wakes nobody.
+            // Reads the table, which wakes no task.
             look_until("task 0 has left", || {
                 (job.state(0) == TaskState::Left).then_some(())
             });
@@ -52,7 +52,7 @@ fn as_task() {
     exit(0);
 }
 
-/// Waits until the launcher has said that `rank` is dead, and says why.
+/// Waits until the launcher has marked `rank` as dead, and prints the cause.
 fn report(job: &Job, rank: u32) {
     look_until("the launcher has said so", || {
         (job.state(rank) == TaskState::Dead).then_some(())
@@ -60,7 +60,7 @@ fn report(job: &Job, rank: u32) {
     println!("HEARD {:?}", job.cause(rank).expect("a cause"));
 }
 
-/// Runs three tasks of this program in a role, through `wrapper` when there is one.
+/// Runs three tasks of this program in a role, through `wrapper` if it is not empty.
 fn play(role: &str, wrapper: &[&str]) -> (i32, Vec<String>, String) {
     play_with(&[], role, wrapper)
 }
@@ -152,7 +152,7 @@ fn a_job_squeezed_onto_one_core_knows_it() {
 
 #[test]
 fn a_death_is_heard_on_another_host() {
-    // Tasks 0 and 1 are on one host, task 2 on the other.
+    // Tasks 0 and 1 are on one host, task 2 is on the other.
     let hosts = ["--host", "alpha:2,beta:1", "--rsh", "sh -c"];
     let (status, heard, said) = play_with(&hosts, "crash", &[]);
     assert_eq!(status, 134, "{said}");

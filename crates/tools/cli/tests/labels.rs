@@ -1,4 +1,4 @@
-//! Labelled output: whole lines, in order, none lost.
+//! Labelled output: complete lines, in order, none lost.
 
 mod support;
 
@@ -62,7 +62,7 @@ fn a_slow_reader_loses_nothing() {
         .expect("regatta");
     let mut next = [1_usize; TASKS];
     let reader = BufReader::with_capacity(16, child.stdout.take().expect("a pipe"));
-    // It reads 16 bytes at a time, which is slow enough.
+    // The reader reads 16 bytes at a time, which is slow enough.
     for line in reader.lines().map(|line| line.expect("text")) {
         let (rank, value) = line
             .strip_prefix('[')
@@ -80,7 +80,7 @@ fn a_slow_reader_loses_nothing() {
 fn a_reader_who_reads_nothing_does_not_stop_the_signals() {
     let mut job = Running::start(&["-n", "2", "--label", "yes"]);
     job.read_lines(1, "[0] y");
-    // The pipe to us is full by now or soon; the launcher must still listen.
+    // The pipe to this process is full by now or soon. The launcher must still handle signals.
     let tasks: Vec<_> = job
         .processes()
         .into_iter()
@@ -89,7 +89,7 @@ fn a_reader_who_reads_nothing_does_not_stop_the_signals() {
     assert_eq!(tasks.len(), 2);
     job.signal(Signal::TERM);
     await_ends(&tasks);
-    // It holds the lines that are left until we have read them, or go away.
+    // The launcher holds the rest until this process has read it, or closes the pipe.
     assert!(job.child.try_wait().expect("a child").is_none());
     job.stop_reading();
     assert_eq!(job.end().0, 143);

@@ -1,4 +1,4 @@
-//! The virtual machine: daemons on hosts with a network between them, and what becomes of it when they come, go and die.
+//! The virtual machine: daemons on hosts with a network between them, that are added, removed and killed.
 
 mod support;
 
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use support::lan::{Lan, state_of};
 use support::{REGATTA, Running, await_ends, slowness};
 
-/// A task that joins nothing and lives until it is ended.
+/// A task that does not join and lives until it is ended.
 const LONG: [&str; 4] = ["sh", "-c", "echo started; exec sleep 600", "task"];
 
-/// A job of three tasks that go on until they are ended, started on `host` with more options; all have begun.
+/// Starts a job of three tasks on `host` with further options, which run until they are ended. Returns when all have
+/// begun.
 fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
     let run = [REGATTA, "run", "--label", "-n", "3", "--map", "round"];
     let options: Vec<&str> = options.split_whitespace().collect();
@@ -23,7 +24,7 @@ fn long_job(lan: &Lan, host: &str, options: &str) -> Running {
 fn trio() -> Lan {
     let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
     lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
-    // A host that is cut off now speaks of all three.
+    // A host that is cut off now reports on all three.
     for host in ["alpha", "beta", "gamma"] {
         lan.await_whole(host, 2);
     }
@@ -48,7 +49,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
             .collect();
         assert_eq!(lan.living(host), pairs(&seen));
     }
-    // A fourth, added from the third, which was itself added.
+    // A fourth host is added from the third, which was added itself.
     let said = lan.good("gamma", &["add", "delta:1"]);
     assert_eq!(said, "delta is in, at 10.77.0.4\n");
     let command = [
@@ -68,7 +69,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
             "10.77.0.4/24"
         ]
     );
-    // As many tasks as each host was given, or a task for each core.
+    // As many tasks as each host was given, or one for each core.
     let output = lan.good("alpha", &["run", "echo", "task"]);
     assert_eq!(output.lines().count(), 4);
 
@@ -81,7 +82,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
         said.contains("there is no virtual machine default on this host"),
         "{said}"
     );
-    // A daemon that is asked to end by the system leaves in good order too.
+    // A daemon that is ended by SIGTERM leaves in good order, too.
     lan.daemon("delta").signal(rustix::process::Signal::TERM);
     lan.await_report("alpha", |report| state_of(report, "delta") == "left");
     lan.await_whole("gamma", 1);
@@ -116,7 +117,7 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
         [sleeps(0, "alpha"), sleeps(1, "beta"), sleeps(2, "gamma")]
     );
     let name = tasks[0]["job"].as_str().expect("a job").to_owned();
-    // The list has the processes themselves.
+    // The list has the pids of the tasks themselves.
     for task in &tasks {
         let path = format!("/proc/{}/cmdline", task["pid"]);
         assert_eq!(std::fs::read(path).expect("a process"), b"sleep\x00600\x00");
@@ -137,14 +138,14 @@ fn jobs_and_tasks_are_listed_and_ended_from_any_host() {
     lan.assert_clean();
 }
 
-/// Scripts of tasks that go on when they are asked to end: they ignore that, handle it, or have stopped.
+/// Scripts of tasks that go on after a request to end: they ignore it, handle it, or have stopped.
 const WAYS_TO_STAY: [&str; 3] = [
     "trap '' HUP INT QUIT TERM; echo started; sleep 600; :",
     "trap : HUP INT QUIT TERM; echo started; (trap '' HUP INT QUIT TERM; exec sleep 600)",
     "trap '' HUP INT QUIT TERM; echo started; kill -STOP $$; sleep 600; :",
 ];
 
-/// A job of a task of this script on each of two hosts, started on alpha; both have begun.
+/// Starts a job with a task of this script on each of two hosts, from alpha. Returns when both have begun.
 fn stubborn_job(lan: &Lan, script: &str) -> Running {
     let run = [REGATTA, "run", "-n", "2", "--map", "round", "--grace=0.2"];
     let words = [&run[..], &["sh", "-c", script]].concat();
@@ -173,7 +174,7 @@ fn a_job_is_ended_in_time_whatever_its_tasks_do_with_signals() {
         lan.good(host, &["down"]);
         for job in jobs {
             let (status, said) = job.end();
-            // The launcher hears first that the machine ends, or that its tasks were killed.
+            // The launcher may first be told that the machine ends, or that its tasks were killed.
             assert!([125, 128 + 9].contains(&status), "{status}: {said}");
         }
         let took = began.elapsed();
@@ -228,17 +229,17 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
         found < Duration::from_millis(1900).mul_f64(slow.max(slowness())),
         "found out after {found:?}"
     );
-    // The job hears of it, and the reason.
+    // The job is told of it, with the cause.
     let (status, said) = job.end();
     assert_eq!(status, 137, "{said}");
     assert!(said.contains("the host alpha is lost: "), "{said}");
-    // One whose launcher was there has lost its way to all hosts, and is left to them.
+    // A job whose launcher was there has lost its channels to all hosts, and is left to them.
     let (status, said) = cut_off.end();
     assert_eq!(status, 125, "{said}");
     assert!(said.contains("the daemon of this host has ended"), "{said}");
     lan.await_whole("beta", 1);
     lan.good("gamma", &["run", "true"]);
-    // Its tasks went with it.
+    // Its tasks were ended with it.
     let mut left = lan.processes();
     left.retain(|process| process.name == "sleep");
     await_ends(&left);
@@ -248,7 +249,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
     lan.assert_clean();
 }
 
-/// The host gamma, which alone is no majority, takes on no work, and says why.
+/// Checks that the host gamma, which alone is no majority, takes on no work and says why.
 fn assert_takes_no_work(lan: &Lan, report: &serde_json::Value) {
     let reason = report["reason"].as_str().expect("a reason");
     assert!(
@@ -292,7 +293,7 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
         .and_then(|host| host["cause"].as_str())
         .expect("a cause");
     assert!(cause.contains("silent for too long"), "{cause}");
-    // The launcher heard it from the daemon, long before its own patience was over.
+    // The launcher was told by the daemon, long before its own timeout.
     let (status, said) = job.end();
     assert_eq!(status, 137, "{said}");
     assert!(
@@ -367,7 +368,7 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
         report["standing"] == "majority" && report["known"] == 1
     });
     lan.good("beta", &["run", "true"]);
-    // Each takes the other for dead, and cannot know.
+    // Each considers the other dead, and cannot know that it is not.
     for (host, other) in [("alpha", "beta"), ("beta", "alpha")] {
         let (status, _, said) = lan.regatta(host, &["down"]);
         assert_ne!(status, 0, "{said}");
@@ -384,7 +385,7 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
     lan.assert_clean();
 }
 
-/// The operator is wrong: the others live, and go on.
+/// The operator is wrong: the others are alive, and go on.
 #[test]
 fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     let lan = Lan::new(&["alpha", "beta", "gamma", "delta"]);
@@ -408,7 +409,7 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     let mut alone = Running::start_command(&mut lan.on("delta", &run));
     alone.read_lines(1, "started");
     lan.sh("ip link set v-delta up");
-    // The one that was vouched for ends its work, and says why.
+    // The host that was vouched for ends its work, and says why.
     let (status, said) = alone.end();
     assert_ne!(status, 0, "{said}");
     assert!(
@@ -423,7 +424,7 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
         events.contains("`regatta vouch` on this side of a split said"),
         "{events}"
     );
-    // The others have not noticed anything but a host that comes.
+    // The others have noticed only that a host joins.
     for host in ["alpha", "beta", "gamma"] {
         let events = lan.report(host)["events"].to_string();
         assert!(!events.contains("no majority"), "{events}");
@@ -465,7 +466,7 @@ fn a_machine_that_ends_without_a_host_that_is_cut_off_says_so_and_that_host_ends
     lan.assert_clean();
 }
 
-/// The hosts of the old machine are out of reach for good, so the daemon that was left cannot find out.
+/// The hosts of the old machine are out of reach for good, so the remaining daemon cannot find out that it was ended.
 #[test]
 fn a_daemon_that_was_left_over_makes_way_for_a_new_machine() {
     let lan = trio();
@@ -517,7 +518,7 @@ fn machines_live_side_by_side() {
 #[test]
 fn a_machine_of_this_host_alone_grows_to_an_address_the_others_reach() {
     let lan = Lan::new(&["alpha", "beta"]);
-    // The likeliest address is one that nobody else reaches.
+    // The likeliest address is one that no other host reaches.
     lan.sh("ip -n alpha address del 10.77.0.1/24 dev eth0
 ip -n alpha link add aside0 type bridge
 ip -n alpha address add 10.99.0.1/24 dev aside0

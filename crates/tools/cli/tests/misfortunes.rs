@@ -1,5 +1,5 @@
-//! Misfortunes of a virtual machine in the world: full disks, firewalls, names taken, daemons killed at the wrong moment. The user
-//! reads a sentence that says what it is, nothing stays of what failed, and what was there goes on.
+//! Failures of a virtual machine's environment: full disks, firewalls, names in use, daemons killed at the wrong
+//! moment. The user reads a sentence with the cause, nothing stays of what failed, and what existed before goes on.
 
 mod support;
 
@@ -13,7 +13,7 @@ fn pair() -> Lan {
     lan
 }
 
-/// A command that fails, and says all these parts.
+/// Runs a command that must fail with all these parts in its error.
 #[track_caller]
 fn refused(lan: &Lan, host: &str, arguments: &[&str], parts: &[&str]) {
     let (status, output, said) = lan.regatta(host, arguments);
@@ -23,7 +23,7 @@ fn refused(lan: &Lan, host: &str, arguments: &[&str], parts: &[&str]) {
     }
 }
 
-/// Only the daemons of these hosts run, and they are each other's.
+/// Checks that only the daemons of these hosts run, in one machine.
 #[track_caller]
 fn only(lan: &Lan, hosts: &[&str]) {
     for host in hosts {
@@ -35,7 +35,7 @@ fn only(lan: &Lan, hosts: &[&str]) {
     await_ends(&others);
 }
 
-/// Has a host drop packets, as firewalls do.
+/// Makes a host drop packets, as firewalls do.
 fn drops(lan: &Lan, host: &str, rules: &str) {
     let rules: String = rules
         .lines()
@@ -65,10 +65,10 @@ fn a_firewall_that_drops_packets_is_told_by_what_it_stops() {
     ] {
         drops(&lan, "gamma", udp);
         refused(&lan, "alpha", &add, &["no datagrams (UDP", "firewall"]);
-        // Its farewell is dropped as well, so what was begun there takes a moment to be gone.
+        // Its farewell is dropped as well, so the daemon begun there takes a moment to end.
         only(&lan, &["alpha", "beta"]);
     }
-    // Another host of the machine cannot be reached by the new one.
+    // The new host cannot reach another host of the machine.
     drops(
         &lan,
         "beta",
@@ -88,7 +88,7 @@ fn a_firewall_that_drops_packets_is_told_by_what_it_stops() {
 fn a_firewall_that_comes_up_later_cuts_a_host_off_until_it_goes() {
     let lan = pair();
     lan.good("alpha", &["add", "gamma"]);
-    // In one direction only; what gamma says is still heard.
+    // In one direction only: messages from gamma are still received.
     drops(&lan, "gamma", "arriving meta l4proto { tcp, udp } drop");
     let mut watch = lan.watch("alpha");
     let report = watch.until(|report| state_of(report, "gamma") == "dead");
@@ -106,7 +106,7 @@ fn a_firewall_that_comes_up_later_cuts_a_host_off_until_it_goes() {
 #[test]
 fn a_full_disk_where_the_daemons_socket_goes_is_told() {
     let lan = pair();
-    // Room for nothing, and then for the directory alone: a socket needs an entry as well.
+    // First there is no room at all, then only for the directory: a socket needs an entry as well.
     for (entries, what) in [
         (1, "there can be no directory"),
         (2, "no socket can be made in"),
@@ -129,7 +129,7 @@ fn a_full_disk_where_the_daemons_socket_goes_is_told() {
     lan.assert_clean();
 }
 
-/// On a host all of whose folders are small disks; `more` is done there first.
+/// Runs the bootstrap on a host whose folders are all small disks, after the commands `more`.
 fn where_disks_are_small(name: &str, more: &str) -> (i32, String) {
     support::needs::namespaces();
     let scratch = Scratch::new(name);
@@ -167,7 +167,7 @@ fn a_full_disk_where_the_program_is_sent_is_told() {
         said.contains("the host alpha") && said.contains("no directory there has"),
         "{said}"
     );
-    // It fills up while the program comes: what df said no longer holds.
+    // The disk fills up while the program is being sent, after df reported enough space.
     let lie = "mkdir /tmp/bin && printf \"#!/bin/sh\\necho title; echo disk 9 9 99999999 x /\\n\" >/tmp/bin/df \
                && chmod 755 /tmp/bin/df && export PATH=/tmp/bin:$PATH";
     let (status, said) = where_disks_are_small("filling", lie);
@@ -183,7 +183,7 @@ fn a_host_of_another_machine_and_a_second_machine_of_the_name_are_refused() {
     let lan = pair();
     let taken = ["the virtual machine default is up already", "--vm NAME"];
     refused(&lan, "alpha", &["up", "gamma"], &taken);
-    // Another machine of the same name is begun elsewhere, and wants a host of the first.
+    // Another machine of the same name is started elsewhere, and tries to add a host of the first.
     lan.good("gamma", &["up", "--as", "gamma", "delta"]);
     let taken = [
         "on the host beta: there is a daemon of a virtual machine default already",
@@ -194,7 +194,7 @@ fn a_host_of_another_machine_and_a_second_machine_of_the_name_are_refused() {
     for host in ["alpha", "beta", "gamma", "delta"] {
         lan.await_whole(host, 1);
     }
-    // Two of different names share it.
+    // Two machines with different names share it.
     lan.good("gamma", &["down"]);
     lan.good("gamma", &["up", "--vm", "second", "--as", "gamma", "beta"]);
     lan.good("beta", &["run", "--vm", "second", "true"]);
@@ -204,7 +204,8 @@ fn a_host_of_another_machine_and_a_second_machine_of_the_name_are_refused() {
     lan.assert_clean();
 }
 
-/// `regatta add gamma delta` on alpha, which takes long because no datagrams reach or leave delta; gamma has just joined.
+/// Runs `regatta add gamma delta` on alpha, which takes long because datagrams to and from delta are dropped. Returns
+/// when gamma has joined.
 fn adding(lan: &Lan) -> Running {
     let udp = "arriving meta l4proto udp drop\nleaving meta l4proto udp drop";
     drops(lan, "delta", udp);
@@ -269,7 +270,7 @@ fn a_daemon_that_gets_no_more_threads_asks_the_other_hosts_in_turn() {
     let lan = Lan::new(&[&["alpha"], &others[..]].concat());
     lan.good("alpha", &[&["up", "--as", "alpha"], &others[..]].concat());
     let daemon = lan.daemon("alpha");
-    // The memory of a thread that has answered serves the next conversation; for another thread there is no room.
+    // The memory of a thread that has answered serves the next connection. There is no room for another thread.
     lan.good("alpha", &["hosts"]);
     let pid = daemon.pid.as_raw_nonzero();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");

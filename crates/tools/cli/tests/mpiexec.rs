@@ -1,4 +1,4 @@
-//! Commands and options known from other launchers work: `mpiexec`, also as a subcommand, and `-np`.
+//! Commands and options known from other launchers: `mpiexec`, also as a subcommand, and `-np`.
 
 mod support;
 
@@ -79,7 +79,7 @@ fn the_standard_input_goes_to_process_0_or_to_nobody() {
             .spawn()
             .expect("regatta");
         let mut input = job.stdin.take().expect("a pipe");
-        // Where nobody reads the pipe may be gone already.
+        // If the input is not read, the pipe may be closed already.
         let _ = std::io::Write::write_all(&mut input, b"words");
         drop(input);
         let output = job.wait_with_output().expect("its end");

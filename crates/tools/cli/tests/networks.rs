@@ -1,4 +1,4 @@
-//! Jobs on hosts that have a network between them: namespaces, made for one test and gone with its last process.
+//! Jobs on hosts that have a network between them: namespaces, created for one test and removed with its last process.
 
 mod support;
 
@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 
 use support::{REGATTA, Running, await_ends, text, told};
 
-/// Three hosts at a bridge, of which the first two also have an address that both believe to be theirs alone, as hosts
-/// with containers do. The script that follows is run where the bridge is.
+/// Three hosts at a bridge. The first two also have an address in common, which each considers its own, like hosts with
+/// containers. The following script is run where the bridge is.
 const NETWORK: &str = "set -e
 mount -t tmpfs tmpfs /run
 mkdir /run/netns
@@ -31,7 +31,7 @@ done
 ";
 const IN_HOST: [&str; 2] = ["--rsh", "ip netns exec {host}"];
 
-/// A command that runs `regatta` with these arguments beside the hosts, after more has been done to the network.
+/// Returns a command that runs `regatta` with these arguments beside the hosts, after `more` has changed the network.
 fn beside_hosts(more: &str, arguments: &[&str]) -> Command {
     support::needs::namespaces();
     let mut command = Command::new("unshare");
@@ -97,7 +97,7 @@ fn tasks_run_on_their_hosts_at_the_address_that_the_others_reach() {
 
 #[test]
 fn an_address_that_two_hosts_have_is_not_taken_for_either() {
-    // Asked for the twin network, each host would connect to itself and believe it had reached the other.
+    // With the twin network, each host would connect to itself and seem to have reached the other.
     let (status, _, said) = run(
         "",
         &["--interface", "br-twin", "--host", "alpha:1,beta:1", "true"],
@@ -122,7 +122,7 @@ fn an_address_that_two_hosts_have_is_not_taken_for_either() {
 
 #[test]
 fn the_right_one_of_several_networks_is_found() {
-    // The first address of beta leads nowhere from alpha.
+    // The first address of beta cannot be reached from alpha.
     let more = "ip -n beta link add aside0 type bridge
 ip -n beta address add 10.99.0.2/24 dev aside0
 ip -n beta link set aside0 up
@@ -186,7 +186,7 @@ fn this_host_takes_part_without_a_channel() {
             && said.contains("reached at 10.77.0.254"),
         "{said}"
     );
-    // A failure here ends what runs there, and the other way round.
+    // A failure on this host ends the other host's tasks, and the other way round.
     for failing in ["0", "3"] {
         let body =
             format!("[ $(echo $REGATTA_JOB | cut -d: -f3) = {failing} ] && exit 9; exec sleep 600");

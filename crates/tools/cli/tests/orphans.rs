@@ -1,4 +1,4 @@
-//! No process of a job stays behind, whatever is killed, and however.
+//! No process of a job stays behind, whichever processes are killed, and how.
 
 mod support;
 
@@ -8,13 +8,13 @@ use std::process::Command;
 use rustix::process::{Signal, kill_process, kill_process_group};
 use support::{REGATTA, Running, await_ends, look_until, run, told};
 
-/// A task with a child, a child in a session of its own, and one whose parent is gone.
+/// A task with a child, a child in a session of its own, and one whose parent has ended.
 const FAMILY: &str = "sleep 600 & setsid sleep 601 & (setsid sleep 602 &); echo up; wait";
 
 fn family(tasks: usize) -> Running {
     let mut job = Running::start_apart(&["-n", &tasks.to_string(), "sh", "-c", FAMILY]);
     job.read_lines(tasks, "up");
-    // front, watch, supervisor, and four processes per task; the shells may still be starting their children.
+    // Front, watch, supervisor, and four processes per task. The shells may still be starting their children.
     look_until("all of the family runs", || {
         (job.processes().len() >= 3 + 4 * tasks).then_some(())
     });
@@ -74,7 +74,7 @@ fn kill_9_of_any_two_of_the_three_processes_leaves_nothing() {
         let job = family(2);
         let processes = job.processes();
         let both = pair.map(|name| job.named(name));
-        // Neither does anything between the two blows.
+        // Neither acts between the two kills.
         for process in &both {
             kill_process(process.pid, Signal::STOP).expect("a living process");
         }

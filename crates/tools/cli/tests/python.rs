@@ -1,5 +1,5 @@
-//! Programs in Python: their mpi4py is told where our library is, or the user what to do. The interpreter of these tests is a script
-//! that says what it was told.
+//! Programs in Python: their mpi4py is told where our library is, or the user is told what to do. The interpreter in
+//! these tests is a script that prints what it was told.
 
 mod support;
 
@@ -11,8 +11,7 @@ use support::{REGATTA, Scratch, told};
 
 const MODULES: [&str; 2] = ["MPI.mpich.abi3.so", "MPI.openmpi.abi3.so"];
 
-/// An installed Regatta with the libraries of these names, which are empty, and an environment of Python's with these modules of
-/// mpi4py's.
+/// An installed Regatta with empty libraries of these names, and a Python environment with these modules of mpi4py.
 struct Installed(Scratch);
 
 impl Installed {
@@ -49,7 +48,7 @@ impl Installed {
         path
     }
 
-    /// The command of this name with these words.
+    /// Returns the command of this name with these words.
     fn command(&self, name: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.path("bin").join(name));
         command
@@ -67,7 +66,8 @@ impl Installed {
     }
 }
 
-/// Copies a program by another process: one that is open for writing here may still be so in a child of another test when it is executed.
+/// Copies a program by another process. If this process wrote it, a child forked by another test could still hold it
+/// open for writing, and executing it would fail with ETXTBSY.
 fn copy(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("-p").arg(from).arg(to).status();
     assert!(
@@ -135,7 +135,7 @@ fn an_mpi4py_that_cannot_run_here_is_one_sentence() {
     }
 }
 
-/// Only what it imports itself is looked at, so it may run, and may be found alone.
+/// Only its own imports are examined, so it may run, and find mpi4py by itself.
 #[test]
 fn a_script_that_does_not_name_mpi4py_runs_and_hears_of_it_in_the_end() {
     let installed = Installed::new("silent", &[], &MODULES);

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use rustix::process::Signal;
 use support::{REGATTA, Running, await_ends, look_until};
 
-/// A task that says which signals it gets, and ends by SIGTERM.
+/// A task that prints which signals it gets, and ends by SIGTERM.
 const EARS: &str = "for s in HUP QUIT USR1 USR2 WINCH CONT; do trap \"echo got $s\" $s; done; \
                     echo up; sleep 600 & while :; do wait $!; done";
 
@@ -64,7 +64,7 @@ fn a_second_interrupt_ends_the_deaf() {
     let processes = job.processes();
     job.signal(Signal::INT);
     job.read_lines(2, "ouch");
-    // Until it counts as a second key: a copy of the first would come at once.
+    // Until it counts as a second key press: a copy of the first would arrive at once.
     look_until("a second interrupt ends the job", || {
         let ended = job.child.try_wait().expect("a child");
         if ended.is_none() {
@@ -80,8 +80,8 @@ fn a_second_interrupt_ends_the_deaf() {
 
 #[test]
 fn an_interrupt_from_the_terminal_reaches_each_task_once() {
-    // A loop without processes of its own, and no shell around the launcher: what a shell makes of a key that ends its child
-    // is its own affair (and dash ends by the key itself, whatever became of the child).
+    // A loop without child processes, and no shell around the launcher: how a shell reacts to a key that ends its child
+    // is not tested here (dash ends by the key itself, however the child ended).
     let command = format!(
         "exec {REGATTA} run -n 2 bash -c 'trap \"echo ouch; exit 0\" INT; echo up; while :; do :; done'"
     );
@@ -151,7 +151,7 @@ fn a_stopped_job_goes_on() {
             .and_then(|(_, rest)| rest.trim_start().chars().next())
     };
     let front = job.pid().to_string();
-    // The task's pipe is full or not, it stops; and so does the launcher.
+    // Whether its pipe is full or not, the task stops, and so does the launcher.
     look_until("task and launcher are stopped", || {
         (state(&task) == Some('T') && state(&front) == Some('T')).then_some(())
     });

@@ -1,4 +1,4 @@
-//! Hosts by ssh: a real server on a port of this machine, with keys made for the test.
+//! Hosts by ssh: a real server on a port of this machine, with keys created for the test.
 
 mod support;
 
@@ -14,7 +14,7 @@ struct Server {
     child: Child,
 }
 
-/// Makes a pair of keys without a passphrase.
+/// Creates a pair of keys without a passphrase.
 fn make_key(file: &str) {
     let made = Command::new(which("ssh-keygen"))
         .args(["-q", "-t", "ed25519", "-N", "", "-f", file])
@@ -23,7 +23,7 @@ fn make_key(file: &str) {
     assert!(made.success());
 }
 
-/// The server. Root's wants a folder that a system without a running one need not have.
+/// Returns the server's command. As root it needs a folder that may be missing on a system without a running server.
 fn sshd() -> Command {
     let sshd = which("sshd");
     match rustix::process::geteuid().is_root() {
@@ -91,7 +91,7 @@ impl Server {
                 "sshd does not start"
             );
         }
-        // The log is read on, or the server would block one day.
+        // The log must be read, or the server would block at some point.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         Self { scratch, child }
     }
@@ -124,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-/// Where a program of ssh is.
+/// Returns the path of a program of ssh.
 fn which(program: &str) -> String {
     let package = match program {
         "sshd" => "openssh-server",

@@ -1,4 +1,4 @@
-//! The exit status of `regatta run`, and its sentences.
+//! The exit status and the sentences of `regatta run`.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use support::{REGATTA, Scratch, run, slowness, text, told};
 
-/// A task's rank is the third part of its join token.
+/// A task's rank is the third field of its join token.
 const RANK: &str = "rank=$(echo $REGATTA_JOB | cut -d: -f3)";
 
 fn script(body: &str) -> String {
@@ -77,7 +77,7 @@ fn after_a_failure_the_others_go_on_if_asked() {
             .expect("mkfifo")
             .success()
     );
-    // Task 1 ends well after task 0 has failed: it waits for task 0 to be gone.
+    // Task 1 ends well after task 0 has failed, since it waits for task 0 to end.
     let body = script(&format!(
         "if [ $rank = 0 ]; then echo $$ > {0}; exit 3; else read pid < {0}; tail --pid=$pid -f /dev/null; echo survived; fi",
         fifo.display()
@@ -189,7 +189,7 @@ fn absurd_numbers_of_tasks_get_a_sentence() {
 #[test]
 fn limits_are_named_with_the_way_to_raise_them() {
     let limited = |limits: &str, run: &str| {
-        // The limit of processes does not bind root, so root becomes somebody else.
+        // The limit of processes does not apply to root, so root becomes another user.
         let somebody = rustix::process::geteuid().is_root();
         let mut command = match somebody {
             true => Command::new("setpriv"),
@@ -299,10 +299,10 @@ fn a_wrapper_script_passes_the_join_token_on() {
 
 #[test]
 fn tasks_inherit_nothing_but_what_is_meant_for_them() {
-    // Builtins only: a pipeline or a substitution would be seen in the shell's own descriptors.
+    // Builtins only: a pipeline or a substitution would show up in the shell's own descriptors.
     const LOOK: &str = "while read key value; do [ $key = SigBlk: ] && blocked=$value; done < /proc/$$/status; \
                         cd /proc/$$/fd; echo * $blocked";
-    // Descriptors that our own caller left open are passed on, as any program would.
+    // Descriptors that the caller of this test left open are passed on, as by any program.
     let plain = Command::new("bash")
         .args(["-c", LOOK])
         .stdin(Stdio::null())
@@ -335,7 +335,7 @@ fn a_thousand_tasks_take_seconds() {
     let (status, ..) = told(&run(&["-n", "1000", "/bin/true"]));
     let took = started.elapsed();
     assert_eq!(status, 0);
-    // 0.3 s on two cores; the bound leaves room for a build without optimisation.
+    // 0.3 s on two cores. The limit leaves room for a build without optimisation.
     let limit = 10.0 * slow.max(slowness());
     assert!(took.as_secs_f64() < limit, "{took:?}");
 }
@@ -419,7 +419,7 @@ fn a_job_that_cannot_stay_is_no_success() {
     let scratch = Scratch::new("resident");
     let home = scratch.file("home", 0o600, b"");
     let home = std::path::Path::new(&home).parent().expect("a directory");
-    // A file system that takes no files of this size has no room for the memory that tasks share.
+    // With this file size limit there is no room for the memory that tasks share.
     let output = Command::new("sh")
         .args(["-c", "ulimit -f 8; exec \"$0\" resident early", REGATTA])
         .env("XDG_RUNTIME_DIR", home)

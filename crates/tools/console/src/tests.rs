@@ -1,4 +1,4 @@
-//! Sessions with a machine that is made up: what is said for what is typed.
+//! Sessions with a simulated machine: the output for some input.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const NO_HOST: Code = Code(-6);
 const NO_TASK: Code = Code(-31);
 const CONSOLE: i32 = 0x40001;
 
-/// A machine of the hosts alpha and beta.
+/// A machine with the hosts alpha and beta.
 #[derive(Default)]
 struct Pretended {
     tasks: Vec<Task>,
@@ -187,7 +187,7 @@ fn console() -> Console<Pretended> {
     Console::new(Pretended::default())
 }
 
-/// The console's output for some lines.
+/// Returns the console's output for some lines.
 fn said(console: &mut Console<Pretended>, lines: &str) -> String {
     for line in lines.lines() {
         assert_eq!(console.line(line), Next::Line, "{line}");

@@ -1,4 +1,4 @@
-//! Profiles of records that are made here, and of nonsense.
+//! Profiles of records that are created here, and of malformed ones.
 
 use proptest::prelude::*;
 use regatta_record::{
@@ -15,7 +15,7 @@ const ROOM: usize = 8;
 /// Maximum duration of a job in these tests, in nanoseconds.
 const MAX_JOB_NANOSECONDS: u64 = 1_000_000;
 
-/// The record of a task in which these words stand as well.
+/// Returns the record of a task with these words written into it.
 fn record(task: u64, written: &[(usize, u64)]) -> Vec<u8> {
     let mut all = vec![0u64; words(ROOM)];
     all[head::MAGIC] = MAGIC;
@@ -44,7 +44,7 @@ fn profile(records: &[Vec<u8>]) -> Profile {
     Profile::of(files, &began(records.len()), Vec::new())
 }
 
-/// A job that began with this many tasks, and ended well.
+/// Returns a job that began with this many tasks, and ended with status 0.
 fn began(tasks: usize) -> Began {
     Began {
         tasks: Some(tasks as u32),
@@ -58,7 +58,7 @@ fn at_call(name: &str) -> usize {
     THREADS_AT + thread::CALLS + usize::from(Call::named(name).0) * call::WORDS
 }
 
-/// An event of a call, at a place in the buffer.
+/// Returns the words of a call's event, at a place in the buffer.
 fn event(
     place: usize,
     name: &str,
@@ -188,7 +188,7 @@ fn a_task_that_had_no_room_for_its_record_is_no_sign_of_a_wrong_library() {
     let said = Profile::of(files.into(), &began(2), Vec::new()).problems;
     let part = "no record of task 1: it could not make one, as said above, or it never called";
     assert!(said.join("\n").contains(part), "{said:?}");
-    // Without such a word both causes are named.
+    // Without such a file both causes are named.
     let said = Profile::of(Files::new(), &began(1), Vec::new()).problems;
     assert!(said[0].contains("no task has called libregatta.so"));
     assert!(said[0].contains("could not make a record"), "{said:?}");
@@ -218,7 +218,7 @@ fn a_host_with_a_wrong_clock_does_not_make_the_job_long() {
     assert_eq!(of.span(), 10_000);
     let said = of.problems.join("\n");
     assert!(said.contains("the clock of elsewher differs"), "{said}");
-    // One damaged word of three on a host changes nothing.
+    // One damaged value among three on a host changes nothing.
     let damaged = record(1, &[(head::BEGAN_REAL, u64::MAX)]);
     let of = profile(&[damaged, record(0, &[]), record(2, &[])]);
     assert_eq!((of.span(), of.problems.len()), (10_000, 0));
@@ -303,7 +303,7 @@ fn texts_of_tasks_do_not_leave_their_place_on_the_page() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Records of nonsense can be shown.
+    /// Malformed records can be shown.
     #[test]
     fn any_records_can_be_shown(seed in any::<u64>(), often in 1u64..20) {
         let mut state = seed | 1;
@@ -316,7 +316,7 @@ proptest! {
         let mut records = Vec::new();
         for task in 0..3 {
             let mut written = Vec::new();
-            // The list of modules names files of this host, which are not to be read here.
+            // The list of modules names files of this host, which must not be read here.
             for at in (head::PID..MODULES_AT).chain(SAMPLES_AT..words(ROOM)) {
                 if next() % often == 0 && at != head::MODULE_BYTES {
                     let word = match next() % 4 {

@@ -2,7 +2,7 @@ use regatta_wire::control::{Manner, Route, Then};
 
 use super::*;
 
-/// A window of ten bytes, and five more.
+/// Returns windows of ten bytes, with five more for last output.
 fn windows() -> ReceiverWindows {
     ReceiverWindows::new(10, 5)
 }

@@ -9,11 +9,11 @@ pub enum Absence {
     Gone(String),
     /// The membership no longer knows this run of the host.
     UnknownRun,
-    /// Its agent could not be claimed in time, or did not answer.
+    /// The host's agent could not be claimed in time, or did not answer.
     NotHeard,
-    /// Its agent violated the protocol.
+    /// The host's agent violated the protocol.
     Nonsense,
-    /// The previous launcher had given it up, and some hosts were notified of that.
+    /// The previous launcher had given the host up, and some hosts were notified of that.
     GivenUpBefore,
 }
 

@@ -91,11 +91,11 @@ pub enum ClaimEffect {
 /// The reason why a host does not take a job over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Its daemon has ended.
+    /// The host's daemon has ended.
     DaemonEnded,
-    /// It sees no majority, for this reason, and other hosts of the job are silent.
+    /// The host sees no majority, for this reason, and other hosts of the job are silent.
     CutOff(String),
-    /// The previous launcher had given it up, as this host (by number) reports.
+    /// The previous launcher had given the host up, as this other host (by number) reports.
     GivenUp(u32),
     /// At most half of the hosts of the job that are left would follow.
     TooFew,
@@ -107,7 +107,7 @@ enum Step {
     /// No channel. The next claim is due at this time.
     Closed(Duration),
     Opening,
-    /// Its agent waits for an announcement.
+    /// The channel is claimed: the host's agent waits for an announcement.
     Claimed,
     Called,
     Asked,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// The state of a host that is not gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostState {
-    /// It answers.
+    /// The host answers.
     Alive,
-    /// It is silent, and there is no verdict yet.
+    /// The host is silent, and there is no verdict yet.
     Suspected,
 }
 

@@ -15,19 +15,19 @@ pub enum Departure {
     /// Nothing was received for this long, from the shell that this command leads to, or from an agent that the user
     /// had started (`None`).
     Silent(Duration, Option<String>),
-    /// It does not have the program that it needs, for this reason.
+    /// The host does not have the right program, for this reason.
     Unfit(String),
-    /// Its messages are not those of an agent.
+    /// The host's messages are not those of an agent.
     Nonsense,
-    /// Its agent cannot do what it was asked: the exit status of the command, and the reason.
+    /// The host's agent refused an order: the exit status of the command, and the reason.
     Refused(u8, String),
-    /// It already is the host of the job with this name.
+    /// The host is in the job already, under this name.
     Member(String),
-    /// It also begins under this name.
+    /// The host also begins under this name.
     TwoNames(String),
-    /// It has no address at which tasks could be reached.
+    /// The host has no address at which tasks could be reached.
     Unreached(String),
-    /// Another host that began with it has failed.
+    /// Another host that began at the same time has failed.
     Abandoned,
     /// The user has ended the start, with this status.
     Interrupted(u8),

@@ -34,7 +34,7 @@ fn expected(name: &str, admission: Admission) -> Expected {
     }
 }
 
-/// A host with this identity and these addresses, the likeliest first.
+/// Returns the greeting of a host with this identity and these addresses, the likeliest first.
 fn hello(identity: &str, addresses: &[u8]) -> Hello {
     let interface = |&last: &u8| Interface {
         name: format!("eth{last}"),
@@ -70,7 +70,7 @@ fn feed(arrivals: &mut Arrivals, id: u32, inputs: impl IntoIterator<Item = Input
     }
 }
 
-/// The one cause for which a host is lost, by these effects.
+/// Returns the only cause for which a host is lost in these effects.
 fn cause(effects: &[Effect], id: u32) -> Departure {
     let mut causes = effects.iter().filter_map(|effect| match effect {
         Effect::Lost(lost, why) if *lost == id => Some(why.clone()),
@@ -81,7 +81,7 @@ fn cause(effects: &[Effect], id: u32) -> Departure {
     cause
 }
 
-/// Two hosts, and this one as the third, that have said what they are: each has these addresses.
+/// Returns two hosts, and this one as the third, that have sent their greetings with these addresses.
 fn begun(admission: Admission, addresses: [&[u8]; 3]) -> Arrivals {
     let mut arrivals = arrivals();
     for (name, addresses) in ["a", "b"].into_iter().zip(addresses) {
@@ -99,7 +99,8 @@ fn begun(admission: Admission, addresses: [&[u8]; 3]) -> Arrivals {
     arrivals
 }
 
-/// Has every host see all the addresses that it looks for and that `sees` allows. Returns how many hosts were asked.
+/// Lets every host see all the addresses that it looks for and for which `sees` returns true. Returns how many hosts
+/// were asked.
 fn look(arrivals: &mut Arrivals, sees: impl Fn(u32, IpAddr) -> bool) -> usize {
     let asked = effects(arrivals);
     for effect in &asked {
@@ -218,7 +219,7 @@ fn the_first_host_that_fails_ends_all_that_begin_with_it_unless_all_are_to_be_he
             assert_eq!(cause(&all, 0), Departure::Abandoned);
             assert!(all.contains(&Effect::Close(0)) && all.contains(&Effect::Close(1)));
         }
-        // Its answer comes too late, or not.
+        // Its answer arrives too late.
         let addresses = [1, 0].map(|rank| (rank, (ip(1), 9).into())).to_vec();
         arrivals.handle(START, 0, Input::Answer(Answer::Prepared(addresses)));
         let failed = arrivals
@@ -252,7 +253,7 @@ fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
     for (admission, is_silent, again) in [
         (Admission::survey(ARRIVAL_TIMEOUT), false, &[0, 2][..]),
         (Admission::survey(ARRIVAL_TIMEOUT), true, &[0, 2]),
-        // Nothing is begun with the hosts that are left, this one.
+        // Nothing begins with the host that is left, which is this one.
         (Admission::begin(ARRIVAL_TIMEOUT), true, &[]),
     ] {
         let mut arrivals = begun(admission, addresses);
@@ -307,7 +308,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
         [1, 2, 3].map(|last| (u32::from(last) - 1, Ok(ip(last))))
     );
 
-    // The second host does not see the first one where it was tried first.
+    // The second host does not see the first one at its first address.
     let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), addresses);
     arrivals.look(START);
     let sees = |by, address| (by, address) != (1, ip(1));
@@ -321,7 +322,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
     );
     assert_eq!(arrivals.found()[0], (0, Ok(ip(11))));
 
-    // It sees it nowhere.
+    // It does not see it at any address.
     let mut arrivals = begun(Admission::begin(ARRIVAL_TIMEOUT), addresses);
     arrivals.look(START);
     let sees = |by, address| by != 1 || ![ip(1), ip(11)].contains(&address);
@@ -416,7 +417,7 @@ fn a_silent_host_is_given_up_but_not_for_time_in_which_this_process_did_not_run(
         sentence.contains("within 10 s") && sentence.contains("`ssh a sh`"),
         "{sentence}"
     );
-    // An agent that others have started says nothing, either.
+    // An agent that the user has started is silent as well.
     arrivals.handle(2 * ARRIVAL_TIMEOUT, called, Input::Opened);
     arrivals.tick(3 * ARRIVAL_TIMEOUT);
     assert_eq!(

@@ -5,10 +5,10 @@ use std::time::Duration;
 /// What happens to the other tasks when one has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
-    /// They have a grace period to react, and are then ended.
+    /// The other tasks have a grace period to react, and are then ended.
     #[default]
     Stop,
-    /// They go on without a limit.
+    /// The other tasks go on without a limit.
     Continue,
 }
 

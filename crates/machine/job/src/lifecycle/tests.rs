@@ -1,10 +1,10 @@
-//! The lifecycle of a job, by a clock that the test owns.
+//! The lifecycle of a job, with a clock of the test's own.
 
 use super::*;
 
 const TASKS: u32 = 4;
 
-/// A job of which all tasks run.
+/// Returns a job of which all tasks run.
 fn job(change: impl FnOnce(&mut Policy)) -> Job {
     let mut policy = Policy::default();
     change(&mut policy);
@@ -63,7 +63,7 @@ const CRASH: End = End::Signalled {
     core: false,
 };
 
-/// The sentences that the user reads.
+/// Returns the sentences for the user.
 fn reported(actions: &[Action]) -> String {
     let sentences = actions.iter().filter_map(|action| match action {
         Action::Report(sentence) => Some(sentence.clone()),
@@ -99,7 +99,7 @@ fn the_others_learn_of_a_death_and_are_ended_after_the_grace_period() {
     );
     assert_eq!(job.tick(14.9), []);
     assert!(job.tick(15.0).contains(&Action::Signal(libc::SIGTERM)));
-    // A task that ends because it was asked to has not failed.
+    // A task that ends because it was signalled to has not failed.
     assert_eq!(
         reported(&job.ends(15.1, 0, TERMINATED, TaskState::Joined)),
         ""
@@ -220,7 +220,7 @@ fn a_signal_is_passed_on_unless_the_terminal_did() {
         job.signal(1.0, libc::SIGINT, true),
         [Action::SignalElsewhere(libc::SIGINT)]
     );
-    // The tasks die of it: the user knows why.
+    // The tasks die of it, which is no news to the user.
     assert_eq!(
         reported(&job.ends(
             1.1,
@@ -363,7 +363,7 @@ fn a_lost_host_is_one_failure_of_all_its_tasks() {
     let mut lifecycle = Lifecycle::new(policy, TASKS).across(names, vec![0, 0, 1, 1]);
     (0..3).for_each(|_| lifecycle.task_started());
     let mut actions = Vec::new();
-    // One of its tasks runs, the other was never started.
+    // One of its tasks runs, and the other one was never started.
     lifecycle.host_lost(
         Duration::from_secs(1),
         "the host beta is lost",
@@ -446,7 +446,7 @@ fn a_death_that_somebody_takes_care_of_is_no_failure() {
     let (end, state) = (CRASH, TaskState::Joined);
     job.lifecycle
         .task_ended(Duration::ZERO, (1, 7), (end, state), true, &mut actions);
-    // The others learn of it all the same.
+    // The other tasks are notified all the same.
     assert_eq!(actions, [Action::MarkDead(1, CRASH.cause())]);
     assert_eq!((job.lifecycle.status(), job.deadline()), (0, None));
 }
@@ -475,7 +475,7 @@ fn a_task_that_aborts_ends_the_job_with_its_status() {
     job.lifecycle.abort(Duration::ZERO, 2, 7, &mut actions);
     let said = Action::Report("task 2 has called rg_abort(7): ending all tasks at once".into());
     assert!(actions.contains(&said) && actions.contains(&Action::Signal(libc::SIGKILL)));
-    // Another one has no say any more, and what is killed is no failure.
+    // Another abort has no effect any more, and killed tasks are no failures.
     job.lifecycle.abort(Duration::ZERO, 3, 9, &mut actions);
     for rank in 0..TASKS {
         let end = job.ends(0.1, rank, End::Exited(1), TaskState::Dead);

@@ -1,14 +1,14 @@
-//! Tasks that cannot reach each other, by a clock that the test owns.
+//! Tasks that cannot reach each other, with a clock of the test's own.
 
 use super::*;
 use crate::{End, HostRecord, Policy};
 
-/// Hosts with this many tasks each: task 0 and the following on host 0, and so on.
+/// Hosts with the same number of tasks each: the first tasks on host 0, and so on.
 struct World {
     registry: Registry,
     lifecycle: Lifecycle,
     reachability: Reachability,
-    /// Hosts that the launcher does not hear.
+    /// Hosts from which the launcher receives nothing.
     silent: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl World {
         self.reachability.look(at(seconds), &self.lifecycle, heard)
     }
 
-    /// The sentences for the user.
+    /// Returns the sentences for the user.
     fn said(&mut self, seconds: f64) -> Vec<String> {
         let effects = self.look(seconds).into_iter();
         let said = effects.filter_map(|effect| match effect {
@@ -85,7 +85,7 @@ fn a_cut_is_named_once_for_all_tasks_of_two_hosts_and_so_is_its_end() {
     let cut = CUT.replace("task 1", "task 2");
     assert_eq!((sentence, effects.len()), (&cut, 2));
     assert!(world.look(21.0).is_empty());
-    // Each of two tasks that have reported it has to report its end.
+    // Each of the two tasks that have reported it must report its end.
     world.report(22.0, 2, 0, None);
     world.report(22.0, 3, 1, None);
     assert!(world.look(22.0).is_empty());
@@ -131,7 +131,7 @@ fn nothing_is_decided_of_a_host_that_the_launcher_does_not_hear() {
     assert!(world.look(10.0).is_empty());
     world.silent.clear();
     world.report(11.0, 1, 0, Some(10.0));
-    // Named, its event, given up, its event, both tasks told.
+    // The sentence, its event, the sentence about giving up, its event, and a message to both tasks.
     assert_eq!(world.look(11.0).len(), 6);
 }
 
@@ -144,7 +144,7 @@ fn a_pair_is_given_up_by_both_once_and_only_when_it_was_just_reported() {
         "giving up after 5 s (--unreachable)",
     );
     assert_eq!(world.said(2.0), [named]);
-    // Its time is over, but it may have been stopped since.
+    // Its time is over, but the task may have been stopped since its report.
     assert!(world.look(6.0).is_empty());
     world.report(7.0, 1, 0, Some(7.0));
     let sentence =
@@ -159,7 +159,7 @@ fn a_pair_is_given_up_by_both_once_and_only_when_it_was_just_reported() {
         ReachabilityEffect::Report(format!("{sentence}; both go on as if the other were dead"));
     assert_eq!(effects[0], report);
     assert_eq!(effects[2..], [give_up(0, 1), give_up(1, 0)]);
-    // A verdict is not taken back.
+    // The decision is final.
     world.report(8.0, 1, 0, Some(8.0));
     world.report(8.0, 1, 0, None);
     assert!(world.look(8.0).is_empty());
@@ -184,7 +184,7 @@ fn a_task_that_has_ended_is_not_waited_for() {
     assert_eq!(world.changed(3.0), Some(Vec::new()));
     world.report(4.0, 1, 0, Some(4.0));
     assert!(world.look(4.0).is_empty() && !world.reachability.is_empty());
-    // Their hosts are forgotten when another cut of them could be named.
+    // The hosts are forgotten when they could be named again.
     world.changed(14.0);
     assert!(world.reachability.is_empty());
 }

@@ -1,4 +1,4 @@
-//! The registry, with requests and reports but without any process.
+//! The registry, with requests and reports but without processes.
 
 use regatta_wire::control::{GroupInfo, Manner, Output, Place, Then, What, flags};
 
@@ -18,7 +18,7 @@ fn host(number: u32, name: &str, cores: u32) -> HostRecord {
     }
 }
 
-/// Three tasks on the first of three hosts.
+/// Returns a registry of three tasks on the first of three hosts.
 fn registry() -> Registry {
     let hosts = vec![host(0, "alpha", 4), host(1, "beta", 2), host(2, "gamma", 4)];
     let mut registry = Registry::new(hosts, &[0, 0, 0], b"program");
@@ -310,7 +310,7 @@ fn entries_go_with_their_owners_unless_they_are_persistent() {
         get(&mut registry, 1, 0, flags::FIRST),
         entry(1, 1, b"stays")
     );
-    // Nobody's any more, so anybody's.
+    // It has no owner any more, so any task may delete it.
     assert_eq!(
         get(&mut registry, 1, 1, flags::DELETE),
         entry(1, 1, b"stays")
@@ -329,7 +329,7 @@ fn waiters_for_an_entry_are_served_in_turn() {
     assert_eq!(put(&mut registry, 0, None, 0, b"y").len(), 1);
 }
 
-/// A task has threads: one leaves the group while another one waits in its barrier.
+/// One thread of a task leaves the group while another one waits in its barrier.
 #[test]
 fn a_thread_that_waits_in_a_barrier_hears_that_its_task_has_left() {
     let mut registry = registry();
@@ -456,7 +456,7 @@ fn members_meet_when_enough_have_come() {
         assert!(refused(&meet(&mut registry, 2, 2), Why::Argument));
         assert_eq!(meet(&mut registry, 2, 3), [all(0), all(1), all(2)]);
     }
-    // Where some stay away, nobody learns who the others are.
+    // If some members are missing, the group's members are not in the answer.
     assert_eq!(meet(&mut registry, 0, 2), []);
     assert_eq!(meet(&mut registry, 2, 2), [done(0, 0, 0), done(2, 2, 0)]);
 }
@@ -465,7 +465,7 @@ fn members_meet_when_enough_have_come() {
 fn tasks_go_where_there_is_room() {
     let mut registry = registry();
     let place = |registry: &Registry, place: Place, count| registry.place_tasks(0, &place, count);
-    // Three of alpha's four cores are taken.
+    // Three of alpha's four cores are used.
     assert_eq!(
         place(&registry, Place::Any, 6),
         Ok(vec![(0, 1), (1, 2), (2, 3)])
@@ -497,7 +497,7 @@ fn every_host_that_joins_is_notified_and_used() {
         registry.place_tasks(0, &Place::Host("delta".to_owned()), 2),
         Ok(vec![(3, 2)])
     );
-    // It comes again under its name: the old one is not meant any more.
+    // The host joins again under its name, which does not mean the old one any more.
     registry.host_lost(3);
     registry.host_added(host(4, "delta", 2));
     assert_eq!(registry.take_messages(), added(4, "delta"));
@@ -524,7 +524,7 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     let route = registry.route(1, Output::Me(manner));
     assert_eq!(route, Some(Route { to: 1, manner }));
     let child = registry.add_tasks(Some(1), &[0], b"child", route);
-    // Output of a child's own children goes the same way, unless the child says otherwise.
+    // Output of a child's own children follows the same route, unless the child requests another one.
     assert_eq!(registry.route(child, Output::AsMine), route);
     assert_eq!(registry.route(child, Output::Job), None);
     let third = Route { to: 0, manner };
@@ -550,7 +550,7 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
         registry.take_messages(),
         [(1, output(1, b"words", Then::More))]
     );
-    // Its host is lost after one of its streams has ended.
+    // Its host is lost after one of its streams has been closed.
     registry.task_wrote(&mut piece(b"", Then::Closed));
     registry.take_messages();
     registry.close_streams(child);
@@ -567,7 +567,8 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     assert_eq!(registry.route(child, Output::AsMine), None);
 }
 
-/// A launcher was lost before a replica knew of a spawn: the one that follows knows the tasks, and not who receives their output.
+/// The last launcher was lost before a replica knew of a spawn. The next one knows the tasks, but not the receiver of
+/// their output.
 #[test]
 fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
     let mut registry = ReplicatedRegistry::new(registry(), true);
@@ -588,7 +589,7 @@ fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
         then: Then::More,
     };
     assert!(registry.task_wrote(&mut piece(1)));
-    // That is recorded once, and not of a task that is not there.
+    // This is recorded once, and not for a task that does not exist.
     assert!(registry.task_wrote(&mut piece(1)) && !registry.task_wrote(&mut piece(9)));
     let changes = registry.take_changes();
     assert_eq!(changes.len(), 1, "{changes:?}");
@@ -603,7 +604,7 @@ fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
     assert!(!registry.task_wrote(&mut piece(1)));
 }
 
-/// Entries of 16 MiB together, under names that are long themselves.
+/// Entries of 16 MiB together, with long names.
 #[test]
 fn a_list_that_fits_no_message_is_refused() {
     let mut registry = registry();
@@ -734,13 +735,13 @@ fn receivers_of_output_are_notified_of_starts_if_they_have_requested_it() {
         (1, message)
     };
     assert_eq!(registry.take_messages(), [started(child, Some(1))]);
-    // One task is notified of a child's child too; a detached task has no parent.
+    // A task is also notified of its grandchildren. A detached task has no parent.
     let route = registry.route(child, Output::AsMine);
     let grandchild = registry.add_tasks(Some(child), &[0], b"grandchild", route);
     registry.detach(grandchild);
     registry.notify_starts(grandchild);
     assert_eq!(registry.take_messages(), [started(grandchild, None)]);
-    // Only what runs is listed.
+    // Only running tasks are listed.
     registry.task_started(child, 7);
     registry.task_started(grandchild, 8);
     let parent = |task: u32| {

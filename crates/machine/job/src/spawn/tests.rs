@@ -64,7 +64,7 @@ impl Job {
         self.spawns.poll(&mut self.registry, &mut self.lifecycle)
     }
 
-    /// All effects up to the one that is answered before anything else.
+    /// Returns all effects up to the one that must be answered before any other call.
     fn effects(&mut self) -> Vec<SpawnEffect> {
         std::iter::from_fn(|| self.poll()).collect()
     }
@@ -75,7 +75,7 @@ impl Job {
             .entered_here(spawn, outcome, registry, lifecycle);
     }
 
-    /// Takes a spawn that both hosts have prepared to the point where tasks are started.
+    /// Takes a spawn that both hosts have prepared to the step in which tasks are started.
     fn enter(&mut self, spawn: u32) -> Vec<SpawnEffect> {
         let [SpawnEffect::EnterHere { world, .. }] = &self.effects()[..] else {
             panic!("it is not entered")
@@ -92,7 +92,7 @@ impl Job {
         self.effects()
     }
 
-    /// The outcomes of each spawn, by the number of its request.
+    /// Returns the outcomes of each answered spawn, by the number of its request.
     fn answers(&mut self) -> Vec<(u32, Vec<Result<u32, Why>>)> {
         let answer = |(to, message): (u32, Tell)| match message {
             Tell::Spawned { id, tasks, .. } => {
@@ -193,7 +193,7 @@ fn no_number_is_used_up_by_tasks_for_which_the_launcher_has_no_room() {
     for (spawn, host) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         job.spawns.prepared(host, spawn, Ok(vec![None]));
     }
-    // The other one waits, since it would have the same numbers.
+    // The other spawn waits, since it would get the same numbers.
     assert!(matches!(
         job.effects()[..],
         [SpawnEffect::EnterHere { spawn: 0, .. }]
@@ -238,7 +238,7 @@ fn nothing_comes_of_tasks_that_some_host_cannot_enter() {
     };
     assert_eq!(job.effects(), [SpawnEffect::Abandon { host, share }]);
     assert_eq!(job.answers(), [(7, vec![Err(Why::Host)])]);
-    // Of tasks that nobody waits for, the host hears.
+    // For tasks of no open spawn, the refusal is returned, so that the host is given up.
     assert_eq!(job.spawns.entered(1, 2, Some(lost())), Some(lost()));
 }
 
@@ -268,7 +268,7 @@ fn a_lost_host_is_waited_for_in_no_step() {
             job.effects();
             job.spawns.entering(0, []);
         }
-        // The launcher is told to have both start, and says that the lost one cannot.
+        // The launcher is asked to start tasks on both hosts, and reports that the lost one cannot.
         job.effects();
         if steps == 1 {
             job.spawns.started(3, Err(lost()));

@@ -1,5 +1,6 @@
-//! Channels between launchers and hosts: streams of bytes, in which messages are frames. They arrive in pieces of any size, in order, with
-//! delays of the channel's own, so messages of different channels overtake each other. A channel may be cut after any byte.
+//! Channels between launchers and hosts: byte streams with messages as frames. The bytes arrive in pieces of any size,
+//! in order, with different delays for each channel, so messages on different channels overtake each other. A channel
+//! may be cut after any byte.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -10,26 +11,26 @@ use regatta_wire::framing::{self, FrameReader};
 
 use super::{Down, Life, Sim, Up, What};
 
-/// The two ends of a channel: a launcher, and a host.
+/// The two ends of a channel: a launcher and a host.
 pub type Ends = (usize, u32);
 
 /// One direction of a channel.
 #[derive(Default)]
 struct Stream {
-    /// When the last byte arrives.
+    /// The time at which the last byte arrives.
     last: Duration,
     sent: usize,
     arrived: usize,
-    /// It was cut: no more bytes than these arrive.
+    /// Number of bytes that arrive in all, if the stream was cut.
     limit: Option<usize>,
     /// Bytes that have arrived.
     frames: FrameReader,
-    /// Messages whose last byte has not arrived: these must come, in this order, and no others.
+    /// Messages whose last byte has not arrived. They must arrive in this order, and no others.
     expected: VecDeque<Vec<u8>>,
 }
 
 impl Stream {
-    /// How many bytes still arrive of those that were sent.
+    /// Returns how many of the sent bytes are still to arrive.
     fn coming(&self) -> usize {
         self.limit.unwrap_or(self.sent).min(self.sent) - self.arrived
     }
@@ -50,11 +51,11 @@ impl Stream {
 }
 
 pub struct Channel {
-    /// Another one after it was opened again: what is on its way then is lost.
+    /// Differs after the channel was opened again, when everything in flight is lost.
     number: u64,
-    /// Down and up.
+    /// To the host, and to the launcher.
     streams: [Stream; 2],
-    /// Its messages take so many times as long as others.
+    /// Factor by which its messages are slower than others.
     slow: u64,
 }
 
@@ -73,7 +74,7 @@ impl Sim {
         self.channels.remove(&(launcher, host));
     }
 
-    /// A channel is cut, in either direction after any byte of those on their way.
+    /// Cuts a channel, in each direction after any of the bytes in flight.
     pub fn cut_channel(&mut self, ends: Ends) {
         for up in [false, true] {
             let Some(channel) = self.channels.get(&ends) else {
@@ -89,26 +90,26 @@ impl Sim {
         }
     }
 
-    /// Nothing arrives at a host of what its launcher sends from now on: it is on its way until the launcher is lost.
+    /// Holds everything that a launcher sends to a host from now on: it stays in flight until the launcher is lost.
     pub fn hold(&mut self, ends: Ends) {
         let down = self.channels.get_mut(&ends).map(|one| &mut one.streams[0]);
         down.into_iter()
             .for_each(|stream| stream.limit = Some(stream.sent));
     }
 
-    /// The number of a channel, if there is one.
+    /// Returns the number of a channel, if it exists.
     pub fn number_of(&self, ends: Ends) -> Option<u64> {
         self.channels.get(&ends).map(|channel| channel.number)
     }
 
-    /// When the last bytes of a channel arrive, and its number.
+    /// Returns the time at which the last bytes of a channel arrive, and its number.
     pub fn end_of(&self, ends: Ends) -> (Duration, u64) {
         let channel = &self.channels[&ends];
         let last = channel.streams.iter().map(|stream| stream.last);
         (last.fold(self.now, Duration::max), channel.number)
     }
 
-    /// All channels of a host that is lost are cut.
+    /// Cuts all channels of a host that is lost.
     pub fn cut_channels(&mut self, host: u32) {
         let launchers = &self.launchers;
         let of_host = |(launcher, to): &Ends| *to == host || launchers[*launcher].host == host;
@@ -125,7 +126,7 @@ impl Sim {
         let (mut bytes, mut body) = (Vec::new(), Vec::new());
         framing::put(message, &mut bytes).expect("a frame");
         message.encode(&mut body);
-        // Most messages come in one piece.
+        // Most messages arrive in one piece.
         let cut = match self.random(4) {
             0 => self.random(bytes.len() as u64 + 1) as usize,
             _ => bytes.len(),
@@ -165,7 +166,7 @@ impl Sim {
         }
     }
 
-    /// Bytes arrive, at an end that is perhaps not there any more, or no end of this channel.
+    /// Delivers bytes to an end of a channel, which may not exist any more, or belong to another channel by now.
     pub fn bytes_arrive(&mut self, number: u64, ends: Ends, up: bool, bytes: &[u8]) {
         let (launcher, host) = ends;
         let at = match up {
@@ -194,7 +195,7 @@ impl Sim {
         }
     }
 
-    /// Takes the messages that have arrived as a whole, as long as the channel is there.
+    /// Handles the messages that have arrived completely, as long as the channel exists.
     fn read_messages<M: Message + Debug>(
         &mut self,
         number: u64,
@@ -223,13 +224,13 @@ impl Sim {
         }
     }
 
-    /// Whether nothing that the launcher has sent is on its way to a host.
+    /// Returns whether no bytes from the launcher to a host are in flight.
     pub fn is_quiet(&self, launcher: usize, host: u32) -> bool {
         let channel = self.channels.get(&(launcher, host));
         channel.is_none_or(|one| one.streams[0].coming() == 0)
     }
 
-    /// The launcher on this host has done one more thing: perhaps its host is lost before the next one.
+    /// Counts one more message of the launcher on this host, which may be lost before the next one.
     pub fn burn(&mut self, host: u32) {
         let Some(left) = &mut self.fuse else { return };
         if *left > 0 {

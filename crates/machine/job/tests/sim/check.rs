@@ -1,4 +1,4 @@
-//! Sentences that hold after every history, when nothing is on its way any more.
+//! Properties that hold after every history, when nothing is in flight any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::launcher::Launcher;
 use super::tasks::{BOX, GROUP, Task, own_name, put_by};
 use super::{Life, Owner, Sim, run_of};
 
-/// A launcher is silent for so long, and may be for so long.
+/// A silence of a launcher, and the usual limit for it.
 const LONG: Duration = Duration::from_secs(60);
 const LIMIT: Duration = Duration::from_secs(10);
 
 type Verdict = Result<(), String>;
 
 impl Sim {
-    /// All of them. Asks for the state of the job first.
+    /// Checks all properties. Asks for the state of the job first.
     pub fn check(&mut self) -> Verdict {
         self.fuse = None;
         match &self.wrong {
@@ -31,7 +31,7 @@ impl Sim {
             return self.all_give_up();
         }
         let leader = self.one_leads()?;
-        // Acknowledgements are changes, too, and wait for the next message.
+        // Acknowledgements are changes, too, and are sent with the next message.
         self.speak(leader);
         self.settle();
         self.every_request_is_answered_once(leader)?;
@@ -49,22 +49,25 @@ impl Sim {
         self.the_job_ends_with_its_tasks(leader)
     }
 
-    /// Tasks that run.
+    /// Returns the tasks that run.
     fn running(&self) -> impl Iterator<Item = (u32, &Task)> {
         let all = (0..).zip(&self.tasks);
         all.filter(|(_, task)| task.runs())
     }
 
-    /// The host whose turn it is has no replica: the launcher was lost before that had arrived, or all hosts with one were. Or its agent has
-    /// ended, and the membership knows nothing of that: the others wait for it.
+    /// Returns whether the job is lost: no launcher works, for one of these reasons. The host whose turn it is has no
+    /// replica, because the launcher was lost before it had arrived, or all hosts with one were lost. Or the agent of
+    /// that host has ended, which the membership does not know, so the others wait for it.
     ///
-    /// Or nobody waits any more: the last one that claimed saw too few hosts that would follow, and left. Of two hosts that were left the
-    /// agent of one had ended while nobody led, say, since it had never heard who leads next. That this was so, and that no agent ends that has
-    /// heard, is held against other sentences when it happens ([`Sim::note_enough`], [`Sim::silent`]).
+    /// Or no host waits any more: the last one that claimed saw too few hosts that would follow, and left. For example,
+    /// of two hosts that were left the agent of one had ended while there was no leader, since it was never told who
+    /// leads next. Other checks make sure, when it happens, that this was so, and that no agent ends that has been told
+    /// ([`Sim::note_enough`], [`Sim::silent`]).
     ///
-    /// A host that the lost launcher had given up while it was alive may not have heard so, and claims as well, perhaps after that one. It is no
-    /// host of the job any more: its replica ends before the loss, and the tables of others have its tasks as lost. So it is none of the
-    /// majority, and must leave, whoever else leads or leaves. That it was given up is held when it leaves ([`Sim::note_not_given_up`]).
+    /// A host that the lost launcher had given up while it was alive may not have been told, and claims as well,
+    /// perhaps after the other one. It is no host of the job any more: its replica ends before the loss, and the tables
+    /// of the others record its tasks as lost. So it does not count for the majority, and must leave, whichever host
+    /// leads or leaves. That it was given up is checked when it leaves ([`Sim::note_not_given_up`]).
     fn is_lost(&self) -> bool {
         if self.working_launcher().is_some() {
             return false;
@@ -87,7 +90,7 @@ impl Sim {
             && (!follower.replica.is_current() || turn.is_some_and(has_ended))
     }
 
-    /// No host waits for ever for a leader.
+    /// Checks that no host waits forever for a leader.
     fn all_give_up(&self) -> Verdict {
         let later = self.now + Duration::from_secs(31);
         let up = (0..)
@@ -102,13 +105,14 @@ impl Sim {
         Ok(())
     }
 
-    /// One host of those that are left leads.
+    /// Checks that one of the hosts that are left leads.
     fn one_leads(&self) -> Result<usize, String> {
         self.working_launcher()
             .ok_or_else(|| format!("nobody leads: {}", self.sketch()))
     }
 
-    /// Every request of a task that lives to the end is answered exactly once, or waits for something that has not happened.
+    /// Checks that every request of a task that lives to the end is answered exactly once, or waits for an event that
+    /// has not happened.
     fn every_request_is_answered_once(&self, leader: usize) -> Verdict {
         let registry = &self.launchers[leader].registry;
         for (number, task) in self.running() {
@@ -128,7 +132,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Each watch is notified of its end or loss exactly once.
+    /// Checks that each watch is notified of its end or loss exactly once.
     fn every_watch_is_notified_once(&self) -> Verdict {
         for (number, task) in self.running() {
             for (id, what, subject) in task.watches() {
@@ -139,7 +143,7 @@ impl Sim {
                 let happened = match what {
                     What::TaskEnds => {
                         let task = self.tasks.get(subject as usize);
-                        // A number that is nobody's.
+                        // A number without a task.
                         task.is_none_or(|task| task.end.is_some())
                     }
                     _ => self.life(subject) == Life::Gone,
@@ -164,7 +168,8 @@ impl Sim {
         Ok(())
     }
 
-    /// An entry that is deleted by the request that reads it is read by one task that is left.
+    /// Checks that an entry that is deleted by the request that reads it is read by only one of the tasks that are
+    /// left.
     fn an_entry_is_taken_once(&self) -> Verdict {
         let mut taken = BTreeMap::new();
         for (number, task) in self.running() {
@@ -182,8 +187,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Every task that an answer names as started has started by that request; and a spawned task that has started on a host
-    /// that is left is named by the answer to it.
+    /// Checks that every task that an answer names as started was started by that request. A spawned task that was
+    /// started on a host that is left is named in the answer.
     fn answers_name_the_spawned_tasks(&self) -> Verdict {
         let mut named = BTreeSet::new();
         for (number, task) in self.running() {
@@ -216,7 +221,8 @@ impl Sim {
         Ok(())
     }
 
-    /// Every entry that an answer has was put by some task, and every member that it names had asked to join.
+    /// Checks that every entry in an answer was put by some task, and every member that an answer names had requested
+    /// to join.
     fn answers_are_possible(&self) -> Verdict {
         let has_asked = |task: u32, is_it: &dyn Fn(&u32, &Ask) -> bool| {
             let task = self.tasks.get(task as usize);
@@ -246,9 +252,9 @@ impl Sim {
         Ok(())
     }
 
-    /// Every table that is left has the same tasks as gone.
+    /// Checks that all tables that are left record the same tasks as gone.
     fn tables_agree(&self, leader: usize) -> Verdict {
-        // Numbers that only lost hosts knew are nobody's.
+        // Numbers that only lost hosts knew do not count.
         let known = self.launchers[leader].registry.task_count() as usize;
         let ended = |(number, task): (u32, &Task)| task.end.map(|_| (number, task.host));
         let ended: Vec<(u32, u32)> = (0..).zip(&self.tasks[..known]).filter_map(ended).collect();
@@ -269,7 +275,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Every replica has applied as many changes as the leader has made, and is equal to its registry.
+    /// Checks that every replica has applied as many changes as the leader has made, and is equal to its registry.
     fn replicas_are_equal(&self, leader: usize) -> Verdict {
         let leader = &self.launchers[leader];
         let snapshot = leader.registry.snapshot();
@@ -296,7 +302,8 @@ impl Sim {
         Ok(())
     }
 
-    /// A task that has heard that it has put an entry, or joined or left a group, was told the truth, whoever leads now.
+    /// Checks that if a task has been told that it has put an entry, or joined or left a group, that is true under any
+    /// later leader.
     fn promises_survive(&mut self) -> Verdict {
         let Some((witness, _)) = self.running().next() else {
             return Ok(());
@@ -321,7 +328,8 @@ impl Sim {
         }
     }
 
-    /// An entry, or a membership, that a task was told of and that is not there. `is_meant` says of which tasks that is known.
+    /// Returns an entry or a membership that a task was told of and that does not exist. `is_meant` selects the tasks
+    /// to check.
     fn broken_promise(
         &self,
         names: &BTreeSet<&str>,
@@ -355,7 +363,8 @@ impl Sim {
         None
     }
 
-    /// All that was acknowledged survives a take-over: it is in the registry of the launcher that begins to lead.
+    /// Checks that everything that was acknowledged survives a take-over: it is in the registry of the launcher that
+    /// begins to lead.
     pub fn acknowledged_survives(&mut self, launcher: usize) {
         let registry = &self.launchers[launcher].registry;
         let copy = Registry::from_snapshot(&registry.snapshot()).expect("a snapshot");
@@ -388,7 +397,7 @@ impl Sim {
         self.note_wrong(broken.is_some(), || format!("after a take-over {broken:?}"));
     }
 
-    /// Two leaders never both act.
+    /// Checks that two leaders never act at the same time.
     pub fn two_leaders_never_act(&mut self) {
         let acts = |one: &&Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
         let acting: Vec<u32> = self
@@ -400,8 +409,8 @@ impl Sim {
         self.note_wrong(acting.len() > 1, || format!("hosts {acting:?} lead"));
     }
 
-    /// Of two events, every task receives them in the order in which the leader has decided them: all tasks that have watched for both before
-    /// either happened have received them in one order.
+    /// Checks that all tasks receive two events in the order in which the leader has decided them: all tasks that have
+    /// watched for both before either happened have received them in one order.
     fn events_come_in_one_order(&self) -> Verdict {
         let mut orders = BTreeMap::new();
         for (number, task) in self.running() {
@@ -435,7 +444,8 @@ impl Sim {
         Ok(())
     }
 
-    /// When a task ended, or a host was lost with its tasks. Of a host that was given up while it was alive that is not known.
+    /// Returns when a task ended, or a host was lost with its tasks, or `None` if that is not known because the host
+    /// was given up while it was alive.
     fn happened_at(&self, what: What, subject: u32) -> Option<Duration> {
         let ended = |task: &&Task| task.ended_at.is_some();
         let task = match what {
@@ -450,7 +460,7 @@ impl Sim {
         task.ended_at.filter(|_| !host.was_given_up)
     }
 
-    /// No task runs on a host that has left the job, or was never taken over.
+    /// Checks that no task runs on a host that has left the job, or was never taken over.
     fn every_host_that_runs_is_led(&self, leader: usize) -> Verdict {
         let leads = &self.launchers[leader];
         for (number, host) in (0..).zip(&self.hosts) {
@@ -462,7 +472,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Every channel that was opened is closed, but for those of the job, and those between hosts that are lost.
+    /// Checks that every channel that was opened is closed, except those of the job, and those between lost hosts.
     fn every_channel_is_of_the_job(&self, leader: usize) -> Verdict {
         for (launcher, host) in self.channels.keys() {
             let ends = [*host, self.launchers[*launcher].host];
@@ -479,7 +489,7 @@ impl Sim {
         Ok(())
     }
 
-    /// A job ends when all of its tasks have ended, and not before.
+    /// Checks that a job ends when all of its tasks have ended, and not before.
     fn the_job_ends_with_its_tasks(&mut self, leader: usize) -> Verdict {
         loop {
             let lifecycle = &self.launchers[leader].lifecycle;

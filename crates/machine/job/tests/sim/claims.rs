@@ -1,4 +1,4 @@
-//! A host that takes the job over: the claims decide, and the daemons give channels away.
+//! A host that takes the job over: the claims decide, and the daemons hand out channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,35 +17,35 @@ use super::{Down, Life, Owner, Sim, Up, What};
 pub struct Rejoin {
     claims: Claims,
     candidates: Vec<Candidate>,
-    /// The name of the host of the launcher before.
+    /// The name of the previous launcher's host.
     pub before: String,
     pub own: Handover,
-    /// The answers of the hosts that have handed over what they know, with their replicas if these are later.
+    /// The answers of the hosts that have handed over their state, with their replicas if these are later.
     pub answers: BTreeMap<u32, (Handover, Option<Vec<u8>>)>,
-    /// The hosts with a channel that is open, or is being opened, as far as is known here.
+    /// The hosts with a channel that is open, or is being opened, as far as this host knows.
     open: BTreeSet<u32>,
-    /// Hosts among these that have said that their owner is lost.
+    /// Hosts among these that have reported that their owner is lost.
     claimed: BTreeSet<u32>,
     /// The hosts whose channels have ended after their answers.
     pub ended: BTreeSet<u32>,
-    /// Messages of this host and of those that have answered: they are read when the launcher leads.
+    /// Messages of this host and of those that have answered. They are handled when the launcher leads.
     pub unread: Vec<(u32, Up)>,
-    /// When something is due, as far as an event was put in for it.
+    /// The time at which something is due, if an event was scheduled for it.
     due: Option<Duration>,
-    /// The word was said to somebody.
+    /// Whether any host has received the announcement.
     has_called: bool,
-    /// Why it has left the job to others.
+    /// Why it has left the job to others, if it has.
     pub left: Option<Obstacle>,
 }
 
 impl Rejoin {
-    /// A channel is closed. Whether it was open.
+    /// Records that a channel is closed. Returns whether it was open.
     fn close(&mut self, host: u32) -> bool {
         self.claimed.remove(&host);
         self.open.remove(&host)
     }
 
-    /// Whether the membership knows none of the hosts any more that are claimed.
+    /// Returns whether the membership does not know any of the claimed hosts any more.
     pub fn awaits_nobody(&self, view: &MembershipView) -> bool {
         let mut candidates = self.candidates.iter();
         !candidates.any(|one| view.is_left(&one.run))
@@ -53,7 +53,7 @@ impl Rejoin {
 }
 
 impl Sim {
-    /// A host is to lead: it claims all others.
+    /// Makes a host lead: it claims all others.
     pub fn lead(&mut self, host: u32) {
         let (own, view) = (self.handover(host), self.view(host));
         let follower = self.hosts[host as usize].follower.as_mut();
@@ -172,13 +172,13 @@ impl Sim {
             self.hosts[host as usize].given_up = true;
             self.stop(host);
         }
-        // A host that is cut off explains nothing: the others are to go on, whatever it sees.
+        // A host that is cut off explains nothing: the others must go on, whatever it sees.
         let left = if is_up { why } else { Obstacle::DaemonEnded };
         let rejoin = self.launchers[launcher].rejoin.iter_mut();
         rejoin.for_each(|rejoin| rejoin.left = Some(left.clone()));
     }
 
-    /// Nothing is sent on a channel that is closed.
+    /// Sends a message. Nothing may be sent on a closed channel.
     fn say(&mut self, launcher: usize, host: u32, message: Down) {
         let rejoin = self.launchers[launcher].rejoin.as_ref();
         let is_closed = rejoin.is_none_or(|rejoin| !rejoin.open.contains(&host));
@@ -196,7 +196,8 @@ impl Sim {
         });
     }
 
-    /// The word is said to all together: when nobody has heard it, every host that is not lost is claimed.
+    /// Checks that the announcement is made to all hosts together: before the first one, every host that is not lost
+    /// must be claimed.
     fn note_first_word(&mut self, launcher: usize) {
         let rejoin = self.launchers[launcher].rejoin.as_mut();
         let rejoin = rejoin.expect("it does not lead yet");
@@ -213,8 +214,9 @@ impl Sim {
         });
     }
 
-    /// A host leaves the job since too few would follow. Then it is so: of the hosts that it takes for left, itself among them, no more than
-    /// half are this launcher's or wait for it. Agents that did not run may have come too late.
+    /// Checks the reason of a host that leaves the job because too few hosts would follow: of the hosts that it
+    /// considers left, itself included, at most half must be this launcher's or wait for it. Agents that did not run
+    /// may have been too late.
     fn note_enough(&mut self, launcher: usize) {
         let leader = &self.launchers[launcher];
         let (own, view) = (self.run_on(leader.host), self.view(leader.host));
@@ -242,7 +244,8 @@ impl Sim {
         });
     }
 
-    /// A host leaves the job since another one does not name it: then some launcher has given it up.
+    /// Checks the reason of a host that leaves the job because another one does not name it: some launcher must have
+    /// given it up.
     fn note_not_given_up(&mut self, host: u32, by: u32) {
         let never = !self.hosts[host as usize].was_given_up;
         self.note_wrong(never, || {
@@ -250,7 +253,7 @@ impl Sim {
         });
     }
 
-    /// A launcher closes a channel. An agent that has heard the word ends with it.
+    /// Closes a launcher's channel. An agent that has received the announcement ends with it.
     pub fn drop_channel(&mut self, launcher: usize, host: u32) {
         self.close_channel(launcher, host);
         let own = &mut self.hosts[host as usize];
@@ -264,7 +267,7 @@ impl Sim {
         }
     }
 
-    /// The daemon of a host is asked for its agent's channel.
+    /// Asks the daemon of a host for its agent's channel.
     pub fn claim(&mut self, launcher: usize, host: u32) {
         let from = self.launchers[launcher].host;
         if self.life(from) != Life::Up {
@@ -292,7 +295,7 @@ impl Sim {
         self.send_up(launcher, host, Up::OwnerLost { successors });
     }
 
-    /// The hosts that may take over a host whose owner is lost, also one that has begun to lead itself.
+    /// Returns the hosts that may take over a host whose owner is lost, even one that has begun to lead itself.
     fn waiting_for(&self, host: u32) -> Option<Vec<String>> {
         let own = &self.hosts[host as usize];
         let Some(follower) = &own.follower else {
@@ -304,7 +307,7 @@ impl Sim {
         waits.then(|| follower.successors().map(str::to_owned).collect())
     }
 
-    /// A launcher that claims hears of a host.
+    /// Delivers a message of a host to a launcher that claims.
     pub fn hear_claimed(&mut self, launcher: usize, host: u32, message: Up) {
         let own = self.launchers[launcher].host;
         let Some(rejoin) = self.launchers[launcher].rejoin.as_mut() else {
@@ -334,7 +337,7 @@ impl Sim {
         self.handle_claims(launcher, input);
     }
 
-    /// A launcher sees that a channel has ended.
+    /// Lets a launcher notice that a channel has ended.
     pub fn channel_ended(&mut self, launcher: usize, host: u32) {
         let from = self.launchers[launcher].host;
         if self.life(from) == Life::Gone {
@@ -353,7 +356,7 @@ impl Sim {
         }
     }
 
-    /// A channel of a launcher that claims breaks, one of those that there are.
+    /// Breaks a channel of a launcher that claims, chosen among those that exist.
     pub fn break_claim(&mut self, choice: usize) {
         let claims = |one: &Launcher| one.rejoin.is_some() && self.life(one.host) == Life::Up;
         let Some(launcher) = self.launchers.iter().rposition(claims) else {
@@ -381,7 +384,7 @@ impl Sim {
         self.at(at, What::Closed(launcher, host));
     }
 
-    /// A launcher that claims, and may not go on, leaves the job to others.
+    /// Lets a launcher that claims and may not go on leave the job to others.
     pub fn leaves_claims(&mut self, launcher: usize) {
         let rejoin = self.launchers[launcher].rejoin.as_ref();
         let stays = rejoin.is_none_or(|rejoin| rejoin.left.is_none());
@@ -389,7 +392,8 @@ impl Sim {
         self.note_wrong(stays, || format!("host {host} goes on to claim"));
     }
 
-    /// A host is lost to its new launcher for a reason: it is, or its channel has broken, or it did not run.
+    /// Checks that a host is lost to its new launcher for a reason: it is lost, its channel has broken, or it did not
+    /// run.
     fn note_lost_for_nothing(&mut self, launcher: usize) {
         let rejoin = self.launchers[launcher].rejoin.as_ref();
         let lost = rejoin.map(|rejoin| rejoin.claims.lost());
@@ -403,17 +407,17 @@ impl Sim {
         }
     }
 
-    /// Every host has answered or is lost.
+    /// Begins to lead, when every host has answered or is lost.
     fn begin(&mut self, launcher: usize) {
         let host = self.launchers[launcher].host;
         if self.life(host) != Life::Up {
-            // It is cut off, and nothing that it does gets anywhere.
+            // The host is cut off, and nothing that it sends arrives.
             let rejoin = self.launchers[launcher].rejoin.iter_mut();
             rejoin.for_each(|rejoin| rejoin.left = Some(Obstacle::DaemonEnded));
             return;
         }
         self.note_lost_for_nothing(launcher);
-        // All that are left had an order in which it was: nobody has heard that it was given up.
+        // All hosts that are left had an order with this host, so none of them has been told that it was given up.
         self.hosts[host as usize].given_up = false;
         let owner = std::mem::replace(&mut self.hosts[host as usize].owner, Owner::Nobody);
         let before = owner.launcher();
@@ -430,7 +434,7 @@ impl Sim {
         let (handovers, snapshots): (Vec<_>, Vec<_>) = answers.map(|(_, answer)| answer).unzip();
         let handovers = [rejoin.own].into_iter().chain(handovers).collect();
         let before = rejoin.before;
-        // Output of tasks that have ended here meanwhile went nowhere.
+        // Output of tasks that have ended here meanwhile was not received.
         self.hosts[host as usize].outputs.all_received();
         self.take_over(launcher, (handovers, snapshots), lost, &before);
         let dead = self.hosts[host as usize].dead.clone();
@@ -449,7 +453,7 @@ impl Sim {
         self.pump(host);
     }
 
-    /// Hosts that had begun to join when the launcher before was lost, and of which this one does not know, wait in vain.
+    /// Ends hosts that had begun to join when the previous launcher was lost, and that this one does not know.
     fn leave_unknown(&mut self, launcher: usize) {
         let remotes = &self.launchers[launcher].remotes;
         let unknown = |(number, host): &(u32, &Host)| {

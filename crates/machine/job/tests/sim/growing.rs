@@ -1,8 +1,8 @@
-//! Hosts that come to a job while it runs: [`regatta_job::hosts::Arrivals`] decides, and here are the channels to them, which now and then
-//! do not open, or break.
+//! Hosts that join a job while it runs. [`regatta_job::hosts::Arrivals`] decides. Here are the channels to them, some
+//! of which cannot be opened, or break.
 //!
-//! The membership tells of machines. The agent of a machine is a host of the job, by the number that a launcher gives it: a machine to which
-//! two launchers open channels, one after the other, has two agents.
+//! The membership reports machines. The agent of a machine is a host of the job, with a number from a launcher. A
+//! machine to which two launchers open channels, one after the other, has two agents.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::hosts::Host;
 use super::launcher::Remote;
 use super::{Down, Life, Owner, Sim, What, name_of, run_of};
 
-/// So long a host that arrives may be silent.
+/// Silence allowed to an arriving host.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const IDENTITY: &str = "this program";
@@ -26,16 +26,16 @@ const IDENTITY: &str = "this program";
 /// One host of the virtual machine, whether or not it is a host of the job.
 pub struct Machine {
     pub is_up: bool,
-    /// When it was lost.
+    /// The time at which it was lost, if it was.
     pub lost: Option<Duration>,
 }
 
-/// A machine on its way into the job.
+/// A machine that is arriving.
 pub struct Coming {
     pub machine: u32,
     /// The number of its agent, once it has one.
     pub number: Option<u32>,
-    /// Its channel: what an earlier one has brought counts no more.
+    /// The number of its channel. Input of an earlier channel is ignored.
     channel: u64,
 }
 
@@ -75,24 +75,24 @@ fn hello(machine: u32) -> Hello {
 }
 
 impl Sim {
-    /// The machine of a host.
+    /// Returns the machine of a host.
     pub fn machine_of(&self, host: u32) -> u32 {
         self.hosts[host as usize].machine
     }
 
-    /// The run of a host's machine.
+    /// Returns the run of a host's machine.
     pub fn run_on(&self, host: u32) -> String {
         run_of(self.machine_of(host))
     }
 
-    /// The hosts whose agents are on a machine and have not ended.
+    /// Returns the hosts whose agents are on a machine and have not ended.
     pub fn agents_on(&self, machine: u32) -> Vec<u32> {
         let all = (0..).zip(&self.hosts);
         let there = all.filter(|(_, host)| host.machine == machine && host.life == Life::Up);
         there.map(|(number, _)| number).collect()
     }
 
-    /// The virtual machine has one more host.
+    /// Adds a host to the virtual machine.
     pub fn come(&mut self) {
         let machine = self.machines.len() as u32;
         self.machines.push(Machine {
@@ -107,7 +107,7 @@ impl Sim {
         }
     }
 
-    /// The membership of a host tells it of a new one.
+    /// Lets the membership tell a host of a new machine.
     pub fn learn_came(&mut self, host: u32, machine: u32) {
         self.hosts[host as usize].known.insert(machine);
         self.membership_changed(host);
@@ -117,7 +117,7 @@ impl Sim {
         }
     }
 
-    /// A launcher takes in the hosts of the virtual machine that it did not know.
+    /// Lets a launcher add the hosts of the virtual machine that it did not know.
     pub fn look(&mut self, launcher: usize) {
         let host = self.launchers[launcher].host;
         if self.launchers[launcher].lifecycle.is_over() || self.life(host) != Life::Up {
@@ -149,7 +149,7 @@ impl Sim {
         self.carry_out_arrivals(launcher);
     }
 
-    /// Something comes from a host that arrives, on the channel of this number.
+    /// Handles input from an arriving host, on the channel with this number.
     pub fn hear_arriving(&mut self, launcher: usize, id: u32, channel: u64, input: Input) {
         let coming = self.launchers[launcher].coming.get(&id);
         let is_its = coming.is_some_and(|coming| coming.channel == channel);
@@ -165,7 +165,7 @@ impl Sim {
         }
     }
 
-    /// Time has passed for the hosts that arrive.
+    /// Handles the passing of time for the arriving hosts.
     pub fn arrivals_are_due(&mut self, launcher: usize) {
         self.launchers[launcher].arrivals_due = None;
         if self.life(self.launchers[launcher].host) == Life::Up {
@@ -210,7 +210,7 @@ impl Sim {
                 self.close_arriving(launcher, id);
                 let coming = self.launchers[launcher].coming.remove(&id);
                 let registry = &mut self.launchers[launcher].registry;
-                // A launcher that comes after this one does not try again, either.
+                // The next launcher must not try again either.
                 let run = coming.map(|coming| run_of(coming.machine));
                 run.iter().for_each(|run| registry.add_known_run(run));
                 self.speak(launcher);
@@ -220,7 +220,8 @@ impl Sim {
         }
     }
 
-    /// A channel is opened to the shell of a machine, which becomes an agent. Some do not know the launcher's host yet.
+    /// Opens a channel to the shell of a machine, which becomes an agent. Some machines do not know the launcher's host
+    /// yet.
     fn open_arriving(&mut self, launcher: usize, id: u32) {
         self.order += 1;
         let channel = self.order;
@@ -258,7 +259,7 @@ impl Sim {
         }
     }
 
-    /// The agent of a machine is to be the host of this number.
+    /// Makes the agent of a machine the host with this number.
     fn place_agent(&mut self, launcher: usize, id: u32, number: u32) {
         let coming = self.launchers[launcher].coming.get_mut(&id);
         let coming = coming.expect("a host that comes");
@@ -294,9 +295,9 @@ impl Sim {
         }
     }
 
-    /// A number is used once, as far as anybody knows who is left.
+    /// Checks that a number is used once, as far as any host knows that is left.
     fn note_number(&mut self, number: u32, machine: u32) {
-        // A number that was given to a machine which has no agent.
+        // A number that was given to a machine without an agent.
         while self.hosts.len() < number as usize {
             let nobody = Host::arriving(machine, 0, 0);
             let life = Life::Gone;
@@ -318,7 +319,7 @@ impl Sim {
         self.stop(number);
     }
 
-    /// The launcher sees that the channel of a host that arrives has ended.
+    /// Lets the launcher notice that the channel of an arriving host has ended.
     pub fn end_arriving(&mut self, launcher: usize, id: u32) {
         let Some(coming) = self.launchers[launcher].coming.get(&id) else {
             return;
@@ -329,7 +330,7 @@ impl Sim {
         self.at(at, What::Arriving(launcher, id, channel, input));
     }
 
-    /// A machine is lost: channels of hosts that arrive there end.
+    /// Ends the channels of arriving hosts on a machine that is lost.
     pub fn end_all_arriving(&mut self, machine: u32) {
         for launcher in 0..self.launchers.len() {
             let coming = self.launchers[launcher].coming.iter();
@@ -339,7 +340,7 @@ impl Sim {
         }
     }
 
-    /// A host that arrives has prepared everything.
+    /// Handles that an arriving host is prepared.
     pub fn host_prepared(&mut self, launcher: usize, id: u32) {
         if let Some(coming) = self.launchers[launcher].coming.get(&id) {
             let channel = coming.channel;
@@ -348,7 +349,7 @@ impl Sim {
         }
     }
 
-    /// Makes a host one of the job's: it hears what the others have heard before.
+    /// Makes a host join the job: it is sent what the others have been told before.
     fn admit(&mut self, launcher: usize, number: u32, machine: u32) {
         self.send_down(launcher, number, Down::Begin {});
         let leader = &self.launchers[launcher];
@@ -366,20 +367,21 @@ impl Sim {
         leader.leadership.add(number, &run);
         self.hosts_changed(launcher);
         self.speak(launcher);
-        // It may have been lost, and known to be, on its way.
+        // It may have been lost, and known to be, while it arrived.
         let own = self.launchers[launcher].host;
         if self.hosts[own as usize].dead.contains(&machine) {
             self.give_up_host(launcher, number);
         }
     }
 
-    /// This many tasks are in the table of a host that has just been prepared.
+    /// Returns the number of tasks in the table of a host that has just been prepared.
     fn entered_first(&self) -> u32 {
         2 * self.first_hosts
     }
 
-    /// An agent has heard nothing of its launcher for as long as that may be silent, but for the time in which its own processes did not run:
-    /// at first these had not run for so long. One that has heard who leads next does not end: it knows by now that its launcher's host is lost.
+    /// Handles that an agent has received nothing from its launcher for longer than allowed, not counting the time in
+    /// which its own processes did not run: `asleep` is that time at the beginning. An agent that has been told who
+    /// leads next does not end: it knows by now that its launcher's host is lost.
     pub fn silent(&mut self, host: u32, launcher: usize, asleep: Duration) {
         let own = &self.hosts[host as usize];
         if own.owner != Owner::Leader(launcher) || own.life != Life::Up {

@@ -17,13 +17,13 @@ use super::{Down, Life, Sim, Up, What};
 /// The launcher at the other end of a host's channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The daemon holds it, or the host leads.
+    /// None: the daemon holds the channel, or the host leads.
     Nobody,
-    /// One that has claimed it, and said no word.
+    /// One that has claimed the host, without an announcement yet.
     Claimed(usize),
-    /// One that has said that it leads.
+    /// One that has announced that it leads.
     Called(usize),
-    /// One that has asked for all that is known here.
+    /// One that has requested this host's state.
     Leader(usize),
 }
 
@@ -39,43 +39,43 @@ impl Owner {
 pub struct Host {
     pub life: Life,
     pub machine: u32,
-    /// It is a host of the job, and not about to be one.
+    /// Whether it has joined the job.
     pub has_begun: bool,
-    /// None: it leads, or claims to.
+    /// `None` if it leads, or claims to.
     pub follower: Option<Follower>,
     pub owner: Owner,
-    /// Its daemon gives the channel to who claims it.
+    /// Whether its daemon gives the channel to a launcher that claims it.
     pub claimable: bool,
-    /// A launcher has given it up while it was alive; and one has at some time.
+    /// Whether its launcher has given it up while it was alive, and whether any launcher ever has.
     pub given_up: bool,
     pub was_given_up: bool,
-    /// Its processes do not run until then.
+    /// Its processes do not run until this time.
     pub frozen: Duration,
-    /// They have not run for so long in all.
+    /// The time in all for which they have not run.
     pub asleep: Duration,
-    /// It has been frozen, and a launcher that claims may lose patience.
+    /// Whether it has been frozen, so that a launcher that claims may give it up.
     pub is_late: bool,
-    /// It has come back as another run after it was lost.
+    /// Whether it has returned as another run after it was lost.
     pub is_back: bool,
-    /// Tasks of other hosts that are gone by its table.
+    /// Tasks of other hosts that are gone according to its table.
     pub table: BTreeMap<u32, Option<Cause>>,
-    /// This many tasks are in its table.
+    /// Number of tasks in its table.
     pub entered: u32,
-    /// Its own tasks that are to start.
+    /// Its tasks that are to be started.
     pub unstarted: BTreeSet<u32>,
-    /// To whom the output of tasks goes that are prepared, by spawns.
+    /// The routes for the output of prepared tasks, by spawn.
     pub prepared: BTreeMap<u32, Option<Route>>,
-    /// To whom the output of tasks goes that are to start.
+    /// The routes for the output of tasks that are to be started.
     pub routes: BTreeMap<u32, Option<Route>>,
     pub outputs: Outputs,
-    /// Machines that its membership knows, and of these the ones that are silent and that are dead.
+    /// Machines that its membership knows, and those of them that are silent or dead.
     pub known: BTreeSet<u32>,
     pub suspected: BTreeSet<u32>,
     pub dead: BTreeSet<u32>,
 }
 
 impl Host {
-    /// One of so many with two tasks each, led from host 0.
+    /// Returns one of `hosts` hosts with two tasks each, led from host 0.
     pub fn new(number: u32, hosts: u32) -> Host {
         let follower = || Follower::new(FailoverPlan::default(), Duration::ZERO);
         Host {
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// One that arrives, with this many tasks in its table.
+    /// Returns an arriving host, with this many tasks in its table.
     pub fn arriving(machine: u32, launcher: usize, entered: u32) -> Host {
         Host {
             machine,
@@ -129,14 +129,14 @@ impl Sim {
         self.hosts[host as usize].follower.as_mut()
     }
 
-    /// Reports to the launcher that leads, if one does.
+    /// Reports to the launcher that leads this host, if one does.
     fn report(&mut self, host: u32, message: Up) {
         if let Owner::Leader(launcher) = self.hosts[host as usize].owner {
             self.send_up(launcher, host, message);
         }
     }
 
-    /// Something that a host has to say: to its launcher, or to the one that it is.
+    /// Sends a report of a host to its launcher, or handles it on the host that leads itself.
     fn report_or_handle(&mut self, host: u32, message: Up) {
         match (self.follower(host).is_some(), self.launcher_on(host)) {
             (true, _) => self.report(host, message),
@@ -197,7 +197,7 @@ impl Sim {
         }
     }
 
-    /// Takes an order about tasks, or one to a host that arrives.
+    /// Handles an order about tasks, or one to an arriving host.
     fn take_order(&mut self, launcher: usize, host: u32, message: Down) {
         match message {
             Down::Prepare {
@@ -263,7 +263,7 @@ impl Sim {
         self.pump(host);
     }
 
-    /// The facts of a host that follows, or is about to lead.
+    /// Returns the facts of a host that follows, or is about to lead.
     pub fn handover(&mut self, host: u32) -> Handover {
         let running = (0..).zip(&self.tasks);
         let running = running.filter(|(_, task)| task.host == host && task.runs());
@@ -283,7 +283,7 @@ impl Sim {
         }
     }
 
-    /// A host can prepare tasks, or not.
+    /// Lets a host prepare tasks, or refuse to.
     pub fn prepare(&mut self, host: u32, spawn: u32, count: u32, route: Option<Route>) -> Prepared {
         if self.random(8) == 0 {
             return Err((Why::Program, "there is no such program".to_owned()));
@@ -292,7 +292,7 @@ impl Sim {
         Ok(vec![None; count as usize])
     }
 
-    /// A host enters tasks into its table.
+    /// Lets a host enter tasks into its table.
     pub fn enter(&mut self, host: u32, world: World) {
         let entered = self.hosts[host as usize].entered;
         self.note_wrong(entered < world.first, || {
@@ -306,7 +306,7 @@ impl Sim {
         }
     }
 
-    /// A host is to start tasks, and does so by and by.
+    /// Orders a host to start tasks, which it does one after the other.
     pub fn start(&mut self, host: u32, tasks: SpawnedTasks) {
         let prepared = &mut self.hosts[host as usize].prepared;
         let route = prepared.remove(&tasks.spawn).flatten();
@@ -339,7 +339,7 @@ impl Sim {
         self.report_or_handle(host, Up::Started { task, refused });
     }
 
-    /// A task makes a request.
+    /// Makes a request of a task.
     pub fn request(&mut self, task: u32, request: &Ask) {
         let mut bytes = Vec::new();
         request.encode(&mut bytes);
@@ -350,7 +350,7 @@ impl Sim {
         self.report_or_handle(host, Up::Request { task, bytes });
     }
 
-    /// A task ends.
+    /// Ends a task.
     pub fn end(&mut self, ended: Ended) {
         let host = self.tasks[ended.rank as usize].host;
         self.tasks[ended.rank as usize].end_now(self.now, ended.end);

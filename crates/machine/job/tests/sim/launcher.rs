@@ -1,4 +1,4 @@
-//! The launcher, as far as processes and channels would be its own: what it sends when, and how it takes a job over.
+//! The launcher's own part in processes and channels: what it sends when, and how it takes a job over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,28 +24,28 @@ use super::messages::{outcome, prepared};
 use super::outputs::HOST_WINDOW_BYTES;
 use super::{Down, Life, Owner, Sim, Up, What, name_of, run_of};
 
-/// This many tasks may a job have had in all.
+/// Maximum number of tasks of a job.
 const MAX_TASKS: u32 = 60;
 
-/// A host, as its launcher knows it.
+/// A host, as its launcher sees it.
 #[derive(Default)]
 pub struct Remote {
-    /// Its tasks that run, with their processes.
+    /// Its running tasks, with their pids.
     pub running: BTreeMap<u32, u32>,
-    /// Its tasks that are to start.
+    /// Its tasks that are to be started.
     pub unstarted: BTreeSet<u32>,
-    /// It is about to be lost: nothing is said to it, and nobody hears that it may lead.
+    /// Whether it is about to be lost: nothing is sent to it, and it is in no succession order.
     lost: bool,
 }
 
 pub struct Launcher {
     pub host: u32,
-    /// The runs of the hosts that might have taken it over when it began to lead.
+    /// The runs of the hosts that could have taken this one over when it began to lead.
     pub successors: Vec<String>,
     pub registry: ReplicatedRegistry,
     pub leadership: Leadership,
     pub replication: Replication,
-    /// So many changes some host has confirmed, perhaps one that is lost by now.
+    /// The number of changes that some host has confirmed, perhaps one that is lost by now.
     pub confirmed: u64,
     /// The other hosts of the job that are not lost.
     pub remotes: BTreeMap<u32, Remote>,
@@ -53,18 +53,19 @@ pub struct Launcher {
     pub credits: Credits,
     pub time_requests: TimeRequests,
     pub lifecycle: Lifecycle,
-    /// The hosts that arrive, with what is known of each by its number there, and when something is due as far as an event was put in.
+    /// The arriving hosts, what is known of each by its id, and the time at which something is due if an event was
+    /// scheduled for it.
     pub arrivals: Arrivals,
     pub coming: BTreeMap<u32, Coming>,
     pub arrivals_due: Option<Duration>,
-    /// The runs that are not to be taken in any more.
+    /// The runs that must not be added.
     pub known: BTreeSet<String>,
-    /// All worlds, and all tasks that are gone: a host that comes hears of these first.
+    /// All worlds, and all tasks that are gone, for hosts that join later.
     pub worlds: Vec<World>,
     pub gone: Vec<(u32, Option<Cause>)>,
-    /// Its process did not run for so long.
+    /// The time for which its process did not run.
     pub asleep: Duration,
-    /// It does not lead yet.
+    /// Set while it does not lead yet.
     pub rejoin: Option<Rejoin>,
 }
 
@@ -75,14 +76,14 @@ const POLICY: Policy = Policy {
     resident: false,
 };
 
-/// The number of the next host that comes.
+/// Returns the number of the next host that joins.
 fn next_number(registry: &Registry) -> u32 {
     let numbers = registry.hosts().iter().map(|host| host.number + 1);
     numbers.max().unwrap_or(0)
 }
 
 impl Launcher {
-    /// The one that begins the job, on host 0.
+    /// Returns the launcher that begins the job, on host 0.
     pub fn first(hosts: u32) -> Launcher {
         let tasks = 0..2 * hosts;
         let host_of: Vec<u32> = tasks.clone().map(|task| task % hosts).collect();
@@ -105,7 +106,7 @@ impl Launcher {
         }
     }
 
-    /// One that has no hosts yet, and is to lead those of these runs.
+    /// Returns a launcher without hosts yet, which is to lead hosts with these runs.
     pub fn new(
         host: u32,
         machine: u32,
@@ -136,13 +137,13 @@ impl Launcher {
         }
     }
 
-    /// Whether it has left the job to others since too few hosts would follow.
+    /// Returns whether it has left the job to others because too few hosts would follow.
     pub fn has_seen_too_few(&self) -> bool {
         let rejoin = self.rejoin.as_ref();
         rejoin.is_some_and(|rejoin| rejoin.left == Some(Obstacle::TooFew))
     }
 
-    /// Whether it has left the job to others since a launcher before had given it up.
+    /// Returns whether it has left the job to others because a previous launcher had given it up.
     pub fn was_given_up(&self) -> bool {
         let left = self.rejoin.as_ref().map(|rejoin| &rejoin.left);
         matches!(left, Some(Some(Obstacle::GivenUp(_))))
@@ -208,7 +209,7 @@ impl Sim {
         }
     }
 
-    /// A snapshot or a change, now and then in pieces: perhaps the last one never arrives.
+    /// Sends a snapshot or a change, sometimes in pieces, of which the last one may never arrive.
     fn send_copy(&mut self, launcher: usize, host: u32, change: bool, bytes: &[u8]) {
         let whole = bytes.len().max(1);
         let piece = match self.random(8) {
@@ -243,7 +244,7 @@ impl Sim {
         }
     }
 
-    /// First the changes to the replicas, then the messages to the tasks.
+    /// Sends the changes to the replicas first, then the messages to the tasks.
     pub fn speak(&mut self, launcher: usize) {
         self.send_changes(launcher);
         for (task, message) in self.launchers[launcher].registry.take_messages() {
@@ -263,13 +264,13 @@ impl Sim {
         }
     }
 
-    /// Sends a message to a task, or keeps it. Returns whether it is on this host.
+    /// Sends a message to a task, or keeps it. Returns whether the task is on this host.
     fn send_to(&mut self, launcher: usize, task: u32, bytes: Vec<u8>) -> bool {
         let host = self.tasks[task as usize].host;
         let leader = &mut self.launchers[launcher];
         let changes = leader.registry.last_change();
         if host == leader.host {
-            // A host that is cut off may take others for lost, and its tasks are.
+            // A host that is cut off may consider others lost, and their tasks as well.
             if self.life(host) == Life::Up {
                 self.receive(task, &bytes);
                 self.burn(host);
@@ -290,7 +291,7 @@ impl Sim {
         self.speak(launcher);
     }
 
-    /// Handles a request, without the messages that come of it.
+    /// Handles a request, without sending the resulting messages.
     fn request_of(&mut self, launcher: usize, task: u32, bytes: &[u8]) {
         let leader = &mut self.launchers[launcher];
         let effect = leader.registry.handle_request(task, bytes);
@@ -331,7 +332,7 @@ impl Sim {
         }
     }
 
-    /// The tables hear of it before the tasks do.
+    /// Handles the end of a task. The tables are updated before tasks are notified.
     pub fn task_ended(&mut self, launcher: usize, ended: Ended) {
         let left = ended.state == TaskState::Left;
         let cause = (!left).then(|| ended.end.cause());
@@ -345,7 +346,7 @@ impl Sim {
         self.hushed(launcher, ended.rank);
     }
 
-    /// The membership has said that a host is gone, or its channel has ended.
+    /// Gives up a host, because the membership has reported that it is gone, or its channel has ended.
     pub fn give_up_host(&mut self, launcher: usize, host: u32) {
         if self.launchers[launcher].remotes.contains_key(&host) {
             self.host_lost(launcher, host);
@@ -363,7 +364,7 @@ impl Sim {
         if self.life(own) == Life::Up {
             self.let_go(launcher, host);
         }
-        // A host that has heard of the loss must not follow that host any more.
+        // Before hosts are told of the loss: then they must not follow the lost host any more.
         self.hosts_changed(launcher);
         let running: Vec<(u32, u32)> = remote.running.into_iter().collect();
         let unstarted: Vec<u32> = remote.unstarted.into_iter().collect();
@@ -388,7 +389,7 @@ impl Sim {
         self.advance_spawns(launcher);
     }
 
-    /// A host that its launcher has given up ends with its channel, or later.
+    /// Ends a host that its launcher has given up with its channel, or later.
     fn let_go(&mut self, launcher: usize, host: u32) {
         let is_ours = self.hosts[host as usize].owner.launcher() == Some(launcher);
         match is_ours {
@@ -428,7 +429,7 @@ impl Sim {
         }
     }
 
-    /// Takes what a host reports of spawns, and of output and clocks.
+    /// Handles a host's reports of spawns, output and clocks.
     fn take_report(&mut self, launcher: usize, host: u32, message: Up) {
         let leader = &mut self.launchers[launcher];
         match message {
@@ -504,7 +505,7 @@ impl Sim {
         self.speak(launcher);
     }
 
-    /// Makes one job of all that is known.
+    /// Resumes the job from everything that is known.
     pub fn take_over(
         &mut self,
         launcher: usize,
@@ -549,7 +550,7 @@ impl Sim {
         for world in &takeover.worlds {
             self.enter(own, world.clone());
         }
-        // Also of a host that the registry does not know any more.
+        // Also a host that the registry does not know any more.
         for host in takeover.lost.keys() {
             self.let_go(launcher, *host);
         }
@@ -562,7 +563,8 @@ impl Sim {
         self.speak(launcher);
     }
 
-    /// The launcher gives up a host that is alive: the channel between the two breaks. In the end that host gives up, too.
+    /// Makes the launcher give up a host that is alive, because the channel between the two breaks. In the end that
+    /// host gives up, too.
     pub fn give_up_living(&mut self, host: u32) {
         let Some(launcher) = self.working_launcher() else {
             return;
@@ -574,7 +576,7 @@ impl Sim {
         }
     }
 
-    /// A channel has broken between a launcher and a host that it leads, and both see it.
+    /// Breaks a channel between a launcher and a host that it leads, which both notice.
     pub fn channel_broke(&mut self, number: u64, (launcher, host): Ends) {
         let is_led = self.hosts[host as usize].owner == Owner::Leader(launcher);
         let is_it = self.number_of((launcher, host)) == Some(number);
@@ -585,20 +587,20 @@ impl Sim {
         }
     }
 
-    /// The launcher that leads now.
+    /// Returns the launcher that leads now.
     pub fn working_launcher(&self) -> Option<usize> {
         let leads = |one: &Launcher| one.rejoin.is_none() && self.life(one.host) == Life::Up;
         self.launchers.iter().rposition(leads)
     }
 
-    /// The launcher that works on a host.
+    /// Returns the launcher that works on a host.
     pub fn launcher_on(&self, host: u32) -> Option<usize> {
         let at = self.launchers.iter().rposition(|one| one.host == host);
         at.filter(|_| self.life(host) != Life::Gone)
     }
 }
 
-/// A launcher that takes over.
+/// The operations of a launcher that takes over.
 struct Hands<'s> {
     sim: &'s mut Sim,
     launcher: usize,
@@ -633,7 +635,7 @@ impl Successor for Hands<'_> {
     }
 
     fn task_ended(&mut self, ended: Ended) {
-        // Its last output went nowhere.
+        // Its last output was not received.
         self.registry().close_streams(ended.rank);
         self.sim.task_ended(self.launcher, ended);
     }
@@ -647,7 +649,7 @@ impl Successor for Hands<'_> {
     }
 
     fn request(&mut self, task: u32, bytes: &[u8]) {
-        // Nothing is sent before the new launcher has given out replicas.
+        // Nothing is sent before the new launcher has sent out replicas.
         self.sim.request_of(self.launcher, task, bytes);
     }
 }

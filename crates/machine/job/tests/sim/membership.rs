@@ -1,4 +1,4 @@
-//! The membership, and what befalls hosts.
+//! The membership, and the events that happen to hosts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,19 +15,20 @@ impl Sim {
         0..self.hosts.len() as u32
     }
 
-    /// Whether a host is neither lost nor given up, and runs.
+    /// Returns whether a host is neither lost nor given up, and runs.
     pub fn is_of_job(&self, host: u32) -> bool {
         let own = &self.hosts[host as usize];
         own.life == Life::Up && own.has_begun && !own.given_up && own.frozen <= self.now
     }
 
-    /// Whether a host has left the job, or some launcher has said so: the one after it says it again, also of a host that has answered it.
+    /// Returns whether a host has left the job, or some launcher has reported that. The next launcher repeats it, even
+    /// for a host that has answered.
     pub fn has_left(&self, host: u32) -> bool {
         let own = &self.hosts[host as usize];
         own.life != Life::Up || own.given_up || own.was_given_up
     }
 
-    /// A host is lost: all of it at once, or the network around it. The others hear of it by and by.
+    /// Loses a host: all of it at once, or only the network around it. The others are told one after the other.
     pub fn lose(&mut self, host: u32, life: Life) {
         let machine = self.machine_of(host);
         for agent in self.agents_on(machine) {
@@ -59,7 +60,7 @@ impl Sim {
         }
     }
 
-    /// The agents of a launcher that is lost hear nothing more of it.
+    /// Schedules the silence for the agents of a launcher that is lost.
     fn await_silence(&mut self, host: u32) {
         let Some(launcher) = self.launcher_on(host) else {
             return;
@@ -72,14 +73,14 @@ impl Sim {
         }
     }
 
-    /// After this time an agent has heard nothing of its launcher for long.
+    /// Schedules an event after this time, at which an agent has received nothing from its launcher for too long.
     pub fn await_silence_of(&mut self, host: u32, launcher: usize, time: Duration) {
         let asleep = self.hosts[host as usize].asleep;
         let silent = What::Silent(host, launcher, asleep);
         self.at(self.now + time, silent);
     }
 
-    /// A machine is lost, and the membership of each host tells so by and by.
+    /// Loses a machine. The membership tells the hosts one after the other.
     pub fn lose_machine(&mut self, of: u32) {
         let machine = &mut self.machines[of as usize];
         machine.is_up = false;
@@ -104,7 +105,7 @@ impl Sim {
         }
     }
 
-    /// A host that waits for a launcher ends, if it is none itself by now.
+    /// Stops a host that waits for a launcher, unless it leads itself by now.
     pub fn stop_unless_it_leads(&mut self, host: u32) {
         let leads = |one: &Launcher| one.host == host && one.rejoin.is_none();
         if !self.launchers.iter().any(leads) {
@@ -112,7 +113,7 @@ impl Sim {
         }
     }
 
-    /// The processes of a host do not run for a while.
+    /// Freezes the processes of a host for a while.
     pub fn freeze(&mut self, host: u32, time: Duration) {
         let until = self.now + time;
         let own = &mut self.hosts[host as usize];
@@ -124,7 +125,7 @@ impl Sim {
         }
     }
 
-    /// No launcher owns the host any more, and none will unless the one that gave it up is lost.
+    /// Gives up a host without an owner. No launcher will own it, unless the one that gave it up is lost.
     pub fn give_up_unowned(&mut self, host: u32) {
         let own = &mut self.hosts[host as usize];
         (own.given_up, own.was_given_up) = (true, true);
@@ -136,8 +137,9 @@ impl Sim {
         self.at(at, What::LosePatience(host));
     }
 
-    /// Whether a host can be lost now: a minority of those that have agreed on each other is, and what tasks were told is known elsewhere.
-    /// (With the launcher's host and the only one that has confirmed a change at the same time the job loses that change.)
+    /// Returns whether a host can be lost now: only a minority of the hosts that have agreed on each other is lost, and
+    /// what tasks were told is known elsewhere. (If the launcher's host and the only one that has confirmed a change
+    /// are lost at the same time, the job loses that change.)
     pub fn can_lose(&self, host: u32) -> bool {
         self.can_lose_machine(self.machine_of(host))
     }
@@ -146,7 +148,7 @@ impl Sim {
         let others = |host: &u32| self.is_of_job(*host) && self.machine_of(*host) != machine;
         let of_job: Vec<u32> = self.numbers().filter(others).collect();
         let mut left: BTreeSet<u32> = of_job.iter().map(|host| self.machine_of(*host)).collect();
-        // Machines that are up and no hosts of the job count for a majority, too.
+        // Machines that are up without a host of the job count for a majority, too.
         let vacant = (0..).zip(&self.machines).filter(|(_, one)| one.is_up);
         let vacant = vacant.map(|(number, _)| number).filter(|number| {
             *number != machine
@@ -156,14 +158,14 @@ impl Sim {
                     .all(|host| !self.hosts[*host as usize].has_begun)
         });
         left.extend(vacant.filter(|number| *number >= self.first_hosts));
-        // Hosts that some still count.
+        // Hosts that some host still counts.
         let up = self.hosts.iter().filter(|host| host.life == Life::Up);
         let known = up.map(|host| self.machines.len() - host.dead.len());
         let counted = known.max().unwrap_or(0);
         2 * left.len() > counted && of_job.iter().any(|other| self.knows_all_confirmed(*other))
     }
 
-    /// Whether a host has applied every change that any launcher had confirmed.
+    /// Returns whether a host has applied every change that any launcher had confirmed.
     fn knows_all_confirmed(&self, host: u32) -> bool {
         let replica = match &self.hosts[host as usize].follower {
             Some(follower) => follower.replica.changes(),
@@ -221,7 +223,7 @@ impl Sim {
         }
     }
 
-    /// The membership tells a host what it knows, if that needs it.
+    /// Passes the membership's view to a host, if the host needs it.
     pub fn membership_changed(&mut self, host: u32) {
         let (now, view) = (self.now, self.view(host));
         if self.life(host) != Life::Up {
@@ -236,7 +238,7 @@ impl Sim {
         follower.handle_membership(now, view);
         let (lost, leads) = (follower.has_lost_owner(now), follower.leads());
         if lost {
-            // A launcher that had given it up may have been lost, and the next one knows.
+            // A launcher that had given it up may have been lost, and the next one knows that.
             let at = self.after(25_000, 35_000);
             if self.hosts[host as usize].was_given_up {
                 self.at(at, What::LosePatience(host));
@@ -255,7 +257,7 @@ impl Sim {
         }
     }
 
-    /// A host that is cut off sees no majority: it neither leads nor goes on to.
+    /// Handles that a host which is cut off sees no majority: it does not lead, or stops leading.
     pub fn isolated(&mut self, host: u32) {
         let (now, mut view) = (self.now, self.view(host));
         let own_run = self.run_on(host);

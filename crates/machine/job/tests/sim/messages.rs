@@ -1,4 +1,4 @@
-//! Messages between launchers and hosts, as they travel.
+//! Messages between launchers and hosts, as they are sent.
 
 use regatta_job::Ended;
 use regatta_job::failover::{Handover, SuccessionOrder};
@@ -14,19 +14,19 @@ messages! {
     pub Down {
         /// A piece of a snapshot or change.
         1 Copy { change: bool, bytes: Vec<u8>, last: bool }
-        /// How many changes have been applied?
+        /// Requests the number of changes that have been applied.
         2 Confirm {}
-        /// For a task.
+        /// A message for a task.
         3 Message { task: u32, bytes: Vec<u8> }
-        /// A task is no more.
+        /// A task is gone.
         4 Gone { task: u32, cause: Option<Cause> }
         /// The hosts that may lead next.
         5 Order { order: SuccessionOrder }
-        /// The word that this launcher leads.
+        /// This launcher announces that it leads.
         6 Lead {}
-        /// It does not after all.
+        /// This launcher does not lead after all.
         7 GaveUp {}
-        /// Asks for all that is known, from a launcher that knows so many changes.
+        /// Requests the state, for a launcher that knows this many changes.
         8 AskState { changes: u64 }
         /// Prepare tasks.
         9 Prepare { spawn: u32, count: u32, route: Option<Route> }
@@ -34,15 +34,15 @@ messages! {
         10 Enter { world: World }
         /// Start tasks that are prepared.
         11 Start { spawn: u32, first: u32, count: u32 }
-        /// To a host that arrives: make everything ready. It has this number among those.
+        /// To an arriving host: prepare. It has this id.
         12 PrepareHost { id: u32 }
-        /// To a host that has arrived: it is one of the job's.
+        /// To an arriving host: it has joined the job.
         13 Begin {}
-        /// This many bytes of output for the job's have been dealt with.
+        /// This many bytes for the job's output have been consumed.
         14 Credit { bytes: u32 }
-        /// A task has received so many bytes that others wrote for it, or receives no more.
+        /// A task has received this many bytes of output from others, or does not receive any more.
         15 Taken { by: u32, bytes: u32 }
-        /// The host is asked for its time. For a task, by the number of its request.
+        /// Requests the host's time, for a task's request with this number.
         16 Clock { by: u32, id: u32 }
     }
 }
@@ -52,41 +52,41 @@ messages! {
     pub Up {
         /// The owner is lost: these runs may take the host over.
         1 OwnerLost { successors: Vec<String> }
-        /// The word has been heard.
+        /// The announcement has been received.
         2 Ready {}
-        /// All that is known, and a later replica if there is one.
+        /// The host's state, and a later replica if it has one.
         3 Handover { handover: Handover, snapshot: Option<Vec<u8>> }
-        /// Of a task.
+        /// A task's request.
         4 Request { task: u32, bytes: Vec<u8> }
-        /// A task has received so many messages.
+        /// A task has received this many messages.
         5 Received { task: u32, count: u32 }
-        /// So many changes have been applied.
+        /// This many changes have been applied.
         6 Applied { changes: u64 }
         /// A task has ended.
         7 Ended { ended: Ended }
-        /// Tasks are prepared: for so many, or why not.
+        /// This many tasks are prepared, or why not.
         8 Prepared { spawn: u32, count: u32, refused: Option<(Why, String)> }
         /// Tasks have been entered.
         9 Entered { first: u32 }
         /// A task has been started, or why not.
         10 Started { task: u32, refused: Option<(Why, String)> }
-        /// A host that arrives has made everything ready.
+        /// An arriving host is prepared.
         11 HostPrepared { id: u32 }
-        /// Output for the job's.
+        /// Output for the job.
         12 Output { task: u32, bytes: Vec<u8> }
         /// Output for another task.
         13 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
-        /// The answer to a question for the time.
+        /// The answer to a request for the time.
         14 Clock { by: u32, id: u32, time: u64 }
     }
 }
 
-/// An outcome as it travels.
+/// Returns an outcome from its encoded form.
 pub fn outcome(refused: Option<Refused>) -> Result<(), Refused> {
     refused.map_or(Ok(()), Err)
 }
 
-/// Where tasks will listen, of which only the number travels here.
+/// Returns the addresses at which tasks will listen. Only their number is encoded here.
 pub fn prepared(count: u32, refused: Option<Refused>) -> Prepared {
     outcome(refused).map(|()| vec![None; count as usize])
 }

@@ -1,7 +1,8 @@
 //! A job on simulated hosts: one clock that jumps from event to event, and every choice drawn from one seed.
 //!
-//! The registry, its replicas, the spawns, the claims and all decisions on failover are the real ones, with real encodings. The membership is
-//! an oracle: it knows who is lost, tells each host so late and at different times, and never takes it back.
+//! The registry, its replicas, the spawns, the claims and all failover decisions are the real code, with the real
+//! encodings. The membership is an oracle: it knows which hosts are lost, tells each host late and at different times,
+//! and never reverses a verdict.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,45 +32,46 @@ use launcher::Launcher;
 use messages::{Down, Up};
 use tasks::Task;
 
-/// An event. Launchers are given by their place in [`Sim::launchers`].
+/// An event. Launchers are identified by their index in [`Sim::launchers`].
 #[derive(Debug)]
 enum What {
-    /// Bytes arrive on the channel of this number, from the host or for it.
+    /// Bytes arrive on the channel with this number, at the launcher or at the host.
     Bytes(u64, Ends, bool, Vec<u8>),
-    /// The channel of this number has broken, and both its ends see it.
+    /// The channel with this number has broken, which both ends notice.
     Broken(u64, Ends),
     /// A new launcher asks for the channel of a host.
     Claim(usize, u32),
-    /// A launcher sees that a channel has ended, or was not to be had.
+    /// A launcher notices that a channel has ended, or could not be opened.
     Closed(usize, u32),
     /// Something is due in the claims of a launcher.
     Timer(usize),
-    /// A host hears of another machine from the membership.
+    /// The membership tells a host about another machine.
     Learn { host: u32, of: u32, gone: bool },
-    /// A host hears of a new machine from the membership.
+    /// The membership tells a host of a new machine.
     Came { host: u32, machine: u32 },
-    /// Something comes to a launcher from a host that arrives, on the channel of this number.
+    /// A launcher gets input from an arriving host, on the channel with this number.
     Arriving(usize, u32, u64, Box<Input>),
-    /// Something is due for the hosts that arrive to a launcher.
+    /// Something is due for a launcher's arriving hosts.
     ArrivalsDue(usize),
-    /// A host has heard nothing of its launcher for so long that it stops, or is patient. At first its processes had not run for so long.
+    /// A host has received nothing from its launcher for so long that it stops, or stays patient. The duration is the
+    /// time for which its processes had not run at the beginning.
     Silent(u32, usize, Duration),
     /// A host that is cut off sees no majority, and stops.
     Isolated(u32),
-    /// A host that was given up hears nothing of a launcher for so long that it stops.
+    /// A host that was given up has received nothing from a launcher for so long that it stops.
     LosePatience(u32),
     /// A host starts a task that it has prepared.
     Start(u32),
-    /// A task reads so many bytes that another one has written for it.
+    /// A task reads this many bytes that another one has written for it.
     Read { by: u32, task: u32, bytes: u32 },
-    /// The job's output takes more.
+    /// The job's output has room again.
     Drained,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Up,
-    /// It runs, and nothing gets to it or from it.
+    /// The host runs, and no message reaches it or comes from it.
     Cut,
     Gone,
 }
@@ -77,26 +79,26 @@ pub enum Life {
 pub struct Sim {
     pub now: Duration,
     pub hosts: Vec<Host>,
-    /// All that the membership knows: at first those of the hosts, by their numbers.
+    /// All machines that the membership knows, first those of the hosts, by their numbers.
     pub machines: Vec<Machine>,
-    /// This many hosts there were at first.
+    /// Number of hosts that the job began with.
     pub first_hosts: u32,
     pub tasks: Vec<Task>,
-    /// All that have led, or wanted to, the first one first.
+    /// All launchers that have led, or tried to, in order.
     pub launchers: Vec<Launcher>,
-    /// Between a launcher and a host.
+    /// By launcher and host.
     channels: BTreeMap<(usize, u32), Channel>,
-    /// By time, and then in the order in which they were put in.
+    /// By time, then by the order of scheduling.
     queue: BTreeMap<(Duration, u64), What>,
     order: u64,
     rng: SmallRng,
-    /// The longest delay of a message, in milliseconds.
+    /// Maximum delay of a message, in milliseconds.
     pub slowest: u64,
-    /// The host of a launcher is lost after so many more messages of launchers.
+    /// The host of a launcher is lost after this many more messages of launchers.
     pub fuse: Option<u64>,
-    /// The job's output is full until then.
+    /// The job's output is full until this time.
     full: Duration,
-    /// The first thing that was wrong at the time it happened.
+    /// The first property that was violated when it was checked.
     pub wrong: Option<String>,
 }
 
@@ -109,7 +111,7 @@ pub fn name_of(machine: u32) -> String {
 }
 
 impl Sim {
-    /// This many hosts with two tasks each, led from host 0, after all is told.
+    /// Returns this many hosts with two tasks each, led from host 0, after all messages have arrived.
     pub fn begun(seed: u64, hosts: u32) -> Sim {
         let mut sim = Sim {
             now: Duration::ZERO,
@@ -157,14 +159,14 @@ impl Sim {
         self.queue.insert((at, self.order), what);
     }
 
-    /// Notes what is wrong, if it is the first thing.
+    /// Records a violated property, if it is the first one.
     fn note_wrong(&mut self, is_wrong: bool, what: impl FnOnce() -> String) {
         if is_wrong {
             self.wrong.get_or_insert_with(what);
         }
     }
 
-    /// Until nothing more happens by itself, or so long.
+    /// Runs until nothing more happens by itself, or for this time.
     pub fn run(&mut self, time: Duration) {
         let until = self.now + time;
         while let Some(next) = self
@@ -178,7 +180,7 @@ impl Sim {
         self.now = until;
     }
 
-    /// Until something is so, looked at after each event, or nothing more happens by itself. Whether it is so.
+    /// Runs until `is_so` returns true after an event, or nothing more happens by itself. Returns whether it is true.
     pub fn run_until(&mut self, is_so: impl Fn(&Sim) -> bool) -> bool {
         let mut steps = 0;
         while let Some((key, what)) = self.queue.pop_first() {
@@ -198,7 +200,7 @@ impl Sim {
         self.now = frozen.fold(self.now, Duration::max);
     }
 
-    /// The host on which an event happens.
+    /// Returns the host on which an event happens.
     fn place_of(&self, what: &What) -> Option<u32> {
         match *what {
             What::Bytes(_, (_, host), false, _)
@@ -255,7 +257,7 @@ impl Sim {
         self.two_leaders_never_act();
     }
 
-    /// The hosts and launchers as they are, for a failed check.
+    /// Returns a description of the hosts and launchers, for a failed check.
     pub fn sketch(&self) -> String {
         let host = |(number, host): (u32, &Host)| {
             let owner = host.follower.as_ref().map(Follower::is_without_owner);

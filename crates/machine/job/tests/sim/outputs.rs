@@ -1,4 +1,5 @@
-//! Output of tasks, and the credit for it: windows and debts are the real ones, and small. Only how much is written counts, not what.
+//! Output of tasks, and the credit for it. The windows and repayments are the real code, with small sizes. Only the
+//! number of bytes counts, not their content.
 
 use std::time::Duration;
 
@@ -8,21 +9,21 @@ use regatta_wire::control::{Ask, Route, Then};
 
 use super::{Down, Life, Owner, Sim, Up, What};
 
-/// This many bytes of a host may be on their way to one task, and this many more of tasks that have ended.
+/// Window of a host for one task in bytes, and the further bytes for the last output of tasks that have ended.
 const WINDOW: usize = 40;
 const LAST_OUTPUT: usize = 20;
-/// This many bytes of a host may be on their way to the job's output.
+/// Window of a host for the job's output, in bytes.
 pub const HOST_WINDOW_BYTES: u32 = 80;
-/// Read at once.
+/// Size of one read, in bytes.
 const PIECE_BYTES: usize = 16;
 
-/// A stream of a task, as its host reads it.
+/// A stream of a task, as read by its host.
 #[derive(Default)]
 pub struct Source {
     route: Option<Route>,
-    /// Written and not read.
+    /// Bytes that were written and not read.
     unread: usize,
-    /// It is not read until there is room for its receiver.
+    /// Whether it is not read until there is room for its receiver.
     waits: bool,
 }
 
@@ -53,7 +54,7 @@ fn key(task: u32, stream: u32) -> u64 {
 }
 
 impl Outputs {
-    /// A task has started, whose output goes there.
+    /// Records that a task has started, whose output follows this route.
     pub fn task_started(&mut self, task: u32, route: Option<Route>) {
         for stream in 0..2 {
             let source = Source {
@@ -64,7 +65,7 @@ impl Outputs {
         }
     }
 
-    /// Streams that are open and for other tasks.
+    /// Returns the streams that are open and for other tasks.
     pub fn open_streams(&self) -> Vec<(u32, u32)> {
         let routed = self.sources.iter().filter(|(_, one)| one.route.is_some());
         let open = routed.map(|(key, _)| ((key >> 1) as u32, (key & 1) as u32));
@@ -79,7 +80,7 @@ impl Outputs {
         }
     }
 
-    /// All output on its way is lost, or has arrived.
+    /// Empties the windows, because all output in flight is lost, or has arrived.
     pub fn all_received(&mut self) {
         let again = self.receivers.all_received();
         self.read_again(again);
@@ -90,7 +91,7 @@ impl Outputs {
         self.read_again(again);
     }
 
-    /// Reads from a source, if there is room. `last` is for a task that has ended: that is read in any case.
+    /// Reads from a source, if there is room. With `last` the task has ended, and its output is read in any case.
     fn read(&mut self, key: u64, is_here: bool, last: bool) -> Option<Piece> {
         let source = self.sources.get_mut(&key)?;
         let count = source.unread.min(PIECE_BYTES);
@@ -123,7 +124,8 @@ impl Outputs {
         })
     }
 
-    /// Whether more is on its way than may be, after this piece was read. The last output of a task may overrun the host's own window.
+    /// Returns whether more is in flight than allowed, after this piece was read. The last output of a task may exceed
+    /// the host's own window.
     fn is_too_much(&self, piece: &Piece, is_exempt: bool) -> bool {
         let most_of_host = HOST_WINDOW_BYTES as usize + PIECE_BYTES;
         if piece.route.is_none() && !is_exempt && self.window.on_their_way() >= most_of_host {
@@ -136,7 +138,7 @@ impl Outputs {
 }
 
 impl Sim {
-    /// The launcher that hears what a host says now: another one, or the one on this host.
+    /// Returns the launcher that gets a host's reports now, and whether it is on this host.
     fn listener(&self, host: u32) -> Option<(usize, bool)> {
         let own = &self.hosts[host as usize];
         if own.life != Life::Up || !own.has_begun {
@@ -155,7 +157,7 @@ impl Sim {
         }
     }
 
-    /// A task writes something.
+    /// Lets a task write something.
     pub fn write(&mut self, task: u32) {
         let (host, bytes) = (self.tasks[task as usize].host, 1 + self.random(60) as usize);
         let sources = &mut self.hosts[host as usize].outputs.sources;
@@ -165,7 +167,7 @@ impl Sim {
         self.pump(host);
     }
 
-    /// A host reads what its tasks have written, as far as the windows allow.
+    /// Lets a host read what its tasks have written, as far as the windows allow.
     pub fn pump(&mut self, host: u32) {
         let keys = self.hosts[host as usize].outputs.sources.keys();
         for key in keys.copied().collect::<Vec<_>>() {
@@ -204,7 +206,7 @@ impl Sim {
         }
     }
 
-    /// A task has ended: the rest of its output for another one is read now, and its streams are closed.
+    /// Reads the rest of an ended task's output for another one, and closes its streams.
     pub fn pass_last_output(&mut self, task: u32) {
         let host = self.tasks[task as usize].host;
         for stream in 0..2 {
@@ -242,7 +244,7 @@ impl Sim {
         }
     }
 
-    /// A launcher has a piece for some task, or for the job's output.
+    /// Handles a piece for some task, or for the job's output.
     pub fn caught(&mut self, launcher: usize, mut piece: Piece) {
         let leader = &mut self.launchers[launcher];
         if !leader.registry.task_wrote(&mut piece) {
@@ -251,7 +253,7 @@ impl Sim {
         }
     }
 
-    /// A launcher repays what it has passed on, unless too much waits to be written.
+    /// Lets a launcher repay what it has passed on, unless too much waits to be written.
     pub fn repay(&mut self, launcher: usize) {
         let is_full = self.now < self.full;
         let remotes = self.launchers[launcher].remotes.keys();
@@ -273,7 +275,7 @@ impl Sim {
         }
     }
 
-    /// The job's output is full for a while.
+    /// Makes the job's output full for a while.
     pub fn fill(&mut self, time: Duration) {
         self.full = self.full.max(self.now + time);
         self.at(self.full, What::Drained);
@@ -285,7 +287,7 @@ impl Sim {
         }
     }
 
-    /// A task has received so much of what another one has written.
+    /// Handles that a task has received this many bytes that another one has written.
     pub fn taken(&mut self, launcher: usize, by: u32, task: u32, bytes: u32) {
         let leader = &self.launchers[launcher];
         match leader.registry.host_of(task) {
@@ -297,7 +299,7 @@ impl Sim {
         }
     }
 
-    /// A task receives nothing more: nobody waits for it any more.
+    /// Handles that a task does not receive output any more, so that writers do not wait for it.
     pub fn hushed(&mut self, launcher: usize, by: u32) {
         let leader = &mut self.launchers[launcher];
         if !leader.registry.stop_output_to(by) {
@@ -311,20 +313,21 @@ impl Sim {
         self.received(own, by, usize::MAX);
     }
 
-    /// A host hears that so many bytes have been received.
+    /// Tells a host that this many bytes have been received.
     pub fn received(&mut self, host: u32, by: u32, bytes: usize) {
         self.hosts[host as usize].outputs.received(by, bytes);
         self.pump(host);
     }
 
-    /// A task reads output that has come to it.
+    /// Lets a task read output that it has received.
     pub fn read_output(&mut self, by: u32, task: u32, bytes: u32) {
         if self.tasks[by as usize].runs() {
             self.request(by, &Ask::Taken { task, bytes });
         }
     }
 
-    /// Credit is whole: nothing waits to be read, and nothing is on its way but what the launcher has not repaid because it is little.
+    /// Checks that no credit is lost: no source waits, and no bytes are in flight except those that the launcher has
+    /// not repaid because they are few.
     pub fn credit_is_whole(&self, leader: usize) -> Result<(), String> {
         let credits = &self.launchers[leader].credits;
         for (number, host) in (0..).zip(&self.hosts) {

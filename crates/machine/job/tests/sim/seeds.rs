@@ -1,7 +1,7 @@
-//! Which random histories a test draws, and how one that has failed is drawn again.
+//! The random histories of a test, and how one that has failed is repeated.
 //!
-//! Each history comes from a seed of its own. When one fails, the test says with which command the same history happens once more, and appends
-//! that line to a file among those of the build, in case its output is lost.
+//! Each history has a seed of its own. If one fails, the test prints the command that repeats this history, and appends
+//! that line to a file in the build folder, in case its output is lost.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -11,23 +11,23 @@ use std::io::Write;
 use proptest::prelude::ProptestConfig;
 use proptest::test_runner::{FailurePersistence, PersistedSeed, RngSeed};
 
-/// The variable with the seed of the one history that is to happen.
+/// The variable with the seed of the only history to run.
 const VARIABLE: &str = "HISTORY_SEED";
-/// Both tests draw alike from one seed, so the first one repeats histories of the second one as well.
+/// Both tests draw the same history from one seed, so the first one also repeats histories of the second one.
 const TEST: &str = "after_any_history";
 const KEPT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/histories-that-failed");
-/// How proptest marks seeds of its usual generator in text.
+/// The prefix by which proptest marks seeds of its default generator in text.
 const KIND: &str = "cc ";
 
-/// Always the same histories by default, 50 000 for each seed; `PROPTEST_CASES` asks each test for so many new ones, and `HISTORY_SEED` for one
-/// alone, as it was.
+/// Returns the configuration. By default the histories are always the same, 50 000 for each seed. `PROPTEST_CASES` is
+/// the number of new histories for each test, and `HISTORY_SEED` repeats a single one.
 pub fn config(seed: u64) -> ProptestConfig {
     let default = ProptestConfig {
         failure_persistence: Some(Box::new(Seeds)),
         ..ProptestConfig::default()
     };
     if asked().is_some() {
-        // Beside those that failed before, which are counted apart.
+        // In addition to the persisted failures, which are counted separately.
         return ProptestConfig {
             cases: 0,
             max_shrink_iters: 0,
@@ -52,7 +52,7 @@ fn asked() -> Option<PersistedSeed> {
     }))
 }
 
-/// Seeds of histories that failed: the one that the environment asks for, and those that fail now.
+/// The persisted seeds: reads the one in the environment, and writes those that fail now.
 #[derive(Clone, Debug)]
 struct Seeds;
 

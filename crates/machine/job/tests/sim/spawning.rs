@@ -20,7 +20,7 @@ impl Sim {
             let Some(effect) = leader.spawns.poll(registry, lifecycle) else {
                 return;
             };
-            // Nothing that a launcher does that is cut off gets anywhere.
+            // Nothing sent by a launcher that is cut off arrives.
             if self.life(self.launchers[launcher].host) != Life::Up {
                 return;
             }
@@ -83,7 +83,7 @@ impl Sim {
         }
     }
 
-    /// Tasks get numbers. Nobody who is left may know these numbers as those of other tasks.
+    /// Assigns numbers to tasks. No host that is left may know these numbers as those of other tasks.
     fn number(&mut self, world: &World) {
         let first = world.first as usize;
         let taken = self.tasks.get(first..).unwrap_or_default();

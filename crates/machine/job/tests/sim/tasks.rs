@@ -1,4 +1,4 @@
-//! Tasks that make requests at random, and remember all that they hear.
+//! Tasks that make random requests, and record everything that they receive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,33 +12,33 @@ use regatta_wire::life::TaskState;
 
 use super::{Sim, What};
 
-/// The group that all join and leave.
+/// The group that all tasks join and leave.
 pub const GROUP: &str = "crew";
 /// The name under which entries are put to be taken.
 pub const BOX: &str = "box";
 
 pub struct Task {
     pub host: u32,
-    /// The request that it comes of, if it was spawned.
+    /// The request that has spawned it, if any.
     pub request: Option<(u32, u32)>,
-    /// Its process runs, or ran.
+    /// Whether its process runs, or has run.
     pub started: bool,
-    /// None: it runs, or is to start.
+    /// `None` if it runs, or is to be started.
     pub end: Option<End>,
     pub ended_at: Option<Duration>,
     pub asked: BTreeMap<u32, Ask>,
     /// All answers, by the number of the request.
     pub answers: BTreeMap<u32, Vec<Tell>>,
-    /// All events, by the number of the watch.
+    /// All events, with the number of the watch.
     pub events: Vec<(u32, Event)>,
-    /// Watches that it has asked to forget.
+    /// Watches that it has requested to forget.
     pub unwatched: BTreeSet<u32>,
-    /// When each request was answered first.
+    /// The time of the first answer to each request.
     pub answered_at: BTreeMap<u32, Duration>,
 }
 
 impl Task {
-    /// One that runs, or is to start when it comes of a request.
+    /// Returns a task that runs or, if it was spawned by a request, is to be started.
     pub fn new(host: u32, request: Option<(u32, u32)>) -> Task {
         Task {
             host,
@@ -54,7 +54,7 @@ impl Task {
         }
     }
 
-    /// It has ended, if it had not before.
+    /// Records the end of a task, if it had not ended before.
     pub fn end_now(&mut self, now: Duration, end: End) {
         if self.end.is_none() {
             (self.end, self.ended_at) = (Some(end), Some(now));
@@ -65,7 +65,7 @@ impl Task {
         self.started && self.end.is_none()
     }
 
-    /// Watches that were answered and not forgotten.
+    /// Returns the watches that were answered and not forgotten.
     pub fn watches(&self) -> impl Iterator<Item = (u32, Watched, u32)> {
         let kept = self.asked.values().filter_map(|ask| match ask {
             Ask::Watch { id, what, subject } => Some((*id, *what, *subject)),
@@ -75,25 +75,25 @@ impl Task {
     }
 }
 
-/// The value of an entry: who put it, and under which request.
+/// Returns the value of an entry: the task that puts it, and the number of its request.
 pub fn value_of(task: u32, id: u32) -> Vec<u8> {
     [task.to_le_bytes(), id.to_le_bytes()].concat()
 }
 
-/// The task that has put an entry of this value, and its request.
+/// Returns the task that has put an entry with this value, and its request.
 pub fn put_by(value: &[u8]) -> Option<(u32, u32)> {
     let (task, id) = value.split_first_chunk()?;
     let id = id.try_into().ok()?;
     Some((u32::from_le_bytes(*task), u32::from_le_bytes(id)))
 }
 
-/// The name of an entry that nobody else puts.
+/// Returns the name of an entry that no other task puts.
 pub fn own_name(task: u32, id: u32) -> String {
     format!("of-{task}-{id}")
 }
 
 impl Sim {
-    /// A task that runs, if there is one, drawn at random.
+    /// Returns a random running task, if there is one.
     fn some_task(&mut self) -> Option<u32> {
         let running: Vec<u32> = (0..self.tasks.len() as u32)
             .filter(|task| self.tasks[*task as usize].runs())
@@ -103,7 +103,7 @@ impl Sim {
         running.get(drawn).copied()
     }
 
-    /// Some task makes some request.
+    /// Lets a random task make a random request.
     pub fn act(&mut self) {
         let Some(task) = self.some_task() else { return };
         let id = self.tasks[task as usize].asked.len() as u32;
@@ -165,7 +165,7 @@ impl Sim {
         self.ask(task, request);
     }
 
-    /// Some tasks somewhere, perhaps on behalf of another task.
+    /// Returns a random order for tasks, perhaps on behalf of another task.
     fn some_order(&mut self, task: u32) -> Spawn {
         let place = match self.random(4) {
             0 => Place::Here,
@@ -207,7 +207,7 @@ impl Sim {
         self.request(task, &request);
     }
 
-    /// Some task ends: it leaves, or it is killed.
+    /// Ends a random task: it leaves, or it is killed.
     pub fn end_some(&mut self) {
         let Some(rank) = self.some_task() else { return };
         let (end, state) = match self.random(2) {
@@ -230,7 +230,7 @@ impl Sim {
         });
     }
 
-    /// A message comes to a task. One that has ended reads nothing.
+    /// Delivers a message to a task. A task that has ended reads nothing.
     pub fn receive(&mut self, task: u32, bytes: &[u8]) {
         let (now, message) = (self.now, Tell::decode(bytes).expect("a message"));
         if self.tasks[task as usize].end.is_some() {
@@ -266,7 +266,7 @@ impl Sim {
         }
     }
 
-    /// An end is told exactly once.
+    /// Checks that an end is notified exactly once.
     fn note_told_twice(&mut self, task: u32, watch: u32, event: &Event) {
         let is_end =
             |event: &Event| matches!(event, Event::TaskEnded { .. } | Event::HostLost { .. });
@@ -277,7 +277,7 @@ impl Sim {
 
     fn has_happened(&self, event: &Event) -> bool {
         match event {
-            // No task that is known has this number.
+            // There is no known task with this number.
             Event::TaskEnded {
                 ending: Ending::Unknown,
                 ..
@@ -286,7 +286,7 @@ impl Sim {
                 let task = &self.tasks[*task as usize];
                 task.end.is_some() || self.has_left(task.host)
             }
-            // No host of the job has this number.
+            // The job has no host with this number.
             Event::HostLost { name, .. } if name.is_empty() => true,
             Event::HostLost { host, .. } => self.has_left(*host),
             _ => true,

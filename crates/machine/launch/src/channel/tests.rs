@@ -17,7 +17,7 @@ fn pipe() -> (OwnedFd, OwnedFd) {
     rustix::pipe::pipe().expect("a pipe")
 }
 
-/// Both ends of a channel.
+/// Returns both ends of a channel.
 fn channel() -> (Link, Link) {
     let ((left_in, right_out), (right_in, left_out)) = (pipe(), pipe());
     (
@@ -98,7 +98,7 @@ fn a_frame_that_is_too_long_is_refused_by_both_sides() {
     assert_eq!(there.next::<Order>(), Err(Malformed));
 }
 
-/// Both ends of a connection: who has called, and who was called.
+/// Returns both ends of a connection: the caller's and the called one's.
 fn connection() -> (Link, Link) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("its address");

@@ -42,9 +42,9 @@ struct Waiting {
 /// An announcement of a host that may lead, by its run.
 #[derive(Debug)]
 pub(crate) enum Word {
-    /// It leads, at the other end of this channel.
+    /// The host leads, at the other end of this channel.
     Leads(String, OwnedFd),
-    /// It will not lead.
+    /// The host will not lead.
     GivesUp(String),
 }
 

@@ -60,11 +60,11 @@ impl Process {
 /// The reason why a process that was sent SIGKILL still exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// It belongs to another user.
+    /// The process belongs to another user.
     Permission,
-    /// One of its threads is in an uninterruptible system call (state D).
+    /// A thread of the process is in an uninterruptible system call (state D).
     Kernel,
-    /// Its end is not visible yet.
+    /// The end of the process is not visible yet.
     Unknown,
 }
 

@@ -9,7 +9,7 @@ pub enum FindingState {
     Ok,
     /// A fact that is neither good nor bad.
     Info,
-    /// It works, but costs speed.
+    /// Something works, but costs speed.
     Slow,
     /// What `value` says is missing, and needed.
     Missing,

@@ -1,7 +1,7 @@
-//! A network of hosts to run virtual machines on: namespaces at a bridge, each with a directory for its sockets.
+//! A network of hosts for virtual machines: namespaces at a bridge, each with a directory for its sockets.
 //!
-//! All of it is made for one test, and gone with it: the namespaces with their last process, and the processes, found by the
-//! mark in their environment, when this is dropped.
+//! All of it is created for one test, and removed with it: the namespaces with their last process, and the processes,
+//! found by the mark in their environment, when this is dropped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{MARK, Process, REGATTA, fresh_mark, marked, told};
 
-/// Run by the process that holds the namespaces: it names the hosts.
+/// The script of the process that holds the namespaces. It creates the hosts.
 const NETWORK: &str = "set -e
 mount -t tmpfs tmpfs /run
 mkdir /run/netns /run/work
@@ -38,7 +38,7 @@ echo ready
 exec cat";
 const RSH: &str = "env XDG_RUNTIME_DIR=/run/of/{host} ip netns exec {host}";
 
-/// A bridge, and a namespace for each host at it; they end with this.
+/// A bridge, with a namespace for each host. They end when this is dropped.
 pub struct Lan {
     holder: Child,
     _input: ChildStdin,
@@ -70,7 +70,7 @@ impl Lan {
         }
     }
 
-    /// A command where the bridge is.
+    /// Returns a command that runs where the bridge is.
     pub fn beside(&self, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -84,10 +84,10 @@ impl Lan {
         command
     }
 
-    /// A command on a host.
+    /// Returns a command that runs on a host.
     pub fn on(&self, host: &str, words: &[&str]) -> Command {
         let runtime = format!("XDG_RUNTIME_DIR=/run/of/{host}");
-        // The output of a job whose launcher is lost goes with the test.
+        // The log of a job whose launcher is lost is removed with the test.
         let there = [
             "env",
             "-C",
@@ -101,20 +101,20 @@ impl Lan {
         self.beside(&[&there[..], words].concat())
     }
 
-    /// `regatta` on a host, to its end.
+    /// Runs `regatta` on a host to its end.
     pub fn regatta(&self, host: &str, arguments: &[&str]) -> (i32, String, String) {
         let words = [&[REGATTA], arguments].concat();
         told(&self.on(host, &words).output().expect("nsenter"))
     }
 
-    /// `regatta` on a host, which has to succeed; its output.
+    /// Runs `regatta` on a host, which must succeed, and returns its output.
     pub fn good(&self, host: &str, arguments: &[&str]) -> String {
         let (status, output, said) = self.regatta(host, arguments);
         assert_eq!(status, 0, "{arguments:?} on {host}: {output}{said}");
         output
     }
 
-    /// A shell's script where the bridge is.
+    /// Runs a shell script where the bridge is, and returns its output.
     pub fn sh(&self, script: &str) -> String {
         let output = self
             .beside(&["sh", "-c", script])
@@ -125,12 +125,12 @@ impl Lan {
         output
     }
 
-    /// The machine, as a host sees it.
+    /// Returns the machine as seen by a host.
     pub fn report(&self, host: &str) -> Value {
         serde_json::from_str(&self.good(host, &["hosts", "--json"])).expect("a report")
     }
 
-    /// The state of each host that is not gone, as another sees it.
+    /// Returns the state of each host that is not gone, as seen by another.
     pub fn living(&self, host: &str) -> Vec<(String, String)> {
         states(&self.report(host))
             .into_iter()
@@ -138,7 +138,7 @@ impl Lan {
             .collect()
     }
 
-    /// Hears of everything that happens in the machine.
+    /// Starts watching everything that happens in the machine.
     pub fn watch(&self, host: &str) -> Watch {
         let mut child = self
             .on(host, &[REGATTA, "hosts", "--watch", "--json"])
@@ -160,16 +160,16 @@ impl Lan {
         }
     }
 
-    /// Waits until this holds of the machine, as a host sees it.
+    /// Waits until `holds` is true for the machine as seen by a host.
     pub fn await_report(&self, host: &str, holds: impl FnMut(&Value) -> bool) -> Value {
         self.watch(host).until(holds)
     }
 
-    /// Waits until a host sees so many others, none of them suspected, and may take on work.
+    /// Waits until a host sees this many others, none of them suspected, and may take on work.
     pub fn await_whole(&self, host: &str, others: usize) {
         self.await_report(host, |report| {
             let hosts = report["hosts"].as_array().into_iter().flatten();
-            // A host has no name here yet as long as it has not said how many cores it has.
+            // A host has no name here until it has reported its number of cores.
             let up = hosts.filter(|host| host["state"] == "up" && host["cores"].is_u64());
             up.count() == others
                 && report["standing"] == "majority"
@@ -177,7 +177,7 @@ impl Lan {
         });
     }
 
-    /// All processes that the test has started and that still run, the holder aside.
+    /// Returns all processes that the test has started and that still run, except the holder.
     pub fn processes(&self) -> Vec<Process> {
         let holder = self.holder.id();
         let all = marked(&self.mark).into_iter();
@@ -185,7 +185,7 @@ impl Lan {
             .collect()
     }
 
-    /// The daemon of a host.
+    /// Returns the daemon of a host.
     pub fn daemon(&self, host: &str) -> Process {
         let home = format!("XDG_RUNTIME_DIR=/run/of/{host}\0");
         let is_it = |process: &Process| {
@@ -198,7 +198,7 @@ impl Lan {
         found.remove(0)
     }
 
-    /// Nothing is left of any machine: no process, no socket, no directory.
+    /// Checks that nothing is left of any machine: no process, no socket, no directory.
     pub fn assert_clean(&self) {
         super::await_ends(&self.processes());
         assert_eq!(self.sh("find /run/of -mindepth 2"), "");
@@ -215,7 +215,7 @@ impl Drop for Lan {
     }
 }
 
-/// Each host of a report with its state.
+/// Returns each host of a report with its state.
 pub fn states(report: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let hosts = report["hosts"].as_array().cloned().unwrap_or_default();
@@ -225,23 +225,23 @@ pub fn states(report: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The state of one host in a report; none if it is not there.
+/// Returns the state of one host in a report, or an empty text if it is not listed.
 pub fn state_of(report: &Value, host: &str) -> String {
     let found = states(report).into_iter().find(|(name, _)| name == host);
     found.map_or_else(String::new, |(_, state)| state)
 }
 
-/// A `regatta hosts --watch` that runs.
+/// A running `regatta hosts --watch`.
 pub struct Watch {
     child: Child,
     reports: Receiver<String>,
-    /// The last report that came.
+    /// The last report received.
     last: String,
     reader: Option<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Waits for a report of which this holds, but not for ever.
+    /// Waits for a report for which `holds` is true, with a time limit.
     pub fn until(&mut self, mut holds: impl FnMut(&Value) -> bool) -> Value {
         let deadline = Instant::now() + Duration::from_secs(90);
         loop {

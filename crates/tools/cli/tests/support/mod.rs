@@ -1,4 +1,4 @@
-//! Common parts of the command's tests: starting it, reading its output, and looking for its leftovers.
+//! Common parts of the command's tests: starting it, reading its output, and looking for processes that it has left.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod lan;
@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::time::Timespec;
 
-/// Time limit for something that takes milliseconds, after which a test fails.
+/// Time limit for an operation that takes milliseconds, after which a test fails.
 const AWAIT_TIMEOUT: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
@@ -33,7 +33,7 @@ const MARK: &str = "REGATTA_TEST_MARK";
 
 pub const REGATTA: &str = env!("CARGO_BIN_EXE_regatta");
 
-/// `regatta run` with `arguments`, to its end.
+/// Runs `regatta run` with `arguments` to its end.
 pub fn run(arguments: &[&str]) -> Output {
     Command::new(REGATTA)
         .arg("run")
@@ -47,7 +47,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The status of a finished command, its output and its errors.
+/// Returns the status of a finished command, its output and its errors.
 pub fn told(output: &Output) -> (i32, String, String) {
     (
         output.status.code().unwrap_or(-1),
@@ -56,12 +56,12 @@ pub fn told(output: &Output) -> (i32, String, String) {
     )
 }
 
-/// A job that runs while the test does something to it.
+/// A running job for a test.
 pub struct Running {
     pub child: Child,
     lines: Option<BufReader<ChildStdout>>,
     errors: Option<BufReader<ChildStderr>>,
-    /// The errors that have been read.
+    /// The standard error that has been read.
     said: String,
     mark: String,
 }
@@ -71,14 +71,14 @@ impl Running {
         Self::start_command(Command::new(REGATTA).arg("run").args(arguments))
     }
 
-    /// As `start`, in a process group that somebody outside can continue, whatever group the tests run in: in one
-    /// without, nothing stops by the terminal's signal, and all are hung up when something has been stopped.
+    /// Like `start`, in a process group that a process outside of it can continue, whatever group the tests run in. In
+    /// an orphaned group, nothing stops by the terminal's signal, and all are hung up when something has been stopped.
     pub fn start_apart(arguments: &[&str]) -> Self {
         let mut command = Command::new(REGATTA);
         Self::start_command(command.arg("run").args(arguments).process_group(0))
     }
 
-    /// Starts a command that runs regatta in some way; it keeps the mark it has.
+    /// Starts a command that runs regatta in some way. A mark in its environment is kept.
     pub fn start_command(command: &mut Command) -> Self {
         let given = command
             .get_envs()
@@ -101,7 +101,7 @@ impl Running {
         }
     }
 
-    /// Waits until the command has said a line of errors that contains `part`.
+    /// Waits until the command has written a line with `part` to its standard error.
     pub fn await_error(&mut self, part: &str) {
         while !self.said.contains(part) {
             let errors = self.errors.as_mut().expect("piped errors");
@@ -131,7 +131,7 @@ impl Running {
         heard
     }
 
-    /// Closes our end of the job's output.
+    /// Closes this process's end of the job's output.
     pub fn stop_reading(&mut self) {
         self.lines = None;
     }
@@ -144,7 +144,7 @@ impl Running {
         kill_process(self.pid(), signal).expect("a living launcher");
     }
 
-    /// Waits for the command's end; returns its status (128 + signal when killed) and what it said.
+    /// Waits for the command's end. Returns its status (128 + signal if it was killed) and its standard error.
     pub fn end(mut self) -> (i32, String) {
         use std::os::unix::process::ExitStatusExt;
         let status = self.child.wait().expect("the command's end");
@@ -163,12 +163,12 @@ impl Running {
         )
     }
 
-    /// Every process of this job: all that have its mark in their environment.
+    /// Returns every process of this job: all that have its mark in their environment.
     pub fn processes(&self) -> Vec<Process> {
         marked(&self.mark)
     }
 
-    /// The one process of the job with this name.
+    /// Returns the only process of the job with this name.
     pub fn named(&self, name: &str) -> Process {
         let mut found: Vec<Process> = self
             .processes()
@@ -180,7 +180,7 @@ impl Running {
     }
 }
 
-/// A mark that no other test of this program has.
+/// Returns a mark that no other test of this program has.
 pub fn fresh_mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!(
@@ -190,7 +190,7 @@ pub fn fresh_mark() -> String {
     )
 }
 
-/// Every process that has this mark in its environment.
+/// Returns every process that has this mark in its environment.
 pub fn marked(mark: &str) -> Vec<Process> {
     let mark = format!("{MARK}={mark}");
     std::fs::read_dir("/proc")
@@ -198,7 +198,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
         .flatten()
         .filter_map(|entry| {
             let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-            // The descriptor first: it stays with the process whose environment is then read.
+            // Open the pidfd first: it stays with the process whose environment is then read.
             let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
             let environment = std::fs::read(entry.path().join("environ")).ok()?;
             let name = std::fs::read_to_string(entry.path().join("comm"))
@@ -225,7 +225,7 @@ impl Process {
         self.signal(Signal::KILL);
     }
 
-    /// Whether it has ended by now.
+    /// Returns whether the process has ended.
     pub fn has_ended(&self) -> bool {
         let now = Timespec {
             tv_sec: 0,
@@ -251,7 +251,7 @@ pub fn await_ends(processes: &[Process]) {
     }
 }
 
-/// A file in a directory of its own, which is removed with this.
+/// A new directory, which is removed on drop.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {

@@ -4,7 +4,7 @@ use crate::failover::HostState;
 
 const NOW: Duration = Duration::from_secs(100);
 
-/// Claims of host 0, and the time.
+/// The claims of host 0, and the time.
 struct Bench {
     claims: Claims,
     now: Duration,
@@ -18,7 +18,7 @@ fn candidate(number: u32) -> Candidate {
     }
 }
 
-/// The membership says that these are left, beside host 0.
+/// Returns a view in which these hosts and host 0 are left.
 fn view(left: &[u32]) -> MembershipView {
     let left = left.iter().map(|number| candidate(*number).run);
     MembershipView {
@@ -32,7 +32,7 @@ fn registry() -> Registry {
     Registry::new(Vec::new(), &[], b"program")
 }
 
-/// Other hosts, all of them there.
+/// Returns the claims of these other hosts, all of which are left.
 fn bench(others: &[u32]) -> Bench {
     let candidates: Vec<Candidate> = others.iter().map(|number| candidate(*number)).collect();
     let none = BTreeMap::new();
@@ -42,7 +42,7 @@ fn bench(others: &[u32]) -> Bench {
     }
 }
 
-/// Hosts of which the first few are claimed.
+/// Returns the claims of `others`, of which the first `claimed` are claimed.
 fn claimed(others: &[u32], claimed: usize) -> Bench {
     let mut bench = bench(others);
     bench.effects();
@@ -65,7 +65,7 @@ impl Bench {
         self.hear(ClaimInput::Timer)
     }
 
-    /// An agent says that this host and another one may lead; nothing comes of that at once.
+    /// Lets an agent name this host and another one as its successors, which has no effect at once.
     fn names(&mut self, host: u32) {
         assert_eq!(self.owner_lost(host, &["r9", "r0"]), []);
     }
@@ -145,13 +145,13 @@ fn an_agent_whose_channel_breaks_after_the_word_is_claimed_again_and_hears_it_ag
 #[test]
 fn a_host_that_some_agent_does_not_name_gives_all_claims_back() {
     let given_up = Leave(Obstacle::GivenUp(1));
-    // At once, when no claim is open.
+    // At once, if no claim is open.
     let mut bench = claimed(&[1, 2], 0);
     assert_eq!(bench.owner_lost(1, &["r2"]), []);
     let effects = bench.owner_lost(2, &["r0"]);
     assert_eq!(effects, [GiveUp(1), GiveUp(2), given_up.clone()]);
     assert_eq!(bench.after(CLAIM_TIMEOUT), []);
-    // In a while, to those that are claimed by then.
+    // After a while, to those that are claimed by then.
     let mut bench = claimed(&[1, 2, 3], 0);
     bench.owner_lost(1, &[]);
     assert_eq!(bench.after(WITHDRAWAL_TIME / 2), []);
@@ -196,7 +196,7 @@ fn only_the_hosts_whose_claims_are_open_are_too_late() {
     assert_eq!((bench.lost(1), bench.lost(2)), (None, None));
 }
 
-/// They follow another one, that has claimed them before.
+/// Other hosts may follow another one, which has claimed them before.
 #[test]
 fn a_host_leads_only_with_more_than_half_of_those_that_are_left() {
     let mut bench = claimed(&[1, 2, 3, 4], 1);
@@ -204,13 +204,13 @@ fn a_host_leads_only_with_more_than_half_of_those_that_are_left() {
     let effects = bench.after(CLAIM_TIMEOUT);
     assert_eq!(effects[..3], closed);
     assert_eq!(effects[3..], [GiveUp(1), Leave(Obstacle::TooFew)]);
-    // Hosts that are lost do not count, whoever says so.
+    // Hosts that are lost do not count, according to the membership or a replica.
     let mut bench = claimed(&[1, 2, 3, 4], 1);
     assert_eq!(bench.membership(view(&[1, 2])), [Close(3), Close(4)]);
     assert_eq!(bench.after(CLAIM_TIMEOUT), [Close(2), Lead(1)]);
 }
 
-/// It may lead, or have ended with the job: a daemon says the same of both.
+/// The other host may lead, or have ended with the job: a daemon gives the same answer for both.
 #[test]
 fn one_of_two_hosts_does_not_go_on_alone_while_the_other_one_is_alive_and_refuses_each_claim() {
     let mut bench = claimed(&[1], 0);
@@ -224,12 +224,12 @@ fn one_of_two_hosts_does_not_go_on_alone_while_the_other_one_is_alive_and_refuse
     }
     assert_eq!(bench.now, NOW + CLAIM_TIMEOUT);
     assert_eq!(effects, [Leave(Obstacle::TooFew)]);
-    // Silence is no answer, either.
+    // Nor is silence consent.
     let silent = claimed(&[1], 0).after(CLAIM_TIMEOUT);
     assert_eq!(silent, [Close(1), Leave(Obstacle::TooFew)]);
 }
 
-/// Nobody leads there.
+/// No host leads there.
 #[test]
 fn one_of_two_hosts_goes_on_alone_when_the_other_one_is_gone_or_not_in_the_order() {
     let mut bench = claimed(&[1], 0);
@@ -237,7 +237,7 @@ fn one_of_two_hosts_goes_on_alone_when_the_other_one_is_gone_or_not_in_the_order
     assert_eq!(bench.membership(view(&[])), [Begin]);
     let mut bench = claimed(&[1, 2], 1);
     assert_eq!(bench.membership(view(&[1])), [Close(2), Lead(1)]);
-    // The order of a launcher does not name a host whose agent has ended before.
+    // The launcher's order does not name a host whose agent has ended before.
     assert_eq!(self::bench(&[]).effects(), [Begin]);
 }
 
@@ -259,7 +259,7 @@ fn an_answer_that_comes_twice_or_late_or_without_a_question_changes_nothing() {
     let early = ClaimInput::HandedOver(host, dead);
     assert_eq!(bench.hear(ClaimInput::Ready(host)), []);
     assert_eq!(bench.hear(early.clone()), []);
-    // It repeats that its owner is lost.
+    // The agent repeats that its owner is lost.
     assert_eq!(bench.owner_lost(1, &[]), []);
     let word = bench.owner_lost(2, &["r0"]);
     assert_eq!(word.len(), 2);
@@ -269,7 +269,7 @@ fn an_answer_that_comes_twice_or_late_or_without_a_question_changes_nothing() {
     assert_eq!(bench.closed(1), []);
     bench.after(CLAIM_TIMEOUT);
     assert_eq!(bench.lost(1), None);
-    // Of a host that was given up meanwhile.
+    // From a host that was given up meanwhile.
     let mut bench = claimed(&[1, 2], 1);
     assert_eq!(bench.membership(view(&[2])), [Close(1)]);
     assert_eq!(bench.owner_lost(1, &[]), []);
@@ -287,14 +287,14 @@ fn a_host_is_lost_when_the_membership_does_not_know_this_run_of_it() {
     assert_eq!(bench.hands_over(3, &[]), []);
     let causes = [("r1", "it has been silent"), ("r3", "its daemon has ended")];
     let causes = causes.map(|(run, why)| (run.to_owned(), why.to_owned()));
-    // Host 2 has come back as another run.
+    // Host 2 has returned as another run.
     let report = ClaimInput::Membership(view(&[7]), causes.into());
     let effects = bench.hear(report);
     assert_eq!(effects, [Close(1), Close(2), Begin]);
     let silent = Absence::Gone("it has been silent".to_owned());
     assert_eq!(bench.lost(1), Some(silent));
     assert_eq!(bench.lost(2), Some(Absence::UnknownRun));
-    // The end of its channel is an event of the job that begins.
+    // The end of its channel is handled by the job that begins.
     assert_eq!(bench.lost(3), None);
 }
 
@@ -326,7 +326,7 @@ fn nobody_waits_for_a_host_that_was_given_up_before_by_any_replica() {
     bench.names(2);
     bench.owner_lost(3, &["r0"]);
     assert_eq!(bench.hands_over(2, &[]), []);
-    // By the replica of host 3, which is later.
+    // According to the replica of host 3, which is later.
     assert_eq!(bench.hands_over(3, &[1, 2]), [Close(2), Begin]);
     let given_up = Some(Absence::GivenUpBefore);
     assert_eq!((bench.lost(1), bench.lost(2)), (given_up.clone(), given_up));

@@ -30,7 +30,7 @@ fn put_together(registry: &mut Registry, handovers: Vec<Handover>) -> Takeover {
     Takeover::new(registry, handovers, BTreeMap::new(), launcher, b"program")
 }
 
-/// Task 1 writes for task 0, on the same host.
+/// Task 1 writes output for task 0, on the same host.
 #[test]
 fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
     let mut registry = Registry::new(Vec::new(), &[1], b"program");
@@ -123,7 +123,8 @@ fn hosts(count: u32) -> Vec<HostRecord> {
     (0..count).map(host).collect()
 }
 
-/// Hosts 0 to 3 with one task each, led from host 0 and taken over by host 1: host 2 hands over what it knows, and host 3 is not there.
+/// Returns the state for hosts 0 to 3 with one task each, led from host 0 and taken over by host 1. Host 2 has handed
+/// over its state, and host 3 has not.
 fn lost_launcher() -> (Registry, Vec<Handover>) {
     let mut registry = Registry::new(hosts(4), &[0, 1, 2, 3], b"program");
     (0..4).for_each(|task| registry.task_started(task, 100 + task));
@@ -145,7 +146,7 @@ fn a_host_of_the_registry_that_hands_nothing_over_is_lost() {
     let takeover = Takeover::new(&mut registry, handovers, lost, launcher, b"program");
     let expected = [(0, silent), (3, Absence::NotHeard)];
     assert_eq!(takeover.lost, expected.into());
-    // Of one that nobody could claim, since it is none of the succession order, nothing else is known.
+    // A host that could not be claimed because it is not in the succession order has no other cause.
     let (mut registry, handovers) = lost_launcher();
     let takeover = put_together(&mut registry, handovers);
     assert_eq!(takeover.lost[&3], Absence::UnknownRun);
@@ -157,7 +158,7 @@ fn a_host_whose_tasks_some_table_has_as_gone_is_lost_although_it_answers() {
     handovers[0].gone = vec![(2, Some(Cause::Lost))];
     let takeover = put_together(&mut registry, handovers);
     assert_eq!(takeover.lost[&2], Absence::GivenUpBefore);
-    // Its own tasks are there, whatever others have heard.
+    // The host that takes over has its own tasks, whatever other tables record.
     let (mut registry, mut handovers) = lost_launcher();
     handovers[1].gone = vec![(1, Some(Cause::Lost))];
     let takeover = put_together(&mut registry, handovers);
@@ -173,7 +174,7 @@ fn the_job_is_over_when_all_tasks_have_ended_that_anybody_has_started() {
         resident: false,
     };
     let (mut registry, mut handovers) = lost_launcher();
-    // Host 2 is given up, and its task runs; the end of a second one of host 1 is news.
+    // Host 2 has been given up, and its task runs. The end of a second task of host 1 is to be handled.
     registry.add_tasks(None, &[1], b"program", None);
     handovers[0].gone = vec![(2, Some(Cause::Lost))];
     handovers[0].ended.push(Ended {

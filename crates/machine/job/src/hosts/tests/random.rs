@@ -1,4 +1,4 @@
-//! Random orders of answers, with losses at every step.
+//! Random orders of answers, with failures at every step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Something that goes wrong, or that does not.
+/// What goes wrong in a turn, if anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Luck {
     Good,
@@ -18,19 +18,19 @@ enum Luck {
     Interrupted,
 }
 
-/// Hosts that answer, in an order that others choose, and what has become of them.
+/// Hosts that answer in a random order, and their outcomes.
 struct World {
     arrivals: Arrivals,
     now: Duration,
     together: bool,
-    /// The steps that hosts which begin together have been asked to take.
+    /// The number of steps that hosts which begin together have been asked to take.
     steps: u32,
     open: BTreeSet<u32>,
-    /// Answers that are on their way.
+    /// Answers in flight.
     coming: Vec<(u32, Input)>,
     joined: BTreeMap<u32, u32>,
     lost: BTreeMap<u32, Departure>,
-    /// No channel can be opened to these.
+    /// Hosts to which no channel can be opened.
     shut: BTreeSet<u32>,
 }
 
@@ -107,7 +107,7 @@ impl World {
         self.coming.extend(inputs.map(|input| (id, input)));
     }
 
-    /// The next answer of one host, whichever `pick` says, comes or does not.
+    /// Delivers the next answer of one host, chosen by `pick`, or lets it fail.
     fn turn(&mut self, pick: usize, luck: Luck) {
         self.now += Duration::from_millis(10);
         self.arrivals.tick(self.now);
@@ -135,7 +135,7 @@ impl World {
         self.carry_out();
     }
 
-    /// Everything that is on its way comes, and whoever says nothing is waited for as long as it may be silent.
+    /// Delivers everything in flight, and waits for silent hosts until they are given up.
     fn finish(&mut self) {
         for _ in 0..3 {
             while !self.coming.is_empty() {
@@ -181,7 +181,7 @@ fn admission() -> impl Strategy<Value = Admission> {
     prop_oneof![
         Just(Admission::begin(ARRIVAL_TIMEOUT)),
         Just(Admission::survey(ARRIVAL_TIMEOUT)),
-        // The address of the first host only: others are refused late.
+        // Only the address of the first host, so other hosts are refused late.
         Just(Admission::told(ARRIVAL_TIMEOUT, ip(0))),
         Just(Admission::requested(ARRIVAL_TIMEOUT, false)),
     ]
@@ -207,7 +207,7 @@ proptest! {
             let joined: BTreeSet<u32> = world.joined.values().copied().collect();
             prop_assert_eq!(joined, open);
         } else if !admission.hears_all {
-            // All or none, and one cause that is not another's.
+            // All hosts join or none, with one cause that is not a consequence of another's.
             let first = lost.iter().filter(|why| **why != &Departure::Abandoned && **why != &Departure::Interrupted(130));
             prop_assert!(lost.is_empty() || lost.len() == count as usize, "{:?}", lost);
             prop_assert!(first.count() <= 1);

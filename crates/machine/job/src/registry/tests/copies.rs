@@ -1,4 +1,4 @@
-//! Copies that apply the changes of a registry, by random histories.
+//! Copies that apply the changes of a registry, in random histories.
 
 use proptest::prelude::*;
 use regatta_wire::fields::Message;
@@ -68,7 +68,7 @@ enum Step {
     HostLost(u32),
     HostAdded(u32),
     Spawned(u32),
-    /// Its output goes to the parent.
+    /// A spawn whose output goes to the parent.
     SpawnedFor(u32),
     Closed(u32, u32),
     Decided(u32),

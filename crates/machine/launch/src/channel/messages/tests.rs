@@ -1,4 +1,4 @@
-//! Messages come back as they were, and no bytes make a decoder panic.
+//! Messages are decoded to what was encoded, and no bytes make a decoder panic.
 
 use crate::tasks::bind::Share;
 use proptest::collection::vec;
@@ -384,7 +384,7 @@ fn comes_back<M: Message + PartialEq + std::fmt::Debug>(message: &M) -> Result<(
     message.encode(&mut encoded);
     let decoded = M::decode(&encoded);
     prop_assert_eq!(decoded.as_ref(), Ok(message));
-    // Neither a part of a message nor one with something behind it is a message.
+    // A part of a message is no message, nor is a message with trailing bytes.
     for length in 0..encoded.len() {
         prop_assert!(M::decode(&encoded[..length]).is_err());
     }
@@ -410,7 +410,8 @@ proptest! {
         let _ = Report::decode(&bytes);
     }
 
-    /// Damage to a real message is found, or makes another message; it never makes a decoder reserve what is not there.
+    /// Damage to a real message is detected, or results in another message. It never makes a decoder allocate for bytes
+    /// that do not exist.
     #[test]
     fn damage_is_harmless(order in order(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut encoded = Vec::new();

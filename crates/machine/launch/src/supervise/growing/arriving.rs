@@ -28,9 +28,9 @@ pub(super) struct Arriving {
 }
 
 pub(super) enum ArrivalStep {
-    /// The host starter starts its agent ([`crate::host_starter`]).
+    /// The host starter starts the host's agent ([`crate::host_starter`]).
     Starting,
-    /// It arrives through a channel with this id.
+    /// The host arrives through a channel with this id.
     Coming(u32),
 }
 
