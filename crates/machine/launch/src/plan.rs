@@ -76,8 +76,8 @@ pub struct Across {
 pub struct Growth {
     /// Creates the host starter, which reads the requests of tasks for hosts.
     pub starter: NewHostStarter,
-    /// The virtual machine whose daemons report hosts and carry the channels to them. If `None`, tasks may request
-    /// hosts.
+    /// The virtual machine whose daemons report hosts and carry the channels to them, or `None` if hosts are added only
+    /// at the request of tasks.
     pub machine: Option<String>,
     /// The runs of the hosts that the job begins with, in order, and of hosts that it must not add.
     pub known: Vec<String>,
