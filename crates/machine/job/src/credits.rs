@@ -3,8 +3,7 @@
 //! | bytes | sender's window | repaid |
 //! |---|---|---|
 //! | output of a host's tasks for the job's output | [`SendWindow`] of the host | by the launcher ([`Credits`]), when its own output is not full |
-//! | output of a host's tasks for another task | [`ReceiverWindows`] of the host, one for each receiver | by the
-//! receiver, or by the launcher if no task receives it |
+//! | output of a host's tasks for another task | [`ReceiverWindows`] of the host, one for each receiver | by the receiver, or by the launcher if no task receives it |
 //! | standard input of the first task | [`SendWindow`] of the launcher | by the host |
 //!
 //! Promises:

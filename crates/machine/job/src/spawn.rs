@@ -5,10 +5,8 @@
 //!
 //! | step | every host concerned | if a host cannot |
 //! |---|---|---|
-//! | prepare | finds the program, opens the sockets at which its tasks will listen | the other hosts' tasks are started
-//! without its own |
-//! | enter | the tasks have numbers; every host of the job enters them into its table, the launcher's first | the spawn
-//! fails |
+//! | prepare | finds the program, opens the sockets at which its tasks will listen | the other hosts' tasks are started without its own |
+//! | enter | the tasks have numbers; every host of the job enters them into its table, the launcher's first | the spawn fails |
 //! | start | starts its tasks | each task that cannot be started counts as ended |
 //!
 //! The requester is answered at the end, when messages can be sent to each task that was started. A process that joins

@@ -14,14 +14,11 @@
 //!
 //! | killed with -9 | what ends the tasks and the processes that they started |
 //! |---|---|
-//! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front
-//! holds |
-//! | the supervisor, alone or with the front | the watch, which adopts the supervisor's children; the tasks also die by
-//! their parent-death signal |
+//! | the front, or its whole group | the supervisor, which reads the end of the *leash*, a pipe that only the front holds |
+//! | the supervisor, alone or with the front | the watch, which adopts the supervisor's children; the tasks also die by their parent-death signal |
 //! | the watch, alone or with the supervisor | the front, which adopts all processes below |
 //! | the front and the watch | the supervisor, by the leash |
-//! | all three at once | the parent-death signal ends the tasks; processes that have detached from them (`setsid` and a
-//! second fork) go on |
+//! | all three at once | the parent-death signal ends the tasks; processes that have detached from them (`setsid` and a second fork) go on |
 //!
 //! More is impossible without privileges: a process must be alive to end such processes, and control groups are not
 //! available everywhere. Watch and supervisor have names and groups of their own so that `killall regatta`, or a signal

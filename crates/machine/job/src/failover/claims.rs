@@ -18,11 +18,9 @@
 //!
 //! | answer | counts as |
 //! |---|---|
-//! | the agent waits for this host ([`ClaimInput::OwnerLost`]) | consent: no other host can have its channel while this
-//! claim lasts |
+//! | the agent waits for this host ([`ClaimInput::OwnerLost`]) | consent: no other host can have its channel while this claim lasts |
 //! | the membership reports that the host is gone, or a replica that it is dead | absence: the host is not left |
-//! | none in time, or only claims that fail ([`ClaimInput::Closed`]) | neither: the host is left and has not consented
-//! |
+//! | none in time, or only claims that fail ([`ClaimInput::Closed`]) | neither: the host is left and has not consented |
 //!
 //! A daemon refuses a claim if no agent of the job waits there. That does not count as absence. The daemon gives the
 //! same answer for an agent that does not know yet that its owner is lost, follows another launcher, leads itself, or

@@ -4,8 +4,7 @@
 //! |---|---|---|---|---|
 //! | waits for the others | yes | yes | no | no |
 //! | if it fails | all are ended | it is reported when all outcomes are known | only it is lost | only it is lost |
-//! | address | the others try | the others try | the one at which the membership reaches it | the one its name resolves
-//! to |
+//! | address | the others try | the others try | the one at which the membership reaches it | the one its name resolves to |
 //! | opened again | never | never | for a few seconds, as its daemon may not know ours yet | never |
 
 use std::net::IpAddr;
