@@ -1,10 +1,10 @@
 /*
- * pvm_packf, pvm_unpackf and the two that take a va_list.
+ * pvm_packf, pvm_unpackf and their variants that take a va_list.
  *
- * A format is a row of items, each %[count][.stride][h|l|u]...letter; count and stride are numbers
- * or a star, which stands for an argument of type int. Characters that are not part of an item are skipped.
- * An item with a count or a stride is given by its address, any other by its value. Messages are
- * made in Rust; this file only knows where the next argument is.
+ * A format is a sequence of items, each %[count][.stride][h|l|u]...letter. Count and stride are numbers or a star,
+ * which takes its value from an argument of type int. Characters outside items are skipped. An item with a count or a
+ * stride is passed by address, any other by value. Packing and unpacking are done in Rust; this file only walks the
+ * format and the arguments.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -21,7 +21,7 @@ int regatta_pvm_format_result(int packing, const char *format, int code);
 
 enum { BAD_PARAM = -2 };
 
-/* As in src/message/format.rs. */
+/* The same values as in src/message/format.rs. */
 enum kind {
     BYTE, SHORT, INT, LONG, USHORT, UINT, ULONG, FLOAT, DOUBLE, COMPLEX, DOUBLE_COMPLEX, TEXT, NOTHING
 };
@@ -32,7 +32,7 @@ struct item {
     int by_value;
 };
 
-/* A va_list inside a struct can be handed on; as an argument it may be an array. */
+/* Wraps a va_list so that a pointer to it can be passed: as a parameter a va_list may decay from an array. */
 struct arguments {
     va_list list;
 };
@@ -79,7 +79,7 @@ static enum kind kind_of(char letter, int is_short, int is_long, int is_unsigned
     }
 }
 
-/* Read an item behind its %. */
+/* Reads the item after a '%'. */
 static struct item read_item(const char **at, struct arguments *arguments)
 {
     struct item item = {NOTHING, 1, 1, 1};
@@ -150,14 +150,14 @@ static int pack_item(struct item item, struct arguments *arguments)
 {
     enum kind kind = item.kind;
 
-    /* An unsigned long is packed as a long, also for a tracer. */
+    /* An unsigned long is packed as a long, and a tracer sees a long, too. */
     if (kind == ULONG)
         kind = LONG;
     if (kind == NOTHING)
         return BAD_PARAM;
     if (kind == TEXT)
         return regatta_pvm_pack_text(va_arg(arguments->list, const char *));
-    /* There are no complex arguments. */
+    /* Complex values are always passed by address. */
     if (item.by_value && kind != COMPLEX && kind != DOUBLE_COMPLEX)
         return pack_value(kind, arguments);
     return regatta_pvm_pack_item(kind, va_arg(arguments->list, const void *), item.count, item.stride, 0);

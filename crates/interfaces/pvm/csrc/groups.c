@@ -1,7 +1,6 @@
 /*
- * libgpvm3: the library that PVM's programs name for groups.
+ * libgpvm3: the group library with which PVM programs link.
  *
- * With Regatta groups are in libpvm3, next to the messages they are made of; this library is there to be
- * found, and brings libpvm3 with it.
+ * In Regatta the group functions are in libpvm3. This library exists so that -lgpvm3 is found; it depends on libpvm3.
  */
 const char regatta_gpvm3[] = "groups are in libpvm3";

@@ -1,4 +1,4 @@
-/* Groups and what their members do together. */
+/* Groups and their collectives. */
 #include <pvm3.h>
 
 #include "text.h"
@@ -96,12 +96,12 @@ void pvmfscatter_(void *result, void *data, int *count, int *type, int *tag, cha
     *info = code ? code : pvm_scatter(result, data, *count, *type, *tag, name.c, *root);
 }
 
-/* As the manual calls them. */
+/* The names that the manual uses. */
 void pvmfjoingrp_(char *group, int *instance, int length) { pvmfjoingroup_(group, instance, length); }
 void pvmflvgrp_(char *group, int *info, int length) { pvmflvgroup_(group, info, length); }
 void pvmffrzgrp_(char *group, int *size, int *info, int length) { pvmffreezegroup_(group, size, info, length); }
 
-/* Operators to name in pvmfreduce. */
+/* Operators for pvmfreduce. */
 void pvmmax_(int *type, void *inout, void *in, int *count, int *info) { PvmMax(type, inout, in, count, info); }
 void pvmmin_(int *type, void *inout, void *in, int *count, int *info) { PvmMin(type, inout, in, count, info); }
 void pvmsum_(int *type, void *inout, void *in, int *count, int *info) { PvmSum(type, inout, in, count, info); }

@@ -1,4 +1,4 @@
-/* Hosts, and mailboxes. */
+/* Hosts and mailboxes. */
 #include <stdlib.h>
 
 #include <pvm3.h>
@@ -7,7 +7,7 @@
 
 void pvmfhalt_(int *info) { *info = pvm_halt(); }
 
-/* Its tid, or an error. */
+/* *info: the tid of the added host, or an error. */
 void pvmfaddhost_(char *host, int *info, int length)
 {
     struct text name;
@@ -48,7 +48,7 @@ void pvmfarchcode_(char *arch, int *code, int length)
     *code = failed ? failed : pvm_archcode(name.c);
 }
 
-/* One host each call, until all have been told; -1 hosts begin anew. */
+/* Returns one host per call, in order, until all have been returned; *nhost == -1 starts over. */
 void pvmfconfig_(int *nhost, int *narch, int *host, char *name, char *arch, int *speed, int *info,
                  int name_length, int arch_length)
 {
@@ -90,7 +90,7 @@ void pvmfhostsync_(int *host, int *seconds, int *microseconds, int *off_seconds,
     *off_microseconds = (int)off.tv_usec;
 }
 
-/* The arguments stand in one text, with blanks between them. */
+/* The arguments are passed as one text, separated by blanks. */
 void pvmfstartpvmd_(char *arguments, int *block, int *info, int length)
 {
     enum { MAX_WORDS = LONGEST_TEXT / 2 + 1 };
@@ -131,7 +131,7 @@ void pvmfdelinfo_(char *name, int *index, int *flags, int *info, int length)
     *info = code ? code : pvm_delinfo(text.c, *index, *flags);
 }
 
-/* One name each call with all its entries, until all have been told; -1 names begin anew. */
+/* Returns one name with all its entries per call, until all have been returned; *nclasses == -1 starts over. */
 void pvmfgetmboxinfo_(char *pattern, char *name, int *nclasses, int *nentries, int *indices, int *owners, int *flags,
                       int *info, int pattern_length, int name_length)
 {

@@ -1,4 +1,4 @@
-/* Buffers, packing, sending and receiving, contexts and handlers. */
+/* Buffers, packing, sending and receiving, contexts and message handlers. */
 #include <stddef.h>
 
 #include <pvm3.h>
@@ -18,12 +18,12 @@ void pvmfbufinfo_(int *bufid, int *bytes, int *tag, int *tid, int *info)
     *info = pvm_bufinfo(*bufid, bytes, tag, tid);
 }
 
-/* Of these three there are only the manual's names. */
+/* PVM 3.4 has no Fortran form of these three except in the manual. */
 void pvmfpkmesg_(int *bufid, int *info) { *info = pvm_pkmesg(*bufid); }
 void pvmfpkmesgbody_(int *bufid, int *info) { *info = pvm_pkmesgbody(*bufid); }
 void pvmfupkmesg_(int *bufid) { *bufid = pvm_upkmesg(); }
 
-/* Each kind of item by the number it has in fpvm3.h. A text is packed as its bytes: its length is up to the program. */
+/* Dispatches on the item types of fpvm3.h. STRING is packed as bytes; the program itself transmits the length. */
 #define BY_KIND(call)                                 \
     switch (*what) {                                  \
     case 0: /* STRING */                              \
@@ -53,7 +53,7 @@ void pvmfrecv_(int *tid, int *tag, int *bufid) { *bufid = pvm_recv(*tid, *tag); 
 void pvmfnrecv_(int *tid, int *tag, int *bufid) { *bufid = pvm_nrecv(*tid, *tag); }
 void pvmfprobe_(int *tid, int *tag, int *bufid) { *bufid = pvm_probe(*tid, *tag); }
 
-/* -1 seconds are for ever. */
+/* *seconds == -1 waits without a limit. */
 void pvmftrecv_(int *tid, int *tag, int *seconds, int *microseconds, int *bufid)
 {
     struct timeval timeout;

@@ -1,4 +1,4 @@
-/* Tasks, signals, notices, settings. */
+/* Tasks, signals, notifications and options. */
 #include <stdio.h>
 
 #include <pvm3.h>
@@ -24,7 +24,7 @@ void pvmfnotify_(int *what, int *tag, int *count, int *tids, int *info)
     *info = pvm_notify(*what, *tag, *count, tids);
 }
 
-/* A star as the place is anywhere. */
+/* `where` of "*" means any host. */
 void pvmfspawn_(char *task, int *flag, char *where, int *ntask, int *tids, int *numt, int task_length,
                 int where_length)
 {
@@ -36,7 +36,7 @@ void pvmfspawn_(char *task, int *flag, char *where, int *ntask, int *tids, int *
     *numt = code ? code : pvm_spawn(program.c, NULL, *flag, place.c, *ntask, tids);
 }
 
-/* The tasks that started together do not change, so they are asked for once. */
+/* The siblings of a task never change, so they are requested only once. */
 void pvmfsiblings_(int *count, int *index, int *tid)
 {
     static int known = -1;
@@ -48,7 +48,7 @@ void pvmfsiblings_(int *count, int *index, int *tid)
     *tid = *index >= 0 && *index < known ? tids[*index] : PvmNoTask;
 }
 
-/* One task each call, until all have been told; -1 tasks begin anew. */
+/* Returns one task per call, in order, until all have been returned; *ntask == -1 starts over. */
 void pvmftasks_(int *where, int *ntask, int *tid, int *parent, int *host, int *flag, char *name, int *info,
                 int name_length)
 {

@@ -73,11 +73,11 @@
 #define PvmPollConstant 1
 #define PvmPollSleep 2
 #define PvmPollTime 20
-#define PvmOutputContext 21 /* the contexts of output and events */
+#define PvmOutputContext 21 /* contexts of output and events */
 #define PvmTraceContext 22
 #define PvmSelfOutputContext 23
 #define PvmSelfTraceContext 24
-#define PvmNoReset 25 /* a reset leaves this task alone */
+#define PvmNoReset 25 /* a reset does not kill this task */
 
 /* ---- pvm_settmask, pvm_gettmask: the owner of the mask ----------------------------------------- */
 
@@ -95,7 +95,7 @@
 #define PvmMboxOverWritable 4  /* others may replace and delete it */
 #define PvmMboxFirstAvail 8    /* the first entry at or after the index */
 #define PvmMboxReadAndDelete 16
-#define PvmMboxWaitForInfo 32 /* wait until there is one */
+#define PvmMboxWaitForInfo 32 /* wait until there is an entry */
 #define PvmMboxMaxFlag 512
 
 /* An index among the flags of pvm_putinfo; an index that is too large counts as no index. */
@@ -116,14 +116,14 @@
 /* ---- errors ------------------------------------------------------------------------------------ */
 
 #define PvmOk 0
-#define PvmBadParam -2      /* an argument makes no sense */
+#define PvmBadParam -2      /* an argument is invalid */
 #define PvmMismatch -3      /* arguments do not fit together */
 #define PvmOverflow -4      /* a value does not fit its encoding */
-#define PvmNoData -5        /* the message ends before this */
+#define PvmNoData -5        /* end of the message */
 #define PvmNoHost -6        /* no such host */
 #define PvmNoFile -7        /* no such program */
 #define PvmDenied -8        /* not allowed */
-#define PvmNoMem -10        /* memory is used up */
+#define PvmNoMem -10        /* out of memory */
 #define PvmBadMsg -12       /* a message that cannot be decoded here */
 #define PvmSysErr -14       /* the virtual machine does not answer */
 #define PvmNoBuf -15        /* no current buffer */
@@ -143,8 +143,8 @@
 #define PvmCantStart -29    /* the daemon cannot be started on the host */
 #define PvmAlready -30      /* already in progress */
 #define PvmNoTask -31       /* no such task */
-#define PvmNotFound -32     /* nothing has this name */
-#define PvmExists -33       /* something has this name already */
+#define PvmNotFound -32     /* no entry has this name */
+#define PvmExists -33       /* an entry has this name already */
 #define PvmHostrNMstr -34   /* a hoster must run on the first host */
 #define PvmParentNotSet -35 /* the parent spawned with PvmNoSpawnParent */
 #define PvmIPLoopback -36   /* the first host has a loopback address only */

@@ -8,7 +8,7 @@
 #ifndef _PVMPROTO_H_
 #define _PVMPROTO_H_
 
-/* ---- tasks that do a daemon's work ------------------------------------------------------------- */
+/* ---- tasks that take over a daemon's work --------------------------------------------------------- */
 
 #define SDPROTOCOL 4302
 
@@ -32,7 +32,7 @@
 #define SM_STTASK (SM_FIRST + 16)   /* to the tasker: start a task */
 #define SM_LAST (SM_FIRST + 16)
 
-/* ---- daemons among themselves -------------------------------------------------------------------- */
+/* ---- between daemons ------------------------------------------------------------------------------- */
 
 #define DDPROTOCOL 2316
 
@@ -98,7 +98,7 @@
 #define PVMDSHUTDOWN 6
 #define PVMDISTASK 7
 
-/* ---- tasks and their daemon ------------------------------------------------------------------------ */
+/* ---- between tasks and their daemon ----------------------------------------------------------------- */
 
 #define TDPROTOCOL 1318
 
@@ -153,7 +153,7 @@
 #define TS_TRCCTX 5
 #define TS_TRCTAG 6
 
-/* ---- tasks among themselves ------------------------------------------------------------------------ */
+/* ---- between tasks --------------------------------------------------------------------------------- */
 
 #define TC_FIRST (int)0x80030001
 #define TC_CONREQ (TC_FIRST + 0)

@@ -1,4 +1,4 @@
-//! From a message of Regatta's to a buffer of PVM's.
+//! Turns received Regatta messages into PVM buffers.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use crate::system::task_started::TaskStarted;
 use crate::system::{hoster, tasker, tracer};
 use crate::{notify, output, receive, rg, sharing, tid};
 
-/// Which messages: of which task of Regatta's (or any), tag (or any), context, and whether of those with the sign bit.
+/// Selects messages by Regatta task (or any), tag (or any), context, and whether the tag has the sign bit.
 #[derive(Clone, Copy)]
 pub struct Select {
     pub from: c_int,
@@ -20,25 +20,25 @@ pub struct Select {
 }
 
 impl Select {
-    /// The channel it is about.
+    /// Returns the channel of these messages.
     #[inline(always)]
     pub fn channel(&self) -> rg::Group {
         contexts::channel(self.context, if self.reserved { i32::MIN } else { 0 })
     }
 }
 
-/// The result of a look for a message.
+/// Result of looking for a message.
 pub enum Taken {
-    /// It is in this buffer, which is not the current one.
+    /// A message, in this buffer. The buffer is not the current one.
     Message(c_int),
-    /// It was for the library, or about something that nobody wants to hear of any more.
+    /// A message for the library itself, or a notification that was cancelled.
     Swallowed,
-    /// None came in that time.
+    /// No message arrived in time.
     Nothing,
 }
 
-/// Take in the next message of this kind, waiting so many seconds at most (negative: as long as it takes). The number of
-/// its buffer.
+/// Receives the next message of this selection and returns its buffer. Waits at most `seconds` (negative: without a
+/// limit).
 #[inline(always)]
 pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
     loop {
@@ -50,7 +50,7 @@ pub fn take(select: Select, seconds: f64) -> Result<Option<c_int>, i32> {
     }
 }
 
-/// All of this kind that have come.
+/// Receives all messages of this selection that have arrived.
 pub fn take_all(select: Select) -> Vec<c_int> {
     let mut all = Vec::new();
     while let Ok(Some(buffer)) = take(select, 0.0) {
@@ -59,7 +59,7 @@ pub fn take_all(select: Select) -> Vec<c_int> {
     all
 }
 
-/// The first of these is the message that has come; the others lie right behind it in the queue.
+/// Returns the first buffer and puts the others at the end of the inbox, in order.
 pub fn in_order(all: Vec<c_int>) -> Option<c_int> {
     let mut all = all.into_iter();
     let first = all.next();
@@ -67,22 +67,22 @@ pub fn in_order(all: Vec<c_int>) -> Option<c_int> {
     first
 }
 
-/// The next message of this kind as [`take`] has it, whatever it is about.
+/// Like [`take`], but also returns when a message was swallowed.
 #[inline(always)]
 pub fn take_next(select: Select, seconds: f64) -> Result<Taken, i32> {
     take_by(select, |memory, room, from, tag, status| {
         let channel = select.channel();
-        // SAFETY: the storage has room for so much.
+        // SAFETY: the storage has room for the size that is passed.
         unsafe { rg::rg_recv_within(memory, room, from, tag, channel, seconds, status) }
     })
 }
 
-/// Likewise for messages that have been passed over: one that came later has been received, or they came before the answer to
-/// another call.
+/// Like [`take_next`], but receives only messages that were passed over: a later message has already been received, or
+/// they arrived before the answer to another call. Does not wait.
 pub fn take_passed(select: Select) -> Result<Taken, i32> {
     take_by(select, |memory, room, from, tag, status| {
         let channel = select.channel();
-        // SAFETY: the storage has room for so much.
+        // SAFETY: the storage has room for the size that is passed.
         unsafe { rg::rg_recv_passed(memory, room, from, tag, channel, status) }
     })
 }
@@ -104,7 +104,7 @@ fn take_by(
                 return Ok(made.map_or(Taken::Swallowed, Taken::Message));
             }
             rg::ERR_TRUNCATED => {
-                // The memory of the message before is used again: fresh pages would cost more than the message.
+                // Reuse the memory of a previous message: fresh pages would cost more than the message itself.
                 message::give_back(storage);
                 storage = message::spare(status.length)?;
                 (from, tag) = (status.source, status.tag);
@@ -125,7 +125,7 @@ fn refused(code: c_int) -> Result<Taken, i32> {
     }
 }
 
-/// PVM's code for a receive of Regatta's that has failed.
+/// Returns PVM's code for a failed receive of Regatta's.
 #[cold]
 pub fn failure(code: c_int) -> i32 {
     match code {
@@ -135,10 +135,10 @@ pub fn failure(code: c_int) -> i32 {
     }
 }
 
-/// Turns a message that has come, in most cases one of PVM's, into a buffer.
+/// Makes a buffer of a received message. Usually it is one of PVM's; otherwise see [`strange`].
 #[inline(always)]
 pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
-    // SAFETY: so much of it has been written.
+    // SAFETY: Regatta has written this many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
     match Head::read(bytes) {
         Some(head) => {
@@ -153,7 +153,7 @@ pub fn accept(storage: Storage, status: &rg::Status, select: Select) -> Result<O
     }
 }
 
-/// The information of a message that came with this head.
+/// Returns the information for a message with this header.
 #[inline(always)]
 pub fn info(status: &rg::Status, select: Select, head: Head) -> Info {
     Info {
@@ -172,7 +172,8 @@ fn tag_of(tag: c_int, select: Select) -> i32 {
     if select.reserved { tag | i32::MIN } else { tag }
 }
 
-/// A long message that lies elsewhere, an event, or a message that was sent past PVM: its bytes, as they are.
+/// Handles a message without PVM's header: a long message in shared memory, an event, or a message that was sent with
+/// Regatta's own calls. The latter becomes a raw buffer.
 #[cold]
 pub fn strange(bytes: &[u8], status: &rg::Status, select: Select) -> Result<Option<c_int>, i32> {
     if let Some(made) = sharing::accept(bytes, status, select) {

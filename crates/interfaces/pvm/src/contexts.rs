@@ -1,7 +1,7 @@
-//! Contexts: messages of one are never received in another.
+//! Contexts: a message sent in one context is never received in another.
 //!
-//! A context is a channel of Regatta's. Messages whose tag has the sign bit, which only programs of PVM's own kind use,
-//! have a channel of their own beside it, where the tag is what is left of it.
+//! A context is a channel of Regatta's. Messages whose tag has the sign bit (only PVM's system programs use these) have
+//! a second channel per context. In that channel their tag is the remaining 31 bits.
 
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -12,22 +12,22 @@ use crate::state::library;
 use crate::trace::{self, calls, ints, traced};
 use crate::{rg, tid};
 
-/// The channels of PVM begin here, so that a program's own use of Regatta does not meet them.
+/// First channel of PVM's contexts. A program's own use of Regatta has the channels below.
 const FIRST_CHANNEL: i32 = 1 << 28;
-/// The channels of tags with the sign bit.
+/// Offset of the channels for tags with the sign bit.
 const CHANNELS_OF_RESERVED_TAGS: i32 = 1 << 27;
-/// Where the number of a context that was made begins, as in the numbers of tasks of the first host.
+/// First number of new contexts, as in the tids of the first host.
 const FIRST_CONTEXT: i32 = 1 << 18;
-/// Contexts that there can be.
+/// Maximum number of contexts.
 const MAX_CONTEXTS: i32 = FIRST_CONTEXT - 1;
-/// Under this name each context that is in use has an entry, whose index tells it from all others.
+/// Each context in use has an entry under this name. The entry's index identifies the context.
 const NAME: &CStr = c"pvm-contexts";
-/// Under this name there is the number of contexts made so far.
+/// The entry under this name counts the contexts made so far.
 const NAME_OF_COUNT: &CStr = c"pvm-contexts-made";
-/// Entries stay when we end, and others may change them.
+/// Entries outlive the task that put them, and other tasks may change them.
 const ENTRY_FLAGS: c_int = rg::OVERWRITABLE | rg::PERSISTENT;
 
-/// The channel of the messages of a context whose tags are like this one.
+/// Returns the channel of a context for tags like `tag` (with or without the sign bit).
 #[inline(always)]
 pub fn channel(context: i32, tag: i32) -> rg::Group {
     let apart = if tag < rg::ANY {
@@ -38,10 +38,10 @@ pub fn channel(context: i32, tag: i32) -> rg::Group {
     rg::channel(FIRST_CHANNEL + apart + (context & (CHANNELS_OF_RESERVED_TAGS - 1)))
 }
 
-/// Puts an entry of these bytes at an index, or where there is room (RG_ANY).
+/// Puts an entry with these bytes at `index`, or at a free index (RG_ANY).
 fn put(name: &CStr, value: &[u8], index: i32) -> Result<(), i32> {
     let (value, length, mut placed) = (value.as_ptr().cast(), value.len(), 0);
-    // SAFETY: a text, so many bytes, and a place for the index.
+    // SAFETY: the name is NUL-terminated, the value is a valid slice, and the index is writable.
     match unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -58,14 +58,14 @@ fn put(name: &CStr, value: &[u8], index: i32) -> Result<(), i32> {
     }
 }
 
-/// A number that comes again when [`MAX_CONTEXTS`] others have been given, in the whole job.
+/// Returns the next index, counted in the whole job. It repeats after [`MAX_CONTEXTS`] calls.
 fn next_index() -> Result<i32, i32> {
     loop {
         let mut made = 0;
-        // SAFETY: a text, and a place for the number.
+        // SAFETY: the name is NUL-terminated, and the number is writable.
         match unsafe { rg::rg_add(NAME_OF_COUNT.as_ptr(), 0, 1, &mut made) } {
             rg::OK => return Ok((made as u64 % MAX_CONTEXTS as u64) as i32),
-            // Of several tasks that put the first number here, one has it at index 0.
+            // If several tasks put the first number at the same time, index 0 holds the one that counts.
             rg::ERR_NAME => put(NAME_OF_COUNT, &0u64.to_le_bytes(), rg::ANY)?,
             _ => return Err(codes::SYS_ERR),
         }
@@ -74,7 +74,7 @@ fn next_index() -> Result<i32, i32> {
 
 fn is_in_use(index: i32) -> Result<bool, i32> {
     let (mut length, mut found) = (0, 0);
-    // SAFETY: a text, no room for bytes, and places for two numbers.
+    // SAFETY: the name is NUL-terminated, no room for the value is passed, and the results are writable.
     let code = unsafe {
         rg::rg_get(
             NAME.as_ptr(),
@@ -93,8 +93,8 @@ fn is_in_use(index: i32) -> Result<bool, i32> {
     }
 }
 
-/// A new context that no other task has. It stays in use when we end: others may be in it. One that is freed comes again as late as can be,
-/// since messages of it may still be on their way, or wait.
+/// Allocates a new context for the whole job. It stays in use when this task ends, as other tasks may use it. A freed
+/// context is reused as late as possible, because messages in it may still be in flight or unreceived.
 fn fresh() -> Result<i32, i32> {
     for _ in 0..MAX_CONTEXTS {
         let index = next_index()?;
@@ -111,7 +111,7 @@ fn free(context: i32) -> Result<(), i32> {
     if !(0..MAX_CONTEXTS).contains(&index) {
         return Err(codes::NOT_FOUND);
     }
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     match unsafe { rg::rg_delete(NAME.as_ptr(), index) } {
         rg::OK => Ok(()),
         rg::ERR_NAME => Err(codes::NOT_FOUND),
@@ -119,18 +119,18 @@ fn free(context: i32) -> Result<(), i32> {
     }
 }
 
-/// The current context, for programs that look into PVM's library.
+/// The current context, exported because some programs read this variable of PVM's library.
 #[unsafe(no_mangle)]
 static pvmmyctx: AtomicI32 = AtomicI32::new(0);
 
-/// Make a context the current one; the one before.
+/// Makes `context` the current one, and returns the previous one.
 pub fn change(context: i32) -> i32 {
     note(context);
     pvmmyctx.store(context, Ordering::Relaxed);
     std::mem::replace(&mut library().context, context)
 }
 
-/// From now on messages of this context may be for us.
+/// Records that messages in this context may arrive for this task.
 pub fn note(context: i32) {
     let known = &mut library().contexts;
     if !known.contains(&context) {
@@ -178,7 +178,8 @@ extern "C" fn pvm_getcontext() -> c_int {
     traced(calls::GETCONTEXT, || [], current, trace::code)
 }
 
-/// The sender that a receive names: a task of Regatta's, anybody, or a daemon, whose messages come from ourselves.
+/// The sender that a receive selects: a Regatta task, any task, or a daemon. Messages of daemons are sent by this task
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     Task(i32),
@@ -186,7 +187,7 @@ pub enum Source {
     Daemon,
 }
 
-/// The source that a program names in a receive. `None`: no task has this number, nor ever will.
+/// Returns the source that a program names in a receive, or `None` if no task has this number or ever will.
 #[inline(always)]
 pub fn source(from: c_int) -> Option<Source> {
     match tid::named(from) {

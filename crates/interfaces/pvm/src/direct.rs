@@ -1,8 +1,8 @@
 //! `pvm_fsend` and `pvm_frecv`: typed data, contiguous or strided, from memory to memory.
 //!
-//! They are the enhanced calls of White, Ålund and Sunderam's study of the NAS benchmarks on PVM (1994): no buffer, no packing,
-//! one call each. PVM 3.4 has them no more; `pvm_psend` is what became of them. Here they go together with all other
-//! calls: a message of `pvm_fsend` is a raw one.
+//! These are the enhanced calls of White, Ålund and Sunderam's study of the NAS benchmarks on PVM (1994): one call
+//! each, without buffer and packing. PVM 3.4 does not have them; its `pvm_psend` developed from them. Here they can be
+//! combined with all other calls: a message of `pvm_fsend` is a raw message.
 
 use std::ffi::{c_int, c_void};
 
@@ -15,7 +15,7 @@ use crate::send::{destination, outcome};
 use crate::state::library;
 use crate::{handlers, rg};
 
-/// Maximum number of bytes that are copied behind their head, which is cheaper than views.
+/// Maximum number of bytes that are copied behind their header, which is cheaper than views up to this size.
 const MAX_GATHERED_BYTES: usize = 4096;
 
 /// A program's memory.
@@ -23,7 +23,7 @@ const MAX_GATHERED_BYTES: usize = 4096;
 struct Memory(rg::View);
 
 impl Memory {
-    /// `count` items, of which each `stride`th is meant.
+    /// Describes `count` items, each `stride` items apart.
     fn new(data: *mut c_void, count: c_int, stride: c_int, datatype: c_int) -> Result<Memory, i32> {
         let width = message::datatype_size(datatype).ok_or(codes::BAD_PARAM)?;
         let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
@@ -52,7 +52,7 @@ impl Memory {
         self.0.block * self.0.count
     }
 
-    /// The places of the items, as far as `bytes` reach, with how much of each.
+    /// Returns the addresses and sizes of the items, up to a total of `bytes`.
     fn pieces(self, bytes: usize) -> impl Iterator<Item = (*mut u8, usize)> {
         let rg::View {
             base,
@@ -76,7 +76,7 @@ impl Memory {
     unsafe fn gather(self, bytes: usize, to: *mut u8) {
         let mut to = to;
         for (place, part) in self.pieces(bytes) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the items are readable and `to` has room.
             unsafe { std::ptr::copy_nonoverlapping(place, to, part) };
             to = to.wrapping_add(part);
         }
@@ -87,7 +87,7 @@ impl Memory {
     unsafe fn spread(self, from: &[u8]) {
         let mut from = from;
         for (place, part) in self.pieces(from.len()) {
-            // SAFETY: the caller's; a part is not more than what is left.
+            // SAFETY: the caller guarantees room for the items; `part` is at most what is left in `from`.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), place, part) };
             from = &from[part..];
         }
@@ -103,7 +103,7 @@ fn head_view(head: &mut [u8; HEAD]) -> rg::View {
     }
 }
 
-/// Send typed data as they lie in memory.
+/// Sends typed data directly from the program's memory.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_fsend(
     to: c_int,
@@ -128,7 +128,7 @@ unsafe extern "C" fn pvm_fsend(
         if bytes <= MAX_GATHERED_BYTES {
             let mut block = [0_u8; HEAD + MAX_GATHERED_BYTES];
             block[..HEAD].copy_from_slice(&head);
-            // SAFETY: the C contract: the items are there; the block has room for them.
+            // SAFETY: by the C contract the items are readable; the block has room for them.
             return outcome(unsafe {
                 memory.gather(bytes, block[HEAD..].as_mut_ptr());
                 rg::rg_bsend(
@@ -141,23 +141,23 @@ unsafe extern "C" fn pvm_fsend(
             });
         }
         let views = [head_view(&mut head), memory.0];
-        // SAFETY: the head is here and the data the caller's until this returns.
+        // SAFETY: `head` lives here, and by the C contract the data is valid until this returns.
         outcome(unsafe { rg::rg_bsendv(views.as_ptr(), 2, to.task, to.tag, to.group) })
     };
     error::result("pvm_fsend", sent().err().unwrap_or(0))
 }
 
-/// A received message: its sender, its tag, its length in bytes.
+/// A received message: its sender, tag, and length in bytes.
 type Received = (c_int, c_int, usize);
 
-/// Straight into the program's memory.
+/// Receives into the program's memory without a buffer.
 fn receive_directly(select: Select, memory: Memory) -> Result<Received, i32> {
     let mut head = [0_u8; HEAD];
-    // Bytes that are more than a head are whole, though there is little room for items.
+    // Messages without a PVM header need up to a header's length more than the items: the rest goes here.
     let mut rest = [0_u8; HEAD];
     let views = [head_view(&mut head), memory.0, head_view(&mut rest)];
     let mut status = rg::Status::default();
-    // SAFETY: the head is here, and the C contract: there is room for the items.
+    // SAFETY: `head` and `rest` live here, and by the C contract there is room for the items.
     let code = unsafe {
         let (from, tag, channel) = (select.from, select.tag, select.channel());
         rg::rg_recvv(views.as_ptr(), 3, from, tag, channel, &mut status)
@@ -170,10 +170,10 @@ fn receive_directly(select: Select, memory: Memory) -> Result<Received, i32> {
         let info = info(&status, select, head);
         return Ok((info.src, info.tag, status.length - HEAD));
     }
-    // An event, or something strange, whose rest lies in the program's memory.
+    // An event or a message without a PVM header: its middle part is in the program's memory. Put it together.
     let mut bytes = head.to_vec();
     bytes.resize(status.length.min(HEAD + memory.bytes()).max(HEAD), 0);
-    // SAFETY: so much has been written there, and there is room for it here.
+    // SAFETY: Regatta has written these bytes into the program's memory, and `bytes` has room for them.
     unsafe { memory.gather(bytes.len() - HEAD, bytes[HEAD..].as_mut_ptr()) };
     bytes.extend_from_slice(&rest);
     bytes.truncate(status.length);
@@ -183,19 +183,19 @@ fn receive_directly(select: Select, memory: Memory) -> Result<Received, i32> {
     }
 }
 
-/// Out of a buffer, which is freed.
+/// Copies a buffer's contents into the program's memory, and frees the buffer.
 fn take_out(buffer: c_int, memory: Memory) -> Result<Received, i32> {
     let (Some(info), Some(body)) = (message::info(buffer), message::body(buffer)) else {
         return Err(codes::SYS_ERR);
     };
-    // SAFETY: the C contract: there is room for the items.
+    // SAFETY: by the C contract there is room for the items.
     unsafe { memory.spread(body) };
     let told = (info.src, info.tag, body.len());
     message::free(buffer);
     Ok(told)
 }
 
-/// Receive typed data to where they belong. Bytes that do not fit are lost; the length is that of all of it.
+/// Receives typed data into the program's memory. Bytes that do not fit are dropped; `its_length` is the full length.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_frecv(
     from: c_int,
@@ -227,7 +227,7 @@ unsafe extern "C" fn pvm_frecv(
     let length = c_int::try_from(told.2).unwrap_or(c_int::MAX);
     for (place, value) in [(source, told.0), (its_tag, told.1), (its_length, length)] {
         if !place.is_null() {
-            // SAFETY: the C contract: places for numbers, or NULL.
+            // SAFETY: by the C contract the pointers are valid or NULL.
             unsafe { place.write(value) };
         }
     }
@@ -243,10 +243,10 @@ mod tests {
         let mut numbers = [1i32, 2, 3, 4, 5, 6];
         let memory = Memory::new(numbers.as_mut_ptr().cast(), 3, 2, codes::datatype::INT).unwrap();
         let mut bytes = [0u8; 12];
-        // SAFETY: three items, each two apart, lie in the array.
+        // SAFETY: the array contains three items, two apart.
         unsafe { memory.gather(12, bytes.as_mut_ptr()) };
         assert_eq!(bytes, [1, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0]);
-        // SAFETY: as above.
+        // SAFETY: the array has room for the items.
         unsafe { memory.spread(&[9, 0, 0, 0, 8, 0]) };
         assert_eq!(numbers, [9, 2, 8, 4, 5, 6]);
     }

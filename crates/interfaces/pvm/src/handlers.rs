@@ -1,4 +1,4 @@
-//! Functions of the program that are called for messages as they are taken in.
+//! Message handlers: functions of the program that are called for messages as they are taken in.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use crate::state::library;
 use crate::trace::{self, calls, ints, traced};
 use crate::{output, receive};
 
-/// The first number of a program's handler: on PVM those before it are the library's own.
+/// First number of a program's handler. On PVM the numbers below belong to the library's own handlers.
 const FIRST: i32 = 9;
 
-/// A function that is called for messages of this kind; `ANY` is any.
+/// A function that is called for messages with this source, tag and context. `ANY` matches everything.
 pub struct Handler {
     number: i32,
     source: i32,
@@ -30,14 +30,14 @@ impl Handler {
             && (self.context == ANY || self.context == info.ctx)
     }
 
-    /// Is there a message that both this one and one for these three would take?
+    /// Returns whether some message would match both this handler and one with these three values.
     fn meets(&self, (source, tag, context): (i32, i32, i32)) -> bool {
         let meet = |one: i32, other: i32| one == ANY || other == ANY || one == other;
         meet(self.source, source) && meet(self.tag, tag) && meet(self.context, context)
     }
 }
 
-/// Take in what has come for handlers. Calls that concern messages begin with this.
+/// Takes in the messages that have arrived for handlers. Calls that concern messages begin with this.
 #[inline(always)]
 pub fn run() -> Result<(), i32> {
     if library().handlers.is_empty() && !output::is_caught() {
@@ -54,7 +54,7 @@ fn run_some() -> Result<(), i32> {
     receive::take_in_one().map(|_| ())
 }
 
-/// A message has been taken in: a handler's, or to be received.
+/// Passes a message that has been taken in to its handler or, if there is none, to the inbox.
 pub fn offer(buffer: c_int) {
     let library = library();
     let info = message::info(buffer).unwrap_or_default();
@@ -76,7 +76,7 @@ pub fn offer(buffer: c_int) {
         let send = pvm_setsbuf(0);
         let receive = pvm_setrbuf(buffer);
         let context = pvm_setcontext(info.ctx);
-        // SAFETY: the program's function; no reference into our state is held.
+        // SAFETY: the program has passed this function, and no reference into the library's state is held.
         unsafe { function(buffer) };
         pvm_setcontext(context);
         pvm_freebuf(pvm_setsbuf(send));
@@ -96,7 +96,7 @@ extern "C" fn pvm_addmhf(
         enrol()?;
         let function = function.ok_or(codes::BAD_PARAM)?;
         let library = library();
-        // On PVM, a receive of everything would take the library's messages to itself.
+        // On PVM such a handler would also receive the library's own messages.
         let is_own = tag == ANY && context == ANY;
         let wanted = (source, tag, context);
         if is_own || library.handlers.iter().any(|other| other.meets(wanted)) {
@@ -107,7 +107,7 @@ extern "C" fn pvm_addmhf(
         }
         let number = match library.free_handlers.pop() {
             Some(number) => number,
-            // All numbers in use are those from the first one on.
+            // No number is free, so the numbers in use are contiguous from `FIRST` on.
             None => FIRST + library.handlers.len() as i32,
         };
         library.handlers.push(Handler {
@@ -147,14 +147,14 @@ extern "C" fn pvm_delmhf(number: c_int) -> c_int {
     traced(calls::DELMHF, || ints([number]), deleted, trace::code)
 }
 
-/// Forget all of them: the task leaves.
+/// Removes all handlers, when the task leaves.
 pub fn clear() {
     let library = library();
     library.handlers.clear();
     library.free_handlers.clear();
 }
 
-/// Write which handlers there are to standard output, each on a line of PVM's form.
+/// Prints all handlers to standard output, one per line, in PVM's format.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmdisplaymhfinfo(
     who: *const c_char,
@@ -163,7 +163,7 @@ unsafe extern "C" fn pvmdisplaymhfinfo(
 ) -> c_int {
     let text = |of: *const c_char| match of.is_null() {
         true => String::new(),
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         false => unsafe { CStr::from_ptr(of) }.to_string_lossy().into_owned(),
     };
     let (before, what) = (format!("{} t{tid:x}: ", text(who)), text(what));
@@ -187,7 +187,7 @@ unsafe extern "C" fn pvmdisplaymhfinfo(
     }
     all.push_str("\n\n");
     let all = CString::new(all).unwrap_or_default();
-    // SAFETY: texts. C's own standard output, so that it comes in its place among what the program prints.
+    // SAFETY: both are NUL-terminated. It uses C's stdout, to keep the order relative to the program's own output.
     unsafe { libc::printf(c"%s".as_ptr(), all.as_ptr()) };
     0
 }

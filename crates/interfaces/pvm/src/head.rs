@@ -1,19 +1,19 @@
-//! The 16 bytes before each message of PVM's: what Regatta does not carry by itself.
+//! The 16 bytes before each PVM message, with what Regatta does not carry itself.
 //!
-//! Words in the order of this machine's bytes, as the message behind them may be: a mark, the encoding, the number to
-//! tell replies apart, and the sender's host.
+//! They are 32-bit words in this machine's byte order, as the message after them may be: a magic number, the encoding,
+//! the wait id (distinguishes replies), and the sender's host.
 
 use crate::message::HEAD;
 
-/// No event begins so, and no message of Regatta's own that went astray.
+/// Magic number. No event and no stray message of Regatta's own begins with it.
 const MARK: u32 = 0x334d_5650;
 
-/// As `MARK`, of a message whose body lies in memory that its receiver can read: its name and length follow.
+/// Magic number of a message whose body is in memory that the receiver can read. Its name and length follow.
 const SHARED_MARK: u32 = 0x344d_5650;
-/// Bytes of such a message.
+/// Size of such a message in bytes.
 pub const SHARED: usize = HEAD + 16;
 
-/// The content of a head.
+/// The content of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub encoding: i32,
@@ -27,7 +27,7 @@ impl Head {
         self.marked(MARK)
     }
 
-    /// The message about a body that its receiver can read where it is.
+    /// Returns the message that refers to a body in shared memory.
     pub fn shared(self, name: u64, body: usize) -> [u8; SHARED] {
         let mut bytes = [0; SHARED];
         bytes[..HEAD].copy_from_slice(&self.marked(SHARED_MARK));
@@ -36,7 +36,7 @@ impl Head {
         bytes
     }
 
-    /// Reads it: the head, the name and the length of the body.
+    /// Parses a message from [`Head::shared`]: returns the header, the name and the length of the body.
     pub fn read_shared(bytes: &[u8]) -> Option<(Head, u64, usize)> {
         let bytes: &[u8; SHARED] = bytes.try_into().ok()?;
         let (head, rest) = bytes.split_at(HEAD);
@@ -62,7 +62,7 @@ impl Head {
         bytes
     }
 
-    /// Reads these bytes, if they are a head.
+    /// Parses a header, or returns `None` if these bytes are none.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Option<Head> {
         Head::marked_by(MARK, bytes)

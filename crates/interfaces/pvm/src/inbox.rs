@@ -1,21 +1,21 @@
-//! Messages that have been taken in and not been received, in the order in which they came.
+//! Messages that have been taken in but not received, in the order of arrival.
 //!
-//! A receive names a context, a task or any, and a tag or any. Among few messages it is found by looking at all of them. Among
-//! many, each message stands in four lists, so that whatever a receive leaves open, its oldest message is at a front: finding
-//! and taking out stay cheap however many messages wait.
+//! A receive selects a context, a task or any, and a tag or any. Few messages are searched linearly. With many, each
+//! message is in four lists, one for each combination of wildcards, so that the oldest match of any receive is at the
+//! front of a list. Finding and removing a message then stays cheap with any number of messages.
 //!
-//! A program that has been shown a message that still waits (`pvm_probe`, `pvm_recvf`) may change or free it. So those are read
-//! again before each look.
+//! A program that has been shown an unreceived message (`pvm_probe`, `pvm_recvf`) may change or free it. The labels of
+//! such messages are therefore read again before each search.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_int;
 
 use crate::rg::ANY;
 
-/// Number of messages up to which they are searched one by one.
+/// Maximum number of messages that are searched linearly.
 const MAX_SCANNED_MESSAGES: usize = 32;
 
-/// The label of a message, or a receive of the message it wants: context, task (or `ANY`) and tag (or `ANY`).
+/// The label of a message, or the selection of a receive: context, task (or `ANY`) and tag (or `ANY`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Label {
     pub context: c_int,
@@ -24,17 +24,17 @@ pub struct Label {
 }
 
 impl Label {
-    /// Does a receive of this want a message with that label?
+    /// Returns whether a receive with this selection matches a message with that label.
     pub fn wants(&self, other: &Label) -> bool {
         self.context == other.context
             && (self.task == ANY || self.task == other.task)
             && (self.tag == ANY || self.tag == other.tag)
     }
 
-    /// The lists in which a message stands: each way to leave something open, once.
+    /// Returns the keys of the lists that contain a message: one for each combination of wildcards.
     fn lists(self) -> impl Iterator<Item = Label> {
         let all = [(false, false), (false, true), (true, false), (true, true)];
-        // A tag with the sign bit may look like `ANY`.
+        // A tag with the sign bit may equal `ANY`.
         let all = all
             .into_iter()
             .filter(move |&(_, any_tag)| any_tag || self.tag != ANY);
@@ -46,23 +46,23 @@ impl Label {
     }
 }
 
-/// Places of messages, oldest first. Messages that were taken out may still be in it.
+/// Positions of messages, oldest first. It may contain positions of messages that have been removed.
 #[derive(Default)]
 struct List {
     places: VecDeque<u64>,
-    /// How many of them are places of messages.
+    /// Number of positions whose message still exists.
     live: usize,
 }
 
-/// Messages taken in and not received yet, as the module describes.
+/// The inbox that the module describes.
 pub struct Inbox {
-    /// Buffers by their places, which only grow, with the labels under which they are listed.
+    /// Buffers by position, with the labels under which they are listed. Positions only grow.
     all: BTreeMap<u64, (c_int, Label)>,
     lists: BTreeMap<Label, List>,
-    /// Every message is in its lists.
+    /// Whether every message is in its lists.
     listed: bool,
     next: u64,
-    /// Places of messages that the program has been shown; whether it has been shown all.
+    /// Positions of messages that the program has been shown.
     shown: BTreeSet<u64>,
     shown_all: bool,
 }
@@ -83,7 +83,7 @@ impl Inbox {
         self.all.is_empty()
     }
 
-    /// The place of the next message.
+    /// Returns the position of the next message.
     pub fn end(&self) -> u64 {
         self.next
     }
@@ -115,17 +115,18 @@ impl Inbox {
         }
     }
 
-    /// The program has been shown the message at this place.
+    /// Records that the program has been shown the message at this position.
     pub fn show(&mut self, place: u64) {
         self.shown.insert(place);
     }
 
-    /// The program has been shown any number of messages.
+    /// Records that the program may have been shown any message.
     pub fn show_all(&mut self) {
         self.shown_all = true;
     }
 
-    /// Read again what the program may have changed. A message without a label is gone.
+    /// Reads the labels again that the program may have changed. Removes messages without a label: they have been
+    /// freed.
     pub fn refresh(&mut self, label_of: impl Fn(c_int) -> Option<Label>) {
         let is_as_listed = |place: &u64| {
             let known = self.all.get(place);
@@ -152,7 +153,7 @@ impl Inbox {
         }
     }
 
-    /// The oldest message that this wants: its place and its buffer.
+    /// Returns the position and the buffer of the oldest match.
     pub fn find(&self, wanted: &Label) -> Option<(u64, c_int)> {
         if !self.listed {
             let found = self.all.iter().find(|(_, (_, label))| wanted.wants(label));
@@ -162,7 +163,7 @@ impl Inbox {
         Some((place, self.all.get(&place)?.0))
     }
 
-    /// The first message at this place or behind it.
+    /// Returns the first message at or after this position.
     pub fn from(&self, place: u64) -> Option<(u64, c_int)> {
         let (&place, &(buffer, _)) = self.all.range(place..).next()?;
         Some((place, buffer))
@@ -184,8 +185,8 @@ impl Inbox {
         Some(buffer)
     }
 
-    /// A message of this list has been taken out. Places without a message never stand in front, and are never more than those
-    /// with one by far.
+    /// Updates a list after one of its messages was removed. The front of a list is always an existing message, and the
+    /// number of removed positions is bounded by the number of existing ones plus a constant.
     fn unlist(&mut self, key: Label) {
         let Some(list) = self.lists.get_mut(&key) else {
             return;
@@ -208,7 +209,7 @@ impl Inbox {
         }
     }
 
-    /// Take out all from this place on, in their order.
+    /// Removes and returns all messages from this position on, in order.
     pub fn take_from(&mut self, place: u64) -> Vec<c_int> {
         let places: Vec<u64> = self.all.range(place..).map(|(&place, _)| place).collect();
         let taken = places.into_iter().filter_map(|place| self.remove(place));
@@ -224,7 +225,7 @@ mod tests {
         Label { context, task, tag }
     }
 
-    /// Pseudo-random numbers below `below`, the same each time.
+    /// Returns a generator of pseudo-random numbers below `below`, with a fixed seed.
     fn numbers() -> impl FnMut(u32) -> c_int {
         let mut state = 1_u32;
         move |below| {
@@ -238,7 +239,7 @@ mod tests {
         let mut random = numbers();
         let (mut inbox, mut plain) = (Inbox::new(), Vec::<(c_int, Label)>::new());
         for step in 0..20_000 {
-            // In turns it grows above the limit for lists, and shrinks.
+            // Alternately grow above the limit for lists, and shrink.
             let grows = random(100) < if step / 500 % 2 == 0 { 80 } else { 30 };
             let (context, task) = (random(2), random(4));
             if grows {

@@ -1,12 +1,12 @@
-//! Results that stay the library's: a program may look at them until the next call of the same function.
+//! Results that the library owns: a program may read them until the next call of the same function.
 
 use std::cell::UnsafeCell;
 
-/// Something that stays where it is.
+/// A value at a fixed address.
 #[repr(transparent)]
 pub struct Kept<T>(UnsafeCell<T>);
 
-// SAFETY: PVM's rule: one thread at a time is in the library.
+// SAFETY: PVM allows only one thread at a time in the library.
 unsafe impl<T> Sync for Kept<T> {}
 
 impl<T> Kept<T> {
@@ -14,10 +14,10 @@ impl<T> Kept<T> {
         Kept(UnsafeCell::new(value))
     }
 
-    /// To be filled, by the one function it belongs to.
+    /// Returns the value, to be filled by the one function that owns it.
     #[allow(clippy::mut_from_ref)]
     pub fn get(&self) -> &mut T {
-        // SAFETY: one thread at a time; the function it belongs to takes it once.
+        // SAFETY: only one thread is in the library, and only the owning function takes the value, once.
         unsafe { &mut *self.0.get() }
     }
 }

@@ -1,7 +1,7 @@
 //! libpvm3.so.3: programs written for PVM 3.4, on Regatta.
 //!
-//! The functions are those of `pvm3.h`, each in the file of its section; what they mean is in PVM's manual, and what of it
-//! is there in `docs/pvm.md`. Everything goes through the C interface of libregatta.so, so a program may use both.
+//! The functions are those of `pvm3.h`, each in the file of its section. PVM's manual describes them, and `docs/pvm.md`
+//! says what is supported. Everything uses the C interface of libregatta.so, so a program may use both.
 
 mod arrival;
 mod contexts;

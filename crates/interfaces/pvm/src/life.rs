@@ -1,4 +1,4 @@
-//! Becoming a task of the virtual machine, and leaving it.
+//! Joining and leaving the virtual machine.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use crate::system::tracer::Tracing;
 use crate::trace::{self, calls, traced};
 use crate::{contexts, output, rg, sharing, spawn_environment, system, tid};
 
-/// The job that is PVM's virtual machine of this user, or the one of PVM_VMID beside it.
+/// Returns the name of the job that is this user's virtual machine, or the one that PVM_VMID names.
 pub fn machine() -> CString {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
@@ -29,7 +29,7 @@ pub fn machine() -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Be a task: our number.
+/// Joins the virtual machine if necessary, and returns this task's tid.
 #[inline(always)]
 pub fn enrol() -> Result<i32, i32> {
     match library().tid {
@@ -43,13 +43,13 @@ fn enter() -> Result<i32, i32> {
     make_room();
     error::on_exit(leave);
     let name = machine();
-    // SAFETY: the name is a text.
+    // SAFETY: the name is NUL-terminated.
     if unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN) } != rg::OK {
         complain();
         return Err(codes::SYS_ERR);
     }
     let library = library();
-    // SAFETY: plain questions.
+    // SAFETY: the calls take plain values only.
     let (task, parent) = unsafe { (rg::rg_tid(), rg::rg_parent()) };
     let me = tid::of_task(task).ok_or(codes::SYS_ERR)?;
     library.task = task;
@@ -58,7 +58,7 @@ fn enter() -> Result<i32, i32> {
     error::set_my_tid(me);
     sharing::begin();
     let environment = spawn_environment::of_environment();
-    // A task that was given none stays in the context in which it left.
+    // A task without a spawn environment keeps the context in which it left.
     let context = environment
         .as_ref()
         .map_or(library.context, |environment| environment.context);
@@ -77,7 +77,7 @@ fn enter() -> Result<i32, i32> {
     Ok(me)
 }
 
-/// Notifies the task that has us traced that we have begun.
+/// Notifies the task that traces this one that it has started.
 fn notify_begun(environment: &SpawnEnvironment) {
     let library = library();
     if environment.trace.0 <= 0 || library.options.trace().0 <= 0 {
@@ -93,9 +93,9 @@ fn notify_begun(environment: &SpawnEnvironment) {
     .send_to_tracer(library.options.trace());
 }
 
-/// PVM keeps what nobody has received until memory ends; Regatta until a limit, which is set accordingly.
+/// Sets Regatta's limit for unreceived messages to half of the memory: PVM has no limit.
 fn make_room() {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     let (pages, size) = unsafe {
         (
             libc::sysconf(libc::_SC_PHYS_PAGES),
@@ -104,15 +104,16 @@ fn make_room() {
     };
     let half = (pages.max(0) as u64).saturating_mul(size.max(0) as u64) / 2;
     if let Ok(half) = CString::new(half.max(256 << 20).to_string()) {
-        // SAFETY: texts; PVM's rule is one thread at a time. A value that the user has set stays.
+        // SAFETY: both are NUL-terminated, and PVM allows only one thread at a time. A value that the user has set
+        // stays.
         unsafe { libc::setenv(c"REGATTA_BUFFER".as_ptr(), half.as_ptr(), 0) };
     }
 }
 
-/// Say why, as the original says what it cannot do.
+/// Prints the reason, as PVM's library does.
 fn complain() {
     if error::auto_err() != 0 {
-        // SAFETY: a text that stays until the next failure.
+        // SAFETY: the string is NUL-terminated and valid until the next failure.
         let why = unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy();
         let _ = writeln!(
             std::io::stderr(),
@@ -122,7 +123,7 @@ fn complain() {
     }
 }
 
-/// Be a task no more, in good order.
+/// Leaves the virtual machine, with all notifications.
 pub fn leave() {
     if library().tid == 0 {
         return;
@@ -135,7 +136,7 @@ pub fn leave() {
     forget();
 }
 
-/// Be a task no more. All that was sent goes on its way; nobody is told anything.
+/// Leaves the virtual machine without notifying anybody. Messages that were sent are still delivered.
 fn forget() {
     let library = library();
     if library.tid == 0 {
@@ -151,7 +152,7 @@ fn forget() {
     library.manager = 0;
     library.tid = 0;
     library.task = -1;
-    // SAFETY: no memory of ours is in use by a request.
+    // SAFETY: no request uses memory of this library.
     unsafe { rg::rg_finalize() };
     error::set_my_tid(-1);
     trace::settle();
@@ -172,7 +173,7 @@ extern "C" fn pvm_exit() -> c_int {
     traced(calls::EXIT, || [], left, |_| [])
 }
 
-/// The last half of `pvm_exit`: for whoever has ended the machine, and has nobody to take leave of.
+/// The last half of `pvm_exit`, for a program that has ended the machine itself.
 #[unsafe(no_mangle)]
 extern "C" fn pvmendtask() -> c_int {
     forget();
@@ -182,7 +183,7 @@ extern "C" fn pvmendtask() -> c_int {
 #[unsafe(no_mangle)]
 extern "C" fn pvm_parent() -> c_int {
     let parent = || match enrol() {
-        // That there is none is an answer, not a failure to be told.
+        // No parent is a valid answer, not an error to report.
         Ok(_) => library().parent,
         Err(code) => error::result("pvm_parent", code),
     };
@@ -195,17 +196,17 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
         crate::last_results::Kept::new(Vec::new());
     let answer = || -> Result<i32, i32> {
         enrol()?;
-        // SAFETY: a plain question.
+        // SAFETY: the call takes plain values only.
         let count = unsafe { rg::rg_size(rg::WORLD) };
         let siblings = SIBLINGS.get();
         siblings.clear();
         for rank in 0..count {
-            // SAFETY: as above.
+            // SAFETY: the call takes plain values only.
             let task = unsafe { rg::rg_tid_of(rg::WORLD, rank) };
             siblings.push(tid::of_task(task).ok_or(codes::SYS_ERR)?);
         }
         if !tids.is_null() {
-            // SAFETY: the C contract: where the place of the array goes.
+            // SAFETY: by the C contract the pointer is writable.
             unsafe { *tids = siblings.as_mut_ptr() };
         }
         Ok(siblings.len() as i32)
@@ -215,39 +216,40 @@ unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
     traced(calls::SIBLINGS, || [], answer, exit)
 }
 
-/// Start the virtual machine. Of what a pvmd takes as arguments the host file counts: its hosts are added before this returns. A file that
-/// cannot be read, faulty lines of it and hosts that cannot be added are told on the standard error, and keep nothing from starting.
+/// Starts the virtual machine. Of the arguments of a pvmd only the host file is used: its hosts are added before this
+/// returns. An unreadable file, faulty lines, and hosts that cannot be added are reported on standard error, and the
+/// machine starts anyway.
 ///
 /// # Safety
-/// `argv` points to `argc` texts.
+/// `argv` points to `argc` NUL-terminated strings.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_start_pvmd(argc: c_int, argv: *mut *mut c_char, block: c_int) -> c_int {
     let entry = || {
-        // SAFETY: the C contract: as many texts as there are said to be.
+        // SAFETY: by the C contract there are `argc` strings.
         let words = unsafe { trace::texts(argv.cast::<*const c_char>(), argc) };
         [trace::Value::Int(block), words]
     };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let started = || unsafe { start(argc, argv) };
     traced(calls::START_PVMD, entry, started, trace::code)
 }
 
 /// # Safety
-/// As of `pvm_start_pvmd`.
+/// The same as for `pvm_start_pvmd`.
 unsafe fn start(argc: c_int, argv: *mut *mut c_char) -> c_int {
     let count = if argv.is_null() { 0 } else { argc.max(0) };
-    // SAFETY: the C contract: as many texts as there are said to be. A list ends where a text is missing.
+    // SAFETY: by the C contract there are `argc` strings. The list ends early at a NULL.
     let words = (0..count as usize).map_while(|index| unsafe {
         let word = (*argv.add(index)).as_ref()?;
         Some(CStr::from_ptr(word))
     });
     let words: Vec<&CStr> = words.collect();
     let name = machine();
-    // SAFETY: the name is a text.
+    // SAFETY: the name is NUL-terminated.
     let there = unsafe { rg::rg_enter(name.as_ptr(), rg::LOOK) } == rg::OK;
     let begun = || {
         let file = host_file(&words)?;
-        // SAFETY: as above.
+        // SAFETY: the name is NUL-terminated.
         match unsafe { rg::rg_enter(name.as_ptr(), rg::BEGIN_ONLY) } {
             rg::OK => file.map_or(Ok(()), crate::machine::add_file),
             _ => Err(codes::CANT_START),
@@ -257,8 +259,9 @@ unsafe fn start(argc: c_int, argv: *mut *mut c_char) -> c_int {
     error::result("pvm_start_pvmd", begun.err().unwrap_or(0))
 }
 
-/// The host file among the arguments of a pvmd, or the code of what keeps a pvmd from starting: a second file, or that it would be the
-/// daemon of another host. Any word that is no option of its own is the name of a file.
+/// Returns the host file among the arguments of a pvmd. Fails with the code with which a pvmd would not start: for a
+/// second file, or for an option that makes it another host's daemon. Any word that is not one of its options is a file
+/// name.
 fn host_file<'a>(words: &[&'a CStr]) -> Result<Option<&'a CStr>, i32> {
     let option = |word: &CStr| match word.to_bytes() {
         [b'-', letter, ..] => Some(*letter),
@@ -279,12 +282,12 @@ fn host_file<'a>(words: &[&'a CStr]) -> Result<Option<&'a CStr>, i32> {
     }
 }
 
-/// End the virtual machine and all its tasks.
+/// Ends the virtual machine and all its tasks.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_halt() -> c_int {
     let halted = || {
         let code = match enrol() {
-            // SAFETY: a plain request.
+            // SAFETY: the call takes plain values only.
             Ok(_) => match unsafe { rg::rg_halt() } {
                 rg::OK => 0,
                 _ => codes::SYS_ERR,

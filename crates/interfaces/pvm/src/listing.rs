@@ -1,4 +1,4 @@
-//! The entries under names, for libraries and programs that list them: `pvm_getmboxinfo`.
+//! Lists the entries under names, for other modules and for programs: `pvm_getmboxinfo`.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -10,7 +10,7 @@ use crate::pattern::occurs;
 use crate::trace::{self, Value, calls, traced};
 use crate::{rg, tid};
 
-/// The answer of `pvm_getmboxinfo` about the entries under one name.
+/// Result of `pvm_getmboxinfo` for the entries under one name.
 #[repr(C)]
 pub struct MailboxInfo {
     name: *mut c_char,
@@ -20,25 +20,25 @@ pub struct MailboxInfo {
     flags: *mut c_int,
 }
 
-/// As [`MailboxInfo`], with the memory it leads to.
+/// The entries under one name: [`MailboxInfo`] with the memory to which it points.
 pub struct Class {
     pub name: CString,
     pub indices: Vec<c_int>,
-    /// Their tasks; 0: has gone.
+    /// Tids of the owners; 0 if the owner is gone.
     pub owners: Vec<c_int>,
     pub flags: Vec<c_int>,
 }
 
-/// The entries under one name.
+/// Returns the entries under one name.
 pub fn class(name: &CStr) -> Result<Option<Class>, i32> {
-    // A star in the name finds others as well.
+    // A star in the name would match others as well.
     let found = classes(name)?;
     Ok(found
         .into_iter()
         .find(|class| class.name.as_c_str() == name))
 }
 
-/// All entries whose names match a pattern of Regatta's, by name.
+/// Returns all entries whose names match a pattern of Regatta's, grouped by name.
 pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     enrol()?;
     let pattern = place(pattern)?;
@@ -53,7 +53,7 @@ pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     let mut count = 0;
     loop {
         let room = entries.len() as c_int;
-        // SAFETY: so many entries, and a place for their number.
+        // SAFETY: the array has the length that is passed, and the count is writable.
         let code =
             unsafe { rg::rg_names(pattern.as_ptr(), entries.as_mut_ptr(), room, &mut count) };
         if code != rg::OK {
@@ -67,10 +67,10 @@ pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     entries.truncate(count.max(0) as usize);
     let mut classes: Vec<Class> = Vec::new();
     for entry in entries {
-        // SAFETY: a text that ends inside the array.
+        // SAFETY: the string is NUL-terminated inside the array.
         let name = unsafe { CStr::from_ptr(entry.name.as_ptr()) };
         let name = CString::from(name.to_bytes().strip_prefix(BEGINNING).map_or(name, |_| {
-            // SAFETY: what is left of a text ends as it did.
+            // SAFETY: the rest of a NUL-terminated string is NUL-terminated.
             unsafe { CStr::from_ptr(entry.name.as_ptr().add(BEGINNING.len())) }
         }));
         let at = classes.iter().position(|class| class.name == name);
@@ -91,7 +91,7 @@ pub fn classes(pattern: &CStr) -> Result<Vec<Class>, i32> {
     Ok(classes)
 }
 
-/// The owners of entries under the names of a pattern of Regatta's.
+/// Returns the owners of all entries whose names match a pattern of Regatta's.
 pub fn owners(pattern: &CStr) -> Result<Vec<(CString, i32)>, i32> {
     let mut all = Vec::new();
     for class in classes(pattern)? {
@@ -111,7 +111,7 @@ unsafe extern "C" fn pvm_getmboxinfo(
     static INFOS: Kept<Vec<MailboxInfo>> = Kept::new(Vec::new());
     let pattern = match pattern.is_null() {
         true => c"",
-        // SAFETY: the C contract: a text.
+        // SAFETY: by the C contract the string is NUL-terminated.
         false => unsafe { CStr::from_ptr(pattern) },
     };
     let matches = |class: &Class| occurs(pattern.to_bytes(), class.name.to_bytes());
@@ -133,7 +133,7 @@ unsafe extern "C" fn pvm_getmboxinfo(
                 flags: class.flags.as_mut_ptr(),
             })
             .collect();
-        // SAFETY: the C contract: places for the answers, or NULL.
+        // SAFETY: by the C contract the results are writable or NULL.
         unsafe {
             if !count.is_null() {
                 *count = told.len() as c_int;

@@ -12,7 +12,7 @@ use crate::system::asking::{self, Described};
 use crate::trace::{self, calls, ints, traced};
 use crate::{rg, search, tid};
 
-/// The hosts that are there.
+/// Returns the hosts that are alive.
 pub fn hosts() -> Result<Vec<rg::Host>, i32> {
     enrol()?;
     let empty = rg::Host {
@@ -29,7 +29,7 @@ pub fn hosts() -> Result<Vec<rg::Host>, i32> {
     let mut count = 0;
     loop {
         let room = hosts.len() as c_int;
-        // SAFETY: room for so many, and a place for their number.
+        // SAFETY: the array has the length that is passed, and the count is writable.
         if unsafe { rg::rg_hosts(hosts.as_mut_ptr(), room, &mut count) } != rg::OK {
             return Err(codes::SYS_ERR);
         }
@@ -44,11 +44,11 @@ pub fn hosts() -> Result<Vec<rg::Host>, i32> {
 }
 
 fn text(of: &[c_char]) -> CString {
-    // SAFETY: Regatta ends its texts inside their arrays.
+    // SAFETY: Regatta NUL-terminates its strings inside their arrays.
     unsafe { CStr::from_ptr(of.as_ptr()) }.to_owned()
 }
 
-/// The answer of `pvm_config` about a host.
+/// Result of `pvm_config` for one host.
 #[repr(C)]
 pub struct HostInfo {
     tid: c_int,
@@ -59,7 +59,7 @@ pub struct HostInfo {
 }
 
 impl HostInfo {
-    /// With the texts of what describes it.
+    /// Points to the strings in `host`.
     pub fn of(host: &Described) -> HostInfo {
         HostInfo {
             tid: host.tid,
@@ -71,7 +71,7 @@ impl HostInfo {
     }
 }
 
-/// Describes a host.
+/// Describes a host in PVM's terms.
 pub fn described(host: &rg::Host) -> Described {
     Described {
         tid: tid::of_daemon(host.host),
@@ -105,7 +105,7 @@ unsafe extern "C" fn pvm_config(
         let (texts, told) = (TEXTS.get(), INFOS.get());
         *texts = hosts;
         *told = texts.iter().map(HostInfo::of).collect();
-        // SAFETY: the C contract: places for the answers, or NULL.
+        // SAFETY: by the C contract the results are writable or NULL.
         unsafe {
             if !count.is_null() {
                 *count = told.len() as c_int;
@@ -126,7 +126,7 @@ unsafe extern "C" fn pvm_config(
     traced(calls::CONFIG, || [], listed, exit)
 }
 
-/// How many architectures hosts have.
+/// Returns the number of different architectures.
 fn kinds(hosts: &[Described]) -> c_int {
     let mut kinds: Vec<&CString> = hosts.iter().map(|host| &host.architecture).collect();
     kinds.sort_unstable();
@@ -134,7 +134,7 @@ fn kinds(hosts: &[Described]) -> c_int {
     kinds.len() as c_int
 }
 
-/// PVM's name of a host's architecture.
+/// Returns PVM's name of a host's architecture.
 fn architecture(host: &rg::Host) -> CString {
     let name = text(&host.architecture);
     let name = name.to_string_lossy();
@@ -152,7 +152,7 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
         if name.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: a text.
+        // SAFETY: by the C contract the string is NUL-terminated.
         let name = unsafe { CStr::from_ptr(name) };
         if name.is_empty() {
             return Err(codes::BAD_PARAM);
@@ -166,11 +166,11 @@ unsafe extern "C" fn pvm_mstat(name: *const c_char) -> c_int {
         }
     };
     let status = || match there() {
-        // An answer, not a failure to be told.
+        // This is an answer, not an error to report.
         Err(codes::NO_HOST) => codes::NO_HOST,
         other => error::result("pvm_mstat", other.err().unwrap_or(0)),
     };
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     traced(
         calls::MSTAT,
         || [unsafe { trace::text(name) }],
@@ -190,7 +190,7 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
         if name.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: a text.
+        // SAFETY: by the C contract the string is NUL-terminated.
         let name = unsafe { CStr::from_ptr(name) };
         match hosts()?
             .iter()
@@ -201,7 +201,7 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
         }
     };
     let code = || error::result("pvm_archcode", code().unwrap_or_else(|code| code));
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     traced(
         calls::ARCHCODE,
         || [unsafe { trace::text(name) }],
@@ -210,13 +210,13 @@ unsafe extern "C" fn pvm_archcode(name: *const c_char) -> c_int {
     )
 }
 
-/// The time of day here, in microseconds.
+/// Returns the local time of day in microseconds since 1970.
 fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| now.as_micros() as i64)
 }
 
-/// Microseconds as PVM tells them: those beyond whole seconds are not negative.
+/// Converts microseconds as PVM does: `tv_usec` is never negative.
 fn time(microseconds: i64) -> libc::timeval {
     libc::timeval {
         tv_sec: microseconds.div_euclid(1_000_000),
@@ -224,11 +224,12 @@ fn time(microseconds: i64) -> libc::timeval {
     }
 }
 
-/// The clock of a host, and how far ours is ahead of it: half way between question and answer.
+/// Returns a host's clock, and how far the local clock is ahead of it. Assumes that the host read its clock halfway
+/// between request and answer.
 fn clock_and_delta(host: c_int) -> Result<(i64, i64), i32> {
     let mut clock = 0;
     let before = now();
-    // SAFETY: a place for the time.
+    // SAFETY: the result points to a local variable.
     let code = unsafe { rg::rg_clock(host, &mut clock) };
     let after = now();
     match code {
@@ -251,7 +252,7 @@ unsafe extern "C" fn pvm_hostsync(
             true => (now(), 0),
             false => clock_and_delta(host)?,
         };
-        // SAFETY: the C contract: places for times, or NULL.
+        // SAFETY: by the C contract the results are writable or NULL.
         unsafe {
             if !clock.is_null() {
                 *clock = time(there);
@@ -265,10 +266,10 @@ unsafe extern "C" fn pvm_hostsync(
     error::result("pvm_hostsync", synced().err().unwrap_or(0))
 }
 
-/// The names a program gives.
+/// Returns the names that a program passes.
 ///
 /// # Safety
-/// `names` points to `count` texts if `count` is positive.
+/// `names` points to `count` NUL-terminated strings if `count` is positive.
 unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a CStr>, i32> {
     let count = usize::try_from(count).map_err(|_| codes::BAD_PARAM)?;
     if count == 0 || names.is_null() {
@@ -276,26 +277,27 @@ unsafe fn texts<'a>(names: *const *const c_char, count: c_int) -> Result<Vec<&'a
     }
     let mut all = Vec::with_capacity(count);
     for index in 0..count {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees valid pointers.
         let name = unsafe { *names.add(index) };
         if name.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees valid pointers.
         all.push(unsafe { CStr::from_ptr(name) });
     }
     Ok(all)
 }
 
-/// A call of Regatta about hosts: lines, how many, and places for answers.
+/// A Regatta call about hosts. Arguments: host lines, their number, and the results (out).
 type Deed = unsafe extern "C" fn(*const *const c_char, c_int, *mut c_int) -> c_int;
 
-/// Has Regatta do something with hosts; the code of each, which is the number of its daemon where it is `added`.
+/// Calls `what` for hosts and returns a code for each. If `added`, the code of a host that succeeded is the tid of its
+/// daemon.
 fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
-    // A host that is not reached at all has no answer of its own.
+    // Hosts that the call does not reach keep this answer.
     let mut answers = vec![rg::ERR_LAUNCHER; names.len()];
     let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
-    // SAFETY: as many texts, and room for as many answers.
+    // SAFETY: both arrays have `names.len()` entries, and the strings are NUL-terminated.
     let outcome = unsafe {
         what(
             pointers.as_ptr(),
@@ -316,31 +318,31 @@ fn change(what: Deed, names: &[&CStr], added: bool) -> Result<Vec<c_int>, i32> {
         rg::ERR_DENIED => codes::DENIED,
         _ => codes::SYS_ERR,
     };
-    // Nothing was asked for that could have been had by itself.
+    // If no host has an answer of its own, the call as a whole failed.
     if outcome != rg::OK && answers.iter().all(|&answer| answer == rg::ERR_LAUNCHER) {
         return Err(code(outcome));
     }
     Ok(answers.into_iter().map(code).collect())
 }
 
-/// Adds hosts: for each its number or why it was not added.
+/// Adds hosts. Returns for each the tid of its daemon or an error code.
 pub fn add(names: &[&CStr]) -> Result<Vec<c_int>, i32> {
     change(rg::rg_add_hosts, names, true)
 }
 
-/// Tells a program the code of each host; how many are well.
+/// Writes the code of each host to `infos`, and returns how many succeeded.
 ///
 /// # Safety
-/// `infos` has room for as many numbers, or is NULL.
+/// `infos` has room for as many numbers as `codes`, or is NULL.
 unsafe fn write_codes(codes: &[c_int], infos: *mut c_int) -> c_int {
     if !infos.is_null() {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees valid pointers.
         unsafe { std::ptr::copy_nonoverlapping(codes.as_ptr(), infos, codes.len()) };
     }
     codes.iter().filter(|&&code| code >= 0).count() as c_int
 }
 
-/// How many hosts have been added; one code for each.
+/// Adds hosts and writes a code for each. Returns how many were added.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_addhosts(
     names: *const *const c_char,
@@ -349,22 +351,22 @@ unsafe extern "C" fn pvm_addhosts(
 ) -> c_int {
     let added = || -> Result<c_int, i32> {
         enrol()?;
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let names = unsafe { texts(names, count) }?;
         let codes = match asking::add_hosts(&names)? {
             Some(codes) => codes,
             None => add(&names)?,
         };
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         Ok(unsafe { write_codes(&codes, infos) })
     };
     let added = || error::result("pvm_addhosts", added().unwrap_or_else(|code| code));
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || [unsafe { trace::texts(names, count) }];
     traced(calls::ADDHOSTS, entry, added, trace::code)
 }
 
-/// How many hosts have been deleted; one code for each.
+/// Removes hosts and writes a code for each. Returns how many were removed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_delhosts(
     names: *const *const c_char,
@@ -373,22 +375,22 @@ unsafe extern "C" fn pvm_delhosts(
 ) -> c_int {
     let deleted = || -> Result<c_int, i32> {
         enrol()?;
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let names = unsafe { texts(names, count) }?;
         let codes = match asking::delete_hosts(&names)? {
             Some(codes) => codes,
             None => change(rg::rg_remove_hosts, &names, false)?,
         };
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         Ok(unsafe { write_codes(&codes, infos) })
     };
     let deleted = || error::result("pvm_delhosts", deleted().unwrap_or_else(|code| code));
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || [unsafe { trace::texts(names, count) }];
     traced(calls::DELHOSTS, entry, deleted, trace::code)
 }
 
-/// The hosts of a host file, added. Faults of the file, and hosts that cannot be added, are named on standard error.
+/// Adds the hosts of a host file. Reports faults of the file, and hosts that cannot be added, on standard error.
 pub fn add_file(path: &CStr) -> Result<(), i32> {
     enrol()?;
     let said = |why: &str| {
@@ -409,22 +411,22 @@ pub fn add_file(path: &CStr) -> Result<(), i32> {
             return Ok(());
         }
     };
-    // A byte of zero would end the text for the machine before its end.
+    // A NUL byte would truncate the text.
     let text = String::from_utf8_lossy(&text).replace('\0', "\u{fffd}");
     let (text, problems) = regatta_hostfile::without_faults(&text);
     for problem in problems {
         said(&format!("{problem}; the line is passed over"));
     }
     let text = CString::new(text).expect("zeros have been replaced");
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     let outcome = unsafe { rg::rg_add_host_file(text.as_ptr(), std::ptr::null_mut()) };
     if outcome != rg::OK {
-        // SAFETY: a text that stays until the next failure.
+        // SAFETY: the string is NUL-terminated and valid until the next failure.
         said(&unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy());
     }
     match outcome {
         rg::ERR_LAUNCHER => Err(codes::SYS_ERR),
-        // The machine is there, with the hosts that could be added.
+        // The machine is up, with the hosts that could be added.
         _ => Ok(()),
     }
 }

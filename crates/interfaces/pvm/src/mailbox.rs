@@ -1,6 +1,6 @@
-//! Messages under names: `pvm_putinfo` and its kin, over the names of Regatta.
+//! Mailboxes: messages under names (`pvm_putinfo` and related calls), stored as names of Regatta.
 //!
-//! An entry's value is a message: its encoding and sender, then its bytes. The flags are Regatta's, bit for bit.
+//! The value of an entry is a message: its information, then its bytes. The flags equal Regatta's, bit for bit.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -12,33 +12,33 @@ use crate::rg;
 use crate::state::library;
 use crate::trace::{self, Value, calls, traced};
 
-/// The flags that Regatta knows; the bits above say which index is meant.
+/// The flags that Regatta knows.
 const FLAGS: c_int = 63;
 const INDEX_SHIFT: u32 = 10;
-/// Bits of a program's flags that are flags; the index is above them.
+/// The bits of a program's flags below its direct index.
 const FLAG_BITS: c_int = (1 << INDEX_SHIFT) - 1;
-/// Encoding, sender, tag, context and wait number, before the bytes.
+/// Size of the information before the bytes: encoding, sender, tag, context and wait id.
 const BEFORE: usize = 20;
-/// Names of PVM's begin so, apart from those of other users of the job.
+/// Prefix of PVM's names, which separates them from other names in the job.
 pub const BEGINNING: &[u8] = b"pvm:";
-/// Maximum size of an entry, in bytes: a longer one does not get to the launcher.
+/// Maximum size of an entry in bytes. The launcher does not accept longer ones.
 const MAX_ENTRY_BYTES: usize = 16 << 20;
-/// The entries of tasks that a reset spares.
+/// Name of the entries of tasks that a reset spares.
 pub const NO_RESET: &CStr = c"###_PVM_NO_RESET_###";
 
 pub fn place(name: &CStr) -> Result<CString, i32> {
     CString::new([BEGINNING, name.to_bytes()].concat()).map_err(|_| codes::BAD_PARAM)
 }
 
-/// A name, which is not empty.
+/// Returns a name that a program passes. Fails if it is NULL or empty.
 ///
 /// # Safety
-/// A text, or NULL.
+/// `name` is a NUL-terminated string or NULL.
 pub unsafe fn text<'a>(name: *const c_char) -> Result<&'a CStr, i32> {
     if name.is_null() {
         return Err(codes::BAD_PARAM);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees valid pointers.
     let name = unsafe { CStr::from_ptr(name) };
     match name.is_empty() {
         true => Err(codes::BAD_PARAM),
@@ -57,11 +57,11 @@ pub fn refused(code: c_int) -> i32 {
     }
 }
 
-/// Put these bytes under a name; the index.
+/// Puts bytes under a name, and returns the index.
 fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i32, i32> {
     let name = place(name)?;
     let mut placed = 0;
-    // SAFETY: text, bytes and a place for the index.
+    // SAFETY: the name is NUL-terminated, the bytes are a valid slice, and the index is writable.
     let code = unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -78,19 +78,19 @@ fn put_bytes(name: &CStr, value: &[u8], index: c_int, flags: c_int) -> Result<i3
     }
 }
 
-/// The bytes of a message as it goes out.
+/// Returns the bytes of a message that is about to be sent, without its header.
 pub fn bytes_of(out: &Outgoing) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(out.total);
     if out.pieces.is_null() {
-        // SAFETY: the block holds so much behind its head until the buffer changes.
+        // SAFETY: the block has this many bytes after its header, until the buffer changes.
         bytes.extend_from_slice(unsafe {
             std::slice::from_raw_parts(out.head.add(HEAD), out.total)
         });
         return bytes;
     }
-    // The first is the head.
+    // The first piece is the header.
     for index in 1..out.count {
-        // SAFETY: so many pieces, of memory that the program has left in place until it is sent.
+        // SAFETY: there are `count` pieces, and the program keeps their memory until the message is sent.
         unsafe {
             let piece = &*out.pieces.add(index);
             for block in 0..piece.count {
@@ -134,9 +134,10 @@ fn put(name: &CStr, buffer: c_int, flags: c_int) -> Result<i32, i32> {
     }
 }
 
-/// One more entry, whatever is there. Among others that are one of several too the launcher finds its place.
+/// Adds an entry, whatever exists under the name. If all entries there have `SEVERAL`, the launcher selects the index.
 fn put_further(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
-    // An overwritable one would take the place of one that is alone.
+    // If the entry that exists does not have `SEVERAL`, a new overwritable entry would replace it. So do not let the
+    // launcher choose then.
     let is_alone = |class: &Class| class.flags.iter().any(|flags| flags & rg::SEVERAL == 0);
     let apart = flags & rg::OVERWRITABLE != 0 && class(name)?.is_some_and(|class| is_alone(&class));
     if !apart {
@@ -148,14 +149,15 @@ fn put_further(name: &CStr, value: &[u8], flags: c_int) -> Result<i32, i32> {
     put_beside(name, value, 0, flags)
 }
 
-/// At the lowest index from this one on that is free, whatever is there beside it.
+/// Puts an entry at the first free index from `from` on.
 fn put_beside(name: &CStr, value: &[u8], from: c_int, flags: c_int) -> Result<i32, i32> {
     let taken = class(name)?.map_or_else(Vec::new, |class| class.indices);
     let free = (from..).find(|index| !taken.contains(index));
     put_bytes(name, value, free.unwrap_or(from), flags)
 }
 
-/// PVM's rule, which Regatta does not have: what a task has left behind stays as it is, unless it is overwritable.
+/// Checks a rule of PVM's that Regatta does not have: an entry whose owner has ended can be changed only if it is
+/// overwritable.
 fn may_change(name: &CStr, index: c_int, flags: c_int) -> Result<(), i32> {
     let Some(class) = class(name)? else {
         return Ok(());
@@ -171,7 +173,7 @@ fn may_change(name: &CStr, index: c_int, flags: c_int) -> Result<(), i32> {
     }
 }
 
-/// A message as the value of an entry.
+/// Encodes a message as the value of an entry.
 fn entry(info: Info, body: &[u8]) -> Vec<u8> {
     let mut value = Vec::with_capacity(BEFORE + body.len());
     for word in [info.encoding, info.src, info.tag, info.ctx, info.wid] {
@@ -181,7 +183,7 @@ fn entry(info: Info, body: &[u8]) -> Vec<u8> {
     value
 }
 
-/// The message in the value of an entry.
+/// Decodes the value of an entry.
 fn message_in(value: &[u8]) -> Option<(Info, &[u8])> {
     let (words, body) = value.split_at_checked(BEFORE)?;
     let word = |at: usize| {
@@ -199,12 +201,13 @@ fn message_in(value: &[u8]) -> Option<(Info, &[u8])> {
     Some((info, body))
 }
 
-/// The value of an entry. The memory for the longest is asked for, and used as far as the entry is long.
+/// Returns the value of an entry. Memory is reserved for the largest entry, but only the pages that are written are
+/// used.
 fn get_bytes(name: &CStr, index: c_int, flags: c_int) -> Result<Vec<u8>, i32> {
     get_entry(name, index, flags).map(|(_, value)| value)
 }
 
-/// The value of an entry, with its index.
+/// Like [`get_bytes`], but also returns the index.
 fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), i32> {
     let name = place(name)?;
     let mut value: Vec<u8> = Vec::new();
@@ -212,7 +215,7 @@ fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), 
         .try_reserve_exact(MAX_ENTRY_BYTES)
         .map_err(|_| codes::NO_MEM)?;
     let (mut length, mut found) = (0, 0);
-    // SAFETY: text, memory of that length and places for the answers.
+    // SAFETY: the name is NUL-terminated, the memory has the given length, and the results are writable.
     let code = unsafe {
         rg::rg_get(
             name.as_ptr(),
@@ -227,7 +230,7 @@ fn get_entry(name: &CStr, index: c_int, flags: c_int) -> Result<(i32, Vec<u8>), 
     if code != rg::OK {
         return Err(refused(code));
     }
-    // SAFETY: so much has been written.
+    // SAFETY: Regatta has written this many bytes.
     unsafe { value.set_len(length.min(MAX_ENTRY_BYTES)) };
     Ok((found, value))
 }
@@ -248,13 +251,13 @@ fn get(name: &CStr, index: c_int, flags: c_int) -> Result<i32, i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_int) -> c_int {
     let put = || {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let put = unsafe { text(name) }.and_then(|name| put(name, buffer, flags));
         let code = put.unwrap_or_else(|code| code);
         error::answer("pvm_putinfo", code, &[codes::DENIED])
     };
     let entry = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let name = unsafe { trace::text(name) };
         [
             name,
@@ -269,25 +272,25 @@ unsafe extern "C" fn pvm_putinfo(name: *const c_char, buffer: c_int, flags: c_in
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
     let got = || {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let got = unsafe { text(name) }.and_then(|name| {
             let got = get(name, index, flags);
-            // It is received, in place of the message before, which goes even if there is none.
+            // The found message becomes the receive buffer. The previous one is freed, even if none is found.
             message::set_received(*got.as_ref().unwrap_or(&0));
             got
         });
         let code = got.unwrap_or_else(|code| code);
         error::answer("pvm_recvinfo", code, &[codes::NOT_FOUND])
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || unsafe { entry_told(name, index, flags) };
     traced(calls::GETINFO, entry, got, received_told)
 }
 
-/// The index that a tracer gets if the real one stands among the flags.
+/// The index reported to a tracer if the real one is in the flags.
 const NO_INDEX: c_int = -1;
 
-/// A tracer's values of a found message, or of the failure.
+/// Returns the values that a tracer gets for a found message or an error.
 fn received_told(code: c_int) -> [Value<'static>; 2] {
     match code {
         ..0 => trace::ints([code, -1]),
@@ -295,12 +298,12 @@ fn received_told(code: c_int) -> [Value<'static>; 2] {
     }
 }
 
-/// A tracer's values of an entry: a name, an index and flags, or the buffer that is put there.
+/// Returns the values that a tracer gets for an entry: its name, an index, and flags or data.
 ///
 /// # Safety
-/// `name` is a text that outlives this, or NULL.
+/// `name` is a NUL-terminated string that outlives the result, or NULL.
 unsafe fn entry_told<'a>(name: *const c_char, index: c_int, flags: c_int) -> [Value<'a>; 3] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let name = unsafe { trace::text(name) };
     [name, Value::Int(index), Value::Int(flags)]
 }
@@ -311,10 +314,10 @@ pub fn delete(name: &CStr, index: c_int) -> Result<(), i32> {
     remove(name, index)
 }
 
-/// Deletes an entry that nobody else may delete, such as one that a task has left behind.
+/// Deletes an entry without PVM's check, for example one whose owner has ended.
 pub fn remove(name: &CStr, index: c_int) -> Result<(), i32> {
     let name = place(name)?;
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     match unsafe { rg::rg_delete(name.as_ptr(), index) } {
         rg::OK => Ok(()),
         code => Err(refused(code)),
@@ -324,17 +327,17 @@ pub fn remove(name: &CStr, index: c_int) -> Result<(), i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_delinfo(name: *const c_char, index: c_int, flags: c_int) -> c_int {
     let deleted = || {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
         let deleted = deleted.map_or_else(|code| code, |()| index);
         error::answer("pvm_delinfo", deleted, &[codes::NOT_FOUND, codes::DENIED])
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || unsafe { entry_told(name, index, flags) };
     traced(calls::DELINFO, entry, deleted, trace::code)
 }
 
-/// The index under which we are known by this name.
+/// Returns the index of this task's entry under this name, if there is one.
 pub fn role(name: &CStr) -> Result<Option<i32>, i32> {
     let me = library().tid;
     Ok(class(name)?.and_then(|class| {
@@ -343,7 +346,7 @@ pub fn role(name: &CStr) -> Result<Option<i32>, i32> {
     }))
 }
 
-/// Be known under this name, as long as we are there.
+/// Registers this task under this name until it leaves.
 pub fn take_role(name: &CStr) -> Result<(), i32> {
     if role(name)?.is_some() {
         return Ok(());
@@ -351,7 +354,7 @@ pub fn take_role(name: &CStr) -> Result<(), i32> {
     put_role(name, &[], rg::SEVERAL).map(|_| ())
 }
 
-/// Be known under this name, with a body, as long as we are there.
+/// Registers this task under this name, with a body, until it leaves.
 pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     let info = Info {
         src: library().tid,
@@ -361,14 +364,14 @@ pub fn put_role(name: &CStr, body: &[u8], flags: c_int) -> Result<i32, i32> {
     put_bytes(name, &entry(info, body), rg::ANY, flags)
 }
 
-/// The body of the first message under a name.
+/// Returns the body of the first message under a name.
 pub fn first(name: &CStr) -> Result<Vec<u8>, i32> {
     let value = get_bytes(name, 0, 0)?;
     let (_, body) = message_in(&value).ok_or(codes::BAD_MSG)?;
     Ok(body.to_vec())
 }
 
-/// Whether a reset spares us: an entry that says so.
+/// Sets whether a reset spares this task, by an entry of its own.
 pub fn keep_from_reset(keep: bool) -> Result<(), i32> {
     match (keep, role(NO_RESET)?) {
         (true, None) => {
@@ -393,7 +396,7 @@ unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -
     };
     let kept = TIDS.get();
     *kept = owners;
-    // SAFETY: the C contract: places for the answers, or NULL.
+    // SAFETY: by the C contract the results are writable or NULL.
     unsafe {
         if !tids.is_null() {
             *tids = kept.as_mut_ptr();
@@ -405,10 +408,10 @@ unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -
     0
 }
 
-/// PVM 3.3 knew no owners.
+/// Flags of entries as in PVM 3.3, where entries have no owners.
 const FROM_OLD: c_int = rg::SEVERAL | rg::PERSISTENT;
 
-/// As PVM 3.3 had it: a number under a name.
+/// PVM 3.3's mailboxes: puts a number under a name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) -> c_int {
     let insert = |name: &CStr| -> Result<i32, i32> {
@@ -427,16 +430,16 @@ unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) 
         }
     };
     let inserted = || {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let inserted = unsafe { text(name) }.and_then(insert);
         let code = inserted.unwrap_or_else(|code| match code {
-            // PVM 3.4 calls a second entry that.
+            // PVM 3.4 reports PvmDenied for an existing entry.
             codes::EXISTS => codes::DENIED,
             code => code,
         });
         error::answer("pvm_insert", code, &[codes::DENIED])
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || unsafe { entry_told(name, index, data) };
     traced(calls::INSERT, entry, inserted, trace::code)
 }
@@ -459,18 +462,18 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
         };
         Ok((index, number))
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let found = || match unsafe { text(name) }.and_then(look_up) {
         Ok((index, word)) => {
             if !data.is_null() {
-                // SAFETY: the C contract: a place for the number.
+                // SAFETY: by the C contract the result is writable.
                 unsafe { *data = word };
             }
             index
         }
         Err(code) => error::answer("pvm_lookup", code, &[codes::NOT_FOUND]),
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || [unsafe { trace::text(name) }, Value::Int(index)];
     traced(calls::LOOKUP, entry, found, trace::code)
 }
@@ -478,12 +481,12 @@ unsafe extern "C" fn pvm_lookup(name: *const c_char, index: c_int, data: *mut c_
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_delete(name: *const c_char, index: c_int) -> c_int {
     let deleted = || {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let deleted = unsafe { text(name) }.and_then(|name| delete(name, index));
         let code = deleted.err().unwrap_or(index);
         error::answer("pvm_delete", code, &[codes::NOT_FOUND])
     };
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let entry = || [unsafe { trace::text(name) }, Value::Int(index)];
     traced(calls::DELETE, entry, deleted, trace::code)
 }

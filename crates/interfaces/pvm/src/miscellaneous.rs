@@ -1,4 +1,5 @@
-//! Smaller functions: the environment of children, versions, times, and functions that shipped programs use though no header names them.
+//! Smaller functions: exported environment variables, versions, times, and functions that shipped programs use although
+//! no header declares them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -9,7 +10,7 @@ use crate::message::{codes, error};
 use crate::trace::{Value, calls, traced};
 use crate::{receive, rg};
 
-/// Which of the original's debugging texts a program wants; there are none, but programs set it.
+/// The mask of debugging texts. Programs set it, but this library prints none.
 #[unsafe(no_mangle)]
 pub static pvmdebmask: AtomicI32 = AtomicI32::new(0);
 
@@ -19,7 +20,7 @@ pub fn set_debug_mask(mask: c_int) {
 
 const EXPORT: &str = "PVM_EXPORT";
 
-/// The names that go to children.
+/// Returns the names of the variables that are passed to children.
 fn exported() -> Vec<String> {
     let names = std::env::var(EXPORT).unwrap_or_default();
     let names = names.split(':').filter(|name| !name.is_empty());
@@ -28,27 +29,27 @@ fn exported() -> Vec<String> {
 
 fn export(names: &[String]) {
     if let Ok(names) = CString::new(names.join(":")) {
-        // SAFETY: texts; PVM's rule is one thread at a time.
+        // SAFETY: the strings are NUL-terminated, and PVM allows only one thread at a time.
         unsafe { libc::setenv(c"PVM_EXPORT".as_ptr(), names.as_ptr(), 1) };
     }
 }
 
-/// The name of a variable; an empty one stands for none.
+/// Returns the name of a variable, which may be empty.
 ///
 /// # Safety
-/// A text, or NULL.
+/// `of` is a NUL-terminated string or NULL.
 unsafe fn name<'a>(of: *const c_char) -> Result<&'a str, i32> {
     if of.is_null() {
         return Err(codes::BAD_PARAM);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees valid pointers.
     let name = unsafe { CStr::from_ptr(of) }.to_str();
     name.map_err(|_| codes::BAD_PARAM)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_export(of: *const c_char) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let added = unsafe { name(of) }.map(|name| {
         let mut names = exported();
         if !name.is_empty() && !names.iter().any(|known| known == name) {
@@ -61,7 +62,7 @@ unsafe extern "C" fn pvm_export(of: *const c_char) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_unexport(of: *const c_char) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     let removed = unsafe { name(of) }.map(|name| {
         let mut names = exported();
         names.retain(|known| known != name);
@@ -75,10 +76,10 @@ extern "C" fn pvm_version() -> *const c_char {
     c"3.4.6".as_ptr()
 }
 
-/// The program has asked for the descriptor it may wait at beside its own files.
+/// Whether the program has requested the descriptor for poll() ([`pvm_getfds`]).
 static WAITS_AT_DESCRIPTOR: AtomicBool = AtomicBool::new(false);
 
-/// A receive or a look is over: the descriptor is readable if something waits that has not been taken in.
+/// Updates the descriptor after a receive or a probe: it is readable if there are messages that have not been taken in.
 #[inline(always)]
 pub fn settle_descriptor() {
     if WAITS_AT_DESCRIPTOR.load(Ordering::Relaxed) {
@@ -88,22 +89,23 @@ pub fn settle_descriptor() {
 
 #[cold]
 fn settle() {
-    // SAFETY: plain requests. An error of theirs is that of every call that follows.
+    // SAFETY: the calls have no arguments. Their errors are ignored: every later call returns them, too.
     unsafe { rg::rg_clear_fd() };
     if receive::anything_waits() {
-        // SAFETY: as above.
+        // SAFETY: the calls have no arguments. Their errors are ignored: every later call returns them, too.
         unsafe { rg::rg_raise_fd() };
     }
 }
 
-/// A descriptor for a program to wait at beside its own files: readable when a message may have come that has not been taken in.
+/// Returns a descriptor that a program can poll together with its own files. It is readable when a message may have
+/// arrived.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getfds(fds: *mut *mut c_int) -> c_int {
     static FDS: Kept<[c_int; 1]> = Kept::new([-1]);
     let got = || -> Result<i32, i32> {
         enrol()?;
         let kept = FDS.get();
-        // SAFETY: places for a number and for an array.
+        // SAFETY: `kept` has room for the descriptor; by the C contract `fds` is valid or NULL.
         unsafe {
             if rg::rg_fd(&mut kept[0]) != rg::OK {
                 return Err(codes::SYS_ERR);
@@ -124,31 +126,31 @@ unsafe extern "C" fn pvm_getfds(fds: *mut *mut c_int) -> c_int {
     traced(calls::GETFDS, || [], got, exit)
 }
 
-/// Put `NAME=value` into the environment, which keeps the program's text itself. -1: it is none.
+/// Puts `NAME=value` into the environment, which keeps the pointer. Returns -1 if the string has another form.
 ///
 /// # Safety
-/// A text that stays, or NULL.
+/// `variable` is a NUL-terminated string that stays valid, or NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmputenv(variable: *mut c_char) -> c_int {
     if variable.is_null() {
         return -1;
     }
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let text = unsafe { CStr::from_ptr(variable) }.to_bytes();
     match text.iter().position(|&byte| byte == b'=') {
         None | Some(0) => -1,
-        // SAFETY: the C contract: the text stays; PVM's rule is one thread at a time.
+        // SAFETY: by the C contract the string stays valid; PVM allows only one thread at a time.
         Some(_) => unsafe { libc::putenv(variable) },
     }
 }
 
-/// The number that a text begins with: in hexadecimal behind `0x`, in octal behind `0`, else in decimal.
+/// Returns the number at the beginning of a string: hexadecimal after `0x`, octal after `0`, otherwise decimal.
 ///
 /// # Safety
-/// A text.
+/// `text` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmstrtoi(text: *const c_char) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     number(unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
@@ -176,20 +178,20 @@ fn number(text: &[u8]) -> c_int {
     }
 }
 
-/// Sleep so many seconds.
+/// Sleeps for this many seconds.
 #[unsafe(no_mangle)]
 extern "C" fn pvmsleep(seconds: c_int) {
-    // SAFETY: sleeps.
+    // SAFETY: the call takes a plain number.
     unsafe { libc::sleep(seconds.max(0) as c_uint) };
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmgetclock(time: *mut libc::timeval) {
-    // SAFETY: the C contract: a place for a time.
+    // SAFETY: by the C contract `time` is writable.
     unsafe { libc::gettimeofday(time, std::ptr::null_mut()) };
 }
 
-/// The command that leads to other hosts.
+/// Returns the command that runs commands on other hosts.
 #[unsafe(no_mangle)]
 extern "C" fn pvmgetrsh() -> *const c_char {
     static NAME: Kept<Option<CString>> = Kept::new(None);
@@ -198,7 +200,7 @@ extern "C" fn pvmgetrsh() -> *const c_char {
     kept.insert(CString::new(name).unwrap_or_default()).as_ptr()
 }
 
-/// The directory for files that do not stay.
+/// Returns the directory for temporary files.
 #[unsafe(no_mangle)]
 extern "C" fn pvmgettmp() -> *const c_char {
     static NAME: Kept<Option<CString>> = Kept::new(None);
@@ -207,11 +209,11 @@ extern "C" fn pvmgettmp() -> *const c_char {
     kept.insert(CString::new(name).unwrap_or_default()).as_ptr()
 }
 
-/// A question of PVM's own hoster: may this user run it? Everybody may.
+/// Called by PVM's hoster to check that this user may run it. Any user may.
 #[unsafe(no_mangle)]
 extern "C" fn pvmchkuid(_user: c_int) {}
 
-/// A call of it when it can do no more. As on PVM the library does not end a program for that.
+/// Called by PVM's hoster when it cannot go on. As on PVM the library does not end the program.
 #[unsafe(no_mangle)]
 extern "C" fn pvmbailout(_code: c_int) {}
 

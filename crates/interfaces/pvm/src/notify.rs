@@ -1,7 +1,7 @@
-//! Being told of ends and beginnings.
+//! `pvm_notify`: notifications of tasks and hosts.
 //!
-//! Regatta tells by an event, a message of this task to itself in the context and with the tag that were asked for. It
-//! becomes the message that a program of PVM's expects.
+//! Regatta notifies by an event, a message of this task to itself in the requested context and with the requested tag.
+//! It is converted to the message that a PVM program expects.
 
 use std::ffi::c_int;
 
@@ -12,41 +12,42 @@ use crate::system::{asking, manager, tracer};
 use crate::trace::{self, Value, calls, traced};
 use crate::{contexts, handlers, receive, rg, tid};
 
-/// The events that can be notified.
+/// The kinds of events.
 mod what {
     pub const TASK_EXIT: i32 = 1;
     pub const HOST_DELETE: i32 = 2;
     pub const HOST_ADD: i32 = 3;
     pub const ROUTE_ADD: i32 = 4;
     pub const ROUTE_DELETE: i32 = 5;
-    /// Not any more.
+    /// Flag: cancels the notification.
     pub const CANCEL: i32 = 256;
 }
 
-/// Something that this task has asked to be told of.
+/// A notification that this task has requested.
 pub struct Watch {
     what: i32,
     /// The task or daemon.
     tid: i32,
     tag: i32,
     context: i32,
-    /// Regatta's number for it.
+    /// Regatta's id of the notification.
     number: c_int,
-    /// How many times yet; negative: always.
+    /// Number of notifications still to come; negative: unlimited.
     times: i32,
 }
 
-/// An event, if these bytes are one.
+/// Parses an event. Returns `None` if these bytes are none.
 pub fn event(bytes: &[u8]) -> Option<rg::Event> {
     let long = bytes.len() >= size_of::<rg::Event>();
     if !long || bytes[..4] != rg::EVENT_MARK.to_ne_bytes() {
         return None;
     }
-    // SAFETY: long enough, and every value of its fields is one.
+    // SAFETY: `bytes` is long enough, and every bit pattern is a valid `Event`.
     Some(unsafe { bytes.as_ptr().cast::<rg::Event>().read_unaligned() })
 }
 
-/// The message that a program gets for an event: its buffer; none if it does not want to hear of it any more.
+/// Returns the buffer with the message that a program gets for an event, or `None` if it was cancelled or is for the
+/// library itself.
 pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     if manager::concerns(event) {
         return manager::happened(event);
@@ -67,19 +68,19 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     if watch.times == 0 {
         let ended = watches.swap_remove(at);
         if ended.what == what::HOST_ADD {
-            // SAFETY: a number and no place for the answer.
+            // SAFETY: the result may be NULL.
             unsafe { rg::rg_notify_cancel(ended.number, std::ptr::null_mut()) };
         }
     }
     told(body, tag, context).map(Some)
 }
 
-/// A message of the daemon to us.
+/// Makes a message from the daemon to this task.
 pub fn told(body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     told_by(tid::DAEMON, body, tag, context)
 }
 
-/// A message of the daemon to us, as an answer to a message of this number.
+/// Makes a message from the daemon to this task, as a reply with this wait id.
 pub fn told_with(wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int, i32> {
     make(tid::DAEMON, wid, body, tag, context)
 }
@@ -102,7 +103,7 @@ fn make(src: i32, wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int,
     message::from_body(&body.into_vec(), info)
 }
 
-/// We leave: who waits for our own end, which only a handler of ours can, hears of it now.
+/// When this task leaves, delivers the notifications of its own exit. Only a handler can receive these.
 pub fn own_end() {
     let me = library().tid;
     let ours = |watch: &&Watch| watch.what == what::TASK_EXIT && watch.tid == me;
@@ -124,12 +125,12 @@ fn watch(what: i32, subject: i32, tid: i32, tag: i32, times: i32) -> Result<(), 
     };
     let mut number = 0;
     let group = contexts::channel(context, tag);
-    // The event may come before the answer, and is looked at only when a message is received.
-    // SAFETY: a place for the number.
+    // The event may arrive before this call returns, but it is processed only when a message is received.
+    // SAFETY: the result points to a local variable.
     let code = unsafe { rg::rg_notify(kind, subject, tag & i32::MAX, group, &mut number) };
     match code {
         rg::OK => {}
-        // That there never was such a host is told like its end.
+        // A subject that never existed is reported like one that has ended.
         rg::ERR_HOST | rg::ERR_TASK => {
             let buffer = told(Body::new().int(tid), tag, context)?;
             receive::keep(buffer);
@@ -149,7 +150,7 @@ fn watch(what: i32, subject: i32, tid: i32, tag: i32, times: i32) -> Result<(), 
     Ok(())
 }
 
-/// Forget what was asked for with the same arguments. For ends the message comes at once.
+/// Cancels a notification with the same arguments. For an exit, the message is delivered immediately.
 fn cancel(what: i32, tid: i32, tag: i32) -> Result<(), i32> {
     let context = library().context;
     let watches = &mut library().watches;
@@ -162,7 +163,7 @@ fn cancel(what: i32, tid: i32, tag: i32) -> Result<(), i32> {
     };
     let number = watches[at].number;
     let mut pending = 0;
-    // SAFETY: a place for the answer.
+    // SAFETY: the result points to a local variable.
     if unsafe { rg::rg_notify_cancel(number, &mut pending) } != rg::OK {
         return Err(codes::SYS_ERR);
     }
@@ -176,7 +177,7 @@ fn cancel(what: i32, tid: i32, tag: i32) -> Result<(), i32> {
     Ok(())
 }
 
-/// The numbers a program gives.
+/// Returns the tids that a program passes.
 ///
 /// # Safety
 /// `tids` points to `count` numbers if `count` is positive.
@@ -185,7 +186,7 @@ unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
     if count == 0 || tids.is_null() {
         return Err(codes::BAD_PARAM);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees valid pointers.
     Ok((0..count)
         .map(|index| unsafe { *tids.add(index) })
         .collect())
@@ -193,7 +194,7 @@ unsafe fn numbers(tids: *const c_int, count: c_int) -> Result<Vec<c_int>, i32> {
 
 fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
     let subject = |&tid: &c_int| match kind {
-        // A task's number stands for its host, and what is no host's for one that has gone.
+        // A task's tid stands for its host. A tid that belongs to no host counts as a host that is gone.
         what::HOST_DELETE => Some(tid::host_of(tid)),
         _ => tid::named(tid),
     };
@@ -201,7 +202,8 @@ fn ends(kind: i32, cancels: bool, tag: i32, tids: &[c_int]) -> Result<(), i32> {
     let subjects = subjects.ok_or(codes::BAD_PARAM)?;
     for (&tid, subject) in tids.iter().zip(subjects) {
         match (kind, cancels) {
-            // There is no connection that could be told of: messages take memory, or a path that is not a task's.
+            // There is no route whose end could be reported: messages use shared memory or a path that no task owns. So
+            // report it closed at once.
             (what::ROUTE_DELETE, false) => {
                 let (me, context) = (library().tid, library().context);
                 let buffer = told_by(me, Body::new().int(tid).int(-1), tag, context)?;
@@ -230,7 +232,7 @@ unsafe extern "C" fn pvm_notify(
         }
         match kind {
             what::TASK_EXIT | what::HOST_DELETE | what::ROUTE_DELETE => {
-                // SAFETY: the C contract.
+                // SAFETY: by the C contract the arguments are valid.
                 let tids = unsafe { numbers(tids, count) }?;
                 if kind != what::ROUTE_DELETE && asking::notify(what, tag, count, &tids)? {
                     return Ok(());
@@ -245,7 +247,7 @@ unsafe extern "C" fn pvm_notify(
                     false => watch(kind, 0, 0, tag, count),
                 }
             }
-            // As on PVM where none is asked for: there will be none.
+            // As on PVM when no direct routes are requested: no message will come.
             what::ROUTE_ADD => Ok(()),
             _ => Err(codes::BAD_PARAM),
         }
@@ -256,7 +258,7 @@ unsafe extern "C" fn pvm_notify(
             what::TASK_EXIT | what::HOST_DELETE => count,
             _ => 0,
         };
-        // SAFETY: the C contract: so many numbers.
+        // SAFETY: by the C contract the array has this many numbers.
         let tids = unsafe { trace::numbers(tids, listed) };
         [Value::Int(what), Value::Int(tag), tids]
     };

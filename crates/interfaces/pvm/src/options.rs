@@ -10,7 +10,7 @@ use crate::state::library;
 use crate::system::tracer::Wanted;
 use crate::trace::{self, calls, ints, traced};
 
-/// How many there are; they count from 1.
+/// Number of options. They are numbered from 1.
 const COUNT: usize = 25;
 
 mod option {
@@ -41,11 +41,11 @@ mod option {
     pub const NO_RESET: usize = 25;
 }
 
-/// The values, by their numbers. That of `AUTO_ERR` lies with the errors.
+/// The values by option number. The value of `AUTO_ERR` is in the error module.
 pub struct Options([i32; COUNT + 1]);
 
 impl Options {
-    /// As they are at first.
+    /// Returns the defaults.
     pub const fn new() -> Options {
         let mut values = [0; COUNT + 1];
         values[option::ROUTE] = 2;
@@ -54,7 +54,8 @@ impl Options {
         Options(values)
     }
 
-    /// Inherits the settings of the task that started this one, for itself and its children, unless others have been set here.
+    /// Inherits the settings of the parent, for this task and its children, except those that have already been set
+    /// here.
     pub fn inherit(&mut self, environment: &SpawnEnvironment) {
         for (way, (task, tag, context)) in
             [(OUTPUT, environment.output), (TRACE, environment.trace)]
@@ -65,7 +66,7 @@ impl Options {
         }
     }
 
-    /// Sets where our own output or trace goes; that of children goes there too.
+    /// Sets the destination of this task's output or trace, and that of its children.
     fn set_own(&mut self, way: RouteOptions, values: [i32; 3]) {
         for ((of_children, own), value) in way.into_iter().zip(values) {
             self.0[of_children] = value;
@@ -73,7 +74,7 @@ impl Options {
         }
     }
 
-    /// How many bytes of events are sent together, and how events are told: ours and those of children.
+    /// Sets how many bytes of events are buffered and which trace options apply, for this task and its children.
     pub fn trace_so(&mut self, buffer: i32, options: i32) {
         for at in [option::TRACE_BUFFER, option::SELF_TRACE_BUFFER] {
             self.0[at] = buffer;
@@ -83,20 +84,20 @@ impl Options {
         }
     }
 
-    /// Output of children comes to this task with this tag in this context; to nobody: 0.
+    /// Sets the destination of the children's output: this task, tag and context. Task 0 means none.
     pub fn set_output(&mut self, (task, tag, context): (i32, i32, i32)) {
         self.0[option::OUTPUT_TID] = task;
         self.0[option::OUTPUT_CODE] = tag;
         self.0[option::OUTPUT_CONTEXT] = context;
     }
 
-    /// May messages have tags with the sign bit?
+    /// Returns whether messages may have tags with the sign bit.
     #[inline(always)]
     pub fn reserved(&self) -> bool {
         self.0[option::RESERVED] != 0
     }
 
-    /// Where the output of children goes: a task (0: nowhere in particular), a tag and a context.
+    /// Returns the destination of the children's output: a task (0: none in particular), a tag and a context.
     pub fn output(&self) -> (i32, i32, i32) {
         let value = |at: usize| self.0[at];
         (
@@ -106,7 +107,7 @@ impl Options {
         )
     }
 
-    /// Where the events of children go.
+    /// Returns the destination of the children's events.
     pub fn children_trace(&self) -> (i32, i32, i32) {
         let value = |at: usize| self.0[at];
         (
@@ -116,12 +117,12 @@ impl Options {
         )
     }
 
-    /// How many bytes of those are sent together, and how they are told.
+    /// Returns the buffer size and the trace options of the children's events.
     pub fn children_trace_way(&self) -> (i32, i32) {
         (self.0[option::TRACE_BUFFER], self.0[option::TRACE_OPTIONS])
     }
 
-    /// Where our own events go.
+    /// Returns the destination of this task's events.
     pub fn trace(&self) -> (i32, i32, i32) {
         let value = |at: usize| self.0[at];
         (
@@ -131,17 +132,17 @@ impl Options {
         )
     }
 
-    /// How our events are told, and how many bytes of them are sent together.
+    /// Returns the trace options of this task's events.
     pub fn trace_way(&self) -> i32 {
         self.0[option::SELF_TRACE_OPTIONS]
     }
 
-    /// See [`Options::trace_way`].
+    /// Returns the buffer size of this task's events in bytes.
     pub fn trace_buffer(&self) -> i32 {
         self.0[option::SELF_TRACE_BUFFER]
     }
 
-    /// Events of ours and of our children go where a tracer wants them, unless something else has been said.
+    /// Sends the events of this task and its children to a tracer, unless another destination is set.
     pub fn trace_to(&mut self, wanted: &Wanted) {
         let places = [
             [
@@ -161,13 +162,13 @@ impl Options {
         self.trace_so(wanted.buffer, wanted.options);
     }
 
-    /// Are lines of output shown with the task they come from?
+    /// Returns whether lines of output are prefixed with their task.
     pub fn shows_tids(&self) -> bool {
         self.0[option::SHOW_TIDS] != 0
     }
 }
 
-/// Where something goes: what an option says of our children, and what of ourselves. The task, the tag and the context.
+/// The options of a destination: for each of task, tag and context, the option for children and the one for this task.
 type RouteOptions = [(usize, usize); 3];
 const OUTPUT: RouteOptions = [
     (option::OUTPUT_TID, option::SELF_OUTPUT_TID),
@@ -180,7 +181,8 @@ const TRACE: RouteOptions = [
     (option::TRACE_CONTEXT, option::SELF_TRACE_CONTEXT),
 ];
 
-/// May one of these have this value? Output that goes to another task than us goes where our own goes, and in the same way.
+/// Returns whether the option `number` may have this value. The children's destination must be none, this task, or this
+/// task's own destination.
 fn may_go(way: RouteOptions, number: usize, value: c_int) -> bool {
     let options = &library().options.0;
     let [(task, own_task), (tag, own_tag), _] = way;
@@ -193,7 +195,7 @@ fn may_go(way: RouteOptions, number: usize, value: c_int) -> bool {
     options[task] <= 0 || options[task] == me || way.iter().any(as_ours)
 }
 
-/// May the option of this number have this value?
+/// Fails if the option `number` must not have this value.
 fn check(number: usize, value: c_int) -> Result<(), i32> {
     let sound = match number {
         option::ROUTE => (1..=3).contains(&value),
@@ -213,7 +215,7 @@ fn check(number: usize, value: c_int) -> Result<(), i32> {
     }
 }
 
-/// How shared memory is polled is Regatta's affair; PVM has these on other machines only.
+/// Options about polling shared memory: Regatta decides that itself, and PVM has them only on other machines.
 const ELSEWHERE: [usize; 2] = [option::POLL_TYPE, option::POLL_TIME];
 
 fn number(what: c_int) -> Result<usize, i32> {
@@ -258,7 +260,7 @@ fn change(what: c_int, value: c_int) -> Result<c_int, i32> {
     }
     let options = &mut library().options;
     let before = std::mem::replace(&mut options.0[number], value);
-    // Children follow who goes another way.
+    // When this task's own destination changes, that of its children follows.
     for way in [OUTPUT, TRACE] {
         if way.iter().any(|&(_, own)| own == number) {
             options.set_own(way, way.map(|(_, own)| options.0[own]));

@@ -1,8 +1,8 @@
-//! The output of tasks that we have started: as messages to us, or in a file.
+//! The output of tasks that this task has started: as messages, or in a file.
 //!
-//! Regatta sends it in pieces, each as a message of this task to itself with the tag and in the context that were asked
-//! for. A program that has asked for messages (`PvmOutputTid`) gets each piece as PVM's daemon would send it; for one that
-//! has named a file (`pvm_catchout`) whole lines are written there, whenever it calls the library.
+//! Regatta sends output in pieces, each a message of this task to itself with the requested tag and context. A program
+//! that has requested messages (`PvmOutputTid`) gets each piece in the format of PVM's daemon. For a program that has
+//! passed a file (`pvm_catchout`) whole lines are written to it whenever the program calls the library.
 
 use std::ffi::{c_int, c_void};
 use std::io::Write as _;
@@ -16,58 +16,58 @@ use crate::receive::{self, Wait};
 use crate::state::library;
 use crate::{rg, tid};
 
-/// The tag and the context of what is written to a file, as PVM has them.
+/// Tag and context of output that is written to a file, as in PVM.
 const TAG: i32 = 0x8003_0005_u32 as i32;
 const CONTEXT: i32 = 0x7ffff;
-/// Where it comes.
+/// Selects the messages of caught output.
 pub const CAUGHT: Select = Select {
     from: rg::ANY,
     tag: rg::ANY,
     context: CONTEXT,
     reserved: true,
 };
-/// Standard output and standard error.
+/// Number of streams: standard output and standard error.
 const STREAMS: u32 = 2;
-/// The number that is no stream, but the notice of a start.
+/// The stream number that means the start of a task.
 const BIRTH: i32 = 0;
-/// The notices of PVM's daemon about a task before there are bytes: it is new, it has been started.
+/// Codes of PVM's daemon in place of a byte count: the task is new, the task has been started.
 const NEW: i32 = -2;
 const STARTED: i32 = -1;
 
-/// A task that writes to us.
+/// A task whose output this task receives.
 pub struct Writer {
     tid: i32,
-    /// Streams that have not ended.
+    /// Number of streams that have not ended.
     open: u32,
-    /// A line that has begun.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// It goes to the file.
+    /// Whether the output is written to the file.
     caught: bool,
 }
 
-/// May there be output that goes to a file?
+/// Returns whether there may be output for the file.
 #[inline(always)]
 pub fn is_caught() -> bool {
     !library().caught.is_null() || are_writing()
 }
 
-/// Are there tasks whose output goes to a file?
+/// Returns whether there are tasks whose output goes to the file.
 fn are_writing() -> bool {
     library().writers.iter().any(|writer| writer.caught)
 }
 
-/// Where goes what tasks write, as Regatta is told it.
+/// The destination of tasks' output, in Regatta's terms.
 #[derive(Clone, Copy, Default)]
 pub struct Route {
     pub how: i32,
-    /// 1 and the number of the task.
+    /// 1 + the number of the task.
     pub to: i32,
     pub tag: i32,
     pub context: i32,
 }
 
 impl Route {
-    /// The route of these options: a task (0: nobody), a tag and a context.
+    /// Converts the options: a task (0: none), a tag and a context.
     pub fn of((to, tag, context): (i32, i32, i32)) -> Route {
         let task = tid::task(to);
         Route {
@@ -79,7 +79,7 @@ impl Route {
     }
 }
 
-/// The front of a piece of output.
+/// The header of a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     task: i32,
@@ -87,7 +87,7 @@ pub struct Head {
     length: u32,
 }
 
-/// A piece of output, if these bytes are one.
+/// Parses a piece of output. Returns `None` if these bytes are none.
 pub fn piece(bytes: &[u8]) -> Option<(Head, &[u8])> {
     let word = |at: usize| Some(*bytes.get(at..)?.first_chunk()?);
     let mark = u32::from_ne_bytes(word(offset_of!(rg::Output, mark))?);
@@ -101,7 +101,8 @@ pub fn piece(bytes: &[u8]) -> Option<(Head, &[u8])> {
     (mark == rg::OUTPUT_MARK).then_some((head, text))
 }
 
-/// A task has been started that writes to us: the first of the messages it makes, if it makes some.
+/// Registers a started task whose output this task receives. Returns the first of its messages, unless its output is
+/// caught.
 fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let caught = (tag, context) == (TAG, CONTEXT);
     library().writers.push(Writer {
@@ -120,7 +121,7 @@ fn begin(task: i32, parent: i32, tag: i32, context: i32) -> Result<Option<c_int>
     Ok(Some(first))
 }
 
-/// A piece has come: the message it makes, if it makes one.
+/// Handles a piece of output. Returns the message for the program, if there is one.
 pub fn receive_piece(
     head: &Head,
     text: &[u8],
@@ -171,7 +172,7 @@ fn pass(task: i32, text: &[u8], ended: bool, tag: i32, context: i32) -> Result<O
     Ok(None)
 }
 
-/// Write whole lines, each with the task it comes from, and with `all` what is left too. The rest that is not written.
+/// Writes complete lines, each prefixed with its task; if `all`, also an incomplete one. Returns what was not written.
 fn write_lines(task: i32, text: &[u8], all: bool) -> Vec<u8> {
     let mut rest = text;
     while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
@@ -204,7 +205,7 @@ fn write_mark(task: i32, word: &str) {
 fn write(bytes: &[u8]) {
     let file = library().caught;
     if !file.is_null() {
-        // SAFETY: the program has named the file, and keeps it open while output is caught.
+        // SAFETY: the program has passed the file, and keeps it open while output is caught.
         unsafe {
             libc::fwrite(bytes.as_ptr().cast::<c_void>(), 1, bytes.len(), file);
             libc::fflush(file);
@@ -225,10 +226,10 @@ extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
     error::result("pvm_catchout", caught.err().unwrap_or(0))
 }
 
-/// Before we leave: all of those whose output goes to a file have written what they write.
+/// Before this task leaves: waits until all tasks whose output goes to the file have ended it.
 pub fn finish() {
     if !library().caught.is_null() {
-        // Tasks that were started have begun, though we may not have looked.
+        // First take in what has arrived: tasks may have started without being noticed here.
         while matches!(receive::await_in(&[CAUGHT], Wait::Not), Ok(true)) {}
         if are_writing() {
             let me = library().tid;

@@ -1,6 +1,6 @@
-//! PVM's patterns of names.
+//! PVM's patterns for names.
 
-/// Does a pattern occur anywhere in a name? `*` stands for any text; `\` takes the letter behind it as it is.
+/// Returns whether a pattern occurs anywhere in a name. `*` matches any text; `\` escapes the next character.
 pub fn occurs(pattern: &[u8], name: &[u8]) -> bool {
     let mut rest = name;
     parts(pattern).iter().all(|part| {
@@ -9,7 +9,7 @@ pub fn occurs(pattern: &[u8], name: &[u8]) -> bool {
     })
 }
 
-/// The texts between the stars.
+/// Returns the literal texts between the stars.
 fn parts(pattern: &[u8]) -> Vec<Vec<u8>> {
     let mut parts = vec![Vec::new()];
     let mut letters = pattern.iter();
@@ -49,7 +49,7 @@ mod tests {
             let found = occurs(pattern.as_bytes(), name.as_bytes());
             assert_eq!(found, does, "{pattern} {name}");
         }
-        // With nothing behind it, it is a letter.
+        // At the end of a pattern `\` matches itself.
         assert!(!occurs(b"a\\", b"a"));
     }
 }

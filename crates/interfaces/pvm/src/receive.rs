@@ -1,16 +1,17 @@
-//! Receiving, and looking for messages.
+//! Receiving and probing.
 //!
-//! A receive that waits goes straight to Regatta, which finds the message. Where the program has a say in which message is
-//! taken (`pvm_recvf`), where functions are called for some (`pvm_addmhf`), or where a message has been looked at, messages
-//! are taken in first and lie in the inbox: they came before all that has not been taken in.
+//! A blocking receive goes directly to Regatta, which does the matching. In three cases messages are first taken in, in
+//! order, and kept in the inbox: when the program decides which message matches (`pvm_recvf`), when it has message
+//! handlers (`pvm_addmhf`), and when a message was probed. Messages in the inbox arrived before all others.
 //!
-//! A look (`pvm_nrecv`, `pvm_probe`) that finds nothing among messages that are known takes in *one* more, as on PVM. So it
-//! does not find a message while one that came earlier has not been seen, and a program that polls for several kinds in turn
-//! meets them in their order. Known are: messages in the inbox; those that came before one that has been received; and those
-//! that came before the answer to a call that asks the daemon (`rg_recv_passed` gives the last two).
+//! If a nonblocking call (`pvm_nrecv`, `pvm_probe`) finds no match among the known messages, it takes in *one* more, as
+//! on PVM. So it does not find a message before all earlier ones are known, and a program that polls for several
+//! selections in turn sees messages in their order of arrival. Known are: messages in the inbox, messages that arrived
+//! before one that has been received, and messages that arrived before the answer to a call to the daemon
+//! (`rg_recv_passed` returns the last two).
 //!
-//! *Rules of `pvm_recv` and `pvm_precv` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
-//! (docs/hot-paths.md names the test.)
+//! *Rules of `pvm_recv` and `pvm_precv` for small messages:* no allocation, no system call, and no look-up except of
+//! the buffer's number. (docs/hot-paths.md names the test.)
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -32,12 +33,12 @@ use crate::{handlers, miscellaneous, output, rg};
 pub enum Wait {
     Forever,
     Until(Instant),
-    /// Not at all, but it goes through all that has come.
+    /// Do not wait, but consider all messages that have arrived.
     Not,
 }
 
 impl Wait {
-    /// As Regatta takes it.
+    /// Returns the time limit in seconds as Regatta's calls take it.
     #[inline(always)]
     pub fn seconds(self) -> f64 {
         match self {
@@ -48,12 +49,12 @@ impl Wait {
     }
 }
 
-/// The messages that a program wants to receive.
+/// The selection of a receive.
 #[derive(Clone, Copy)]
 pub struct Want {
     pub from: c_int,
     pub tag: c_int,
-    /// `None`: such messages are only found among those that have been taken in, if there ever are any.
+    /// `None`: the selection can match only messages that have already been taken in.
     source: Option<Source>,
 }
 
@@ -65,7 +66,7 @@ impl Want {
         Want { from, tag, source }
     }
 
-    /// Receives likewise from a task of which nothing comes as far as Regatta knows.
+    /// Makes the same selection for a sender from which Regatta expects no more messages.
     fn of_nobody(self) -> Want {
         Want {
             source: None,
@@ -81,7 +82,7 @@ impl Want {
         }
     }
 
-    /// The selection for Regatta, if it can find the message by itself.
+    /// Returns the selection for Regatta, or `None` if Regatta cannot do the matching alone.
     #[inline(always)]
     pub fn select(self) -> Option<Select> {
         let library = library();
@@ -108,7 +109,8 @@ impl Want {
     }
 }
 
-/// Receive into a buffer that is not the current one; 0 if nothing came in that time. From a task that is gone nothing comes.
+/// Receives into a buffer that does not become the current one. Returns 0 if no message arrives in time. A receive from
+/// a task that is gone finds no message.
 #[inline(always)]
 pub fn receive(from: c_int, tag: c_int, wait: Wait) -> Result<c_int, i32> {
     enrol()?;
@@ -122,7 +124,7 @@ pub fn receive(from: c_int, tag: c_int, wait: Wait) -> Result<c_int, i32> {
     receive_carefully(want, wait)
 }
 
-/// Of what Regatta knows to come from nobody there may be something in the inbox, and one day somebody to send it.
+/// Turns NO_TASK into `None`, "nothing yet": a message may be in the inbox, or the task may appear later.
 #[inline(always)]
 fn known<T>(taken: Result<Option<T>, i32>) -> Result<Option<T>, i32> {
     match taken {
@@ -131,7 +133,7 @@ fn known<T>(taken: Result<Option<T>, i32>) -> Result<Option<T>, i32> {
     }
 }
 
-/// Messages are taken in until one is found, or nothing more comes in that time.
+/// Takes messages in until one matches. Returns 0 if none arrives in time.
 #[cold]
 pub fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
     begin_looking(want);
@@ -155,14 +157,14 @@ pub fn receive_carefully(want: Want, wait: Wait) -> Result<c_int, i32> {
             None => await_in(&channels(), wait)?,
         };
         if !came {
-            // A caller that has waited in vain has seen all that came meanwhile.
+            // Messages may have arrived while waiting: take these in and look a last time.
             take_in()?;
             waited = true;
         }
     }
 }
 
-/// Wait for what never comes, as a task does that waits for one that is gone. Handlers are called meanwhile.
+/// Waits forever, as a task does that receives from one that is gone. Handlers are called meanwhile.
 #[cold]
 pub fn wait_for_nobody() -> Result<(), i32> {
     loop {
@@ -170,7 +172,8 @@ pub fn wait_for_nobody() -> Result<(), i32> {
     }
 }
 
-/// Look among known messages, then take in one more; the place of what is found.
+/// Searches the known messages, then takes in one more. Returns the position and the buffer of a match, which stays in
+/// the inbox.
 fn look(want: Want) -> Result<Option<(u64, c_int)>, i32> {
     begin_looking(want);
     let mut seen = 0;
@@ -188,7 +191,7 @@ fn look(want: Want) -> Result<Option<(u64, c_int)>, i32> {
     }
 }
 
-/// A look that takes what it finds; 0: it found nothing.
+/// Like [`look`], but removes the match from the inbox. Returns 0 if there is none.
 fn receive_by_look(from: c_int, tag: c_int) -> Result<c_int, i32> {
     enrol()?;
     let found = look(Want::new(from, tag))?;
@@ -197,7 +200,7 @@ fn receive_by_look(from: c_int, tag: c_int) -> Result<c_int, i32> {
     Ok(taken.unwrap_or(0))
 }
 
-/// All channels in which there may be messages for this task.
+/// Returns selections of all channels in which this task may receive messages.
 fn channels() -> Vec<Select> {
     let reserved = library().options.reserved();
     let both = [false, true].into_iter().filter(|&of| !of || reserved);
@@ -214,17 +217,17 @@ fn channels() -> Vec<Select> {
     all.chain(caught).collect()
 }
 
-/// The channel, among these, with the message that came first.
+/// Returns the selection, among these, whose channel has the message that arrived first.
 fn first_arrived(all: &[Select]) -> Option<Select> {
     let groups: Vec<rg::Group> = all.iter().map(Select::channel).collect();
     let mut index = -1;
-    // SAFETY: so many groups, and a place for the answer.
+    // SAFETY: the array has this many groups, and the index is writable.
     let code = unsafe { rg::rg_first_arrived(groups.as_ptr(), groups.len() as c_int, &mut index) };
     let found = usize::try_from(index).ok().filter(|_| code == rg::OK)?;
     all.get(found).copied()
 }
 
-/// Put a message behind all that have been taken in.
+/// Puts a message at the end of the inbox.
 pub fn keep(buffer: c_int) {
     if let Some(label) = label_of(buffer) {
         library().inbox.push(buffer, label);
@@ -239,13 +242,13 @@ fn label_of(buffer: c_int) -> Option<Label> {
     })
 }
 
-/// Take in all that has come.
+/// Takes in all messages that have arrived.
 fn take_in() -> Result<(), i32> {
     while take_in_one()? {}
     Ok(())
 }
 
-/// Take in what has been passed over. Whether it was anything.
+/// Takes in all messages that were passed over. Returns whether there were any.
 fn take_in_passed() -> Result<bool, i32> {
     let mut any = false;
     for select in channels() {
@@ -256,7 +259,7 @@ fn take_in_passed() -> Result<bool, i32> {
     Ok(any)
 }
 
-/// Take in the message that came first, and before it what goes to a file. False: there is none.
+/// Takes in the message that arrived first, and before it any output for the file. Returns `false` if there is none.
 pub fn take_in_one() -> Result<bool, i32> {
     let all = channels();
     loop {
@@ -275,11 +278,12 @@ pub fn take_in_one() -> Result<bool, i32> {
     }
 }
 
-/// Take in what this takes: `None` if it takes nothing, else whether it was a message of the program's.
+/// Takes in what `take` receives. Returns `None` if it receives nothing, else whether it was a message for the program.
 fn take_in_next(take: impl Fn() -> Result<Taken, i32>) -> Result<Option<bool>, i32> {
     let before = library().inbox.end();
     let taken = take()?;
-    // One message may be several for a program: those behind the first are in the inbox already.
+    // One received message may become several for the program. All but the first are in the inbox already: take them
+    // out again.
     let behind = library().inbox.take_from(before);
     let is_message = match taken {
         Taken::Message(buffer) => {
@@ -293,7 +297,7 @@ fn take_in_next(take: impl Fn() -> Result<Taken, i32>) -> Result<Option<bool>, i
     Ok(Some(is_message))
 }
 
-/// Is there a message that has not been taken in?
+/// Returns whether a message has arrived that has not been taken in.
 pub fn anything_waits() -> bool {
     first_arrived(&channels()).is_some()
 }
@@ -304,19 +308,19 @@ fn begin_looking(want: Want) {
     }
 }
 
-/// Wait until something has been taken in from these channels. False: nothing came in that time.
+/// Waits until a message from these channels has been taken in. Returns `false` if none arrives in time.
 pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
     if let &[only] = all {
         let came = take_in_next(|| take_next(only, wait.seconds()))?;
         return Ok(came.is_some());
     }
     let mut fd = -1;
-    // SAFETY: a place for a number.
+    // SAFETY: the result points to a local variable.
     if unsafe { rg::rg_fd(&mut fd) } != rg::OK {
         return Err(codes::SYS_ERR);
     }
     loop {
-        // SAFETY: a plain request.
+        // SAFETY: the call takes plain values only.
         let cleared = unsafe { rg::rg_clear_fd() };
         if take_in_one()? {
             return Ok(true);
@@ -332,7 +336,7 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
                 if left == Duration::ZERO {
                     return Ok(false);
                 }
-                // Rounded up: nobody waits less than was asked for.
+                // Rounded up, so that the wait is not shorter than requested.
                 c_int::try_from(left.as_millis() + 1).unwrap_or(c_int::MAX)
             }
         };
@@ -341,18 +345,19 @@ pub fn await_in(all: &[Select], wait: Wait) -> Result<bool, i32> {
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one entry.
+        // SAFETY: the array has one entry.
         unsafe { libc::poll(&mut poll, 1, patience) };
     }
 }
 
-/// Choose among those that have been taken in, from this place on if the program chooses, and take it out.
+/// Finds a match in the inbox, and removes it. See [`find`].
 fn pick(want: Want, seen: &mut u64) -> Result<Option<c_int>, i32> {
     let found = find(want, seen)?;
     Ok(found.and_then(|(place, _)| library().inbox.remove(place)))
 }
 
-/// Finds the message and leaves it there: its place, and its buffer.
+/// Finds a match in the inbox. Returns its position and its buffer. If the program does the matching, begins at `seen`,
+/// and advances it.
 fn find(want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
     if let Some(matcher) = library().matcher {
         return find_by(matcher, want, seen);
@@ -362,13 +367,13 @@ fn find(want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
     Ok(inbox.find(&want.label()))
 }
 
-/// The program chooses: it is asked about one after the other.
+/// Calls the program's matching function for each message from `seen` on.
 fn find_by(matcher: Matcher, want: Want, seen: &mut u64) -> Result<Option<(u64, c_int)>, i32> {
     let mut best: Option<(c_int, (u64, c_int))> = None;
     library().inbox.show_all();
     while let Some((place, buffer)) = library().inbox.from(*seen) {
         *seen = place + 1;
-        // SAFETY: the program's function; no reference into our state is held.
+        // SAFETY: the program has passed this function, and no reference into the library's state is held.
         let rank = unsafe { matcher(buffer, want.from, want.tag) };
         match rank {
             ..0 => return Err(rank),
@@ -384,7 +389,8 @@ fn find_by(matcher: Matcher, want: Want, seen: &mut u64) -> Result<Option<(u64, 
     Ok(best.map(|(_, chosen)| chosen))
 }
 
-/// The memory of the message before is its sender's, who has it again for the next one while this task waits.
+/// Frees the received buffer before this task waits: its memory belongs to the sender, which can then reuse it for its
+/// next message.
 #[cold]
 fn let_go(from: c_int, tag: c_int) {
     if Want::new(from, tag).source.is_some() {
@@ -392,7 +398,7 @@ fn let_go(from: c_int, tag: c_int) {
     }
 }
 
-/// Receive and make it the current receive buffer. The one before is freed, also when nothing came.
+/// Receives, and makes the message the current receive buffer. The previous one is freed even if no message arrives.
 #[inline(always)]
 fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     if message::received_is_foreign() && matches!(wait, Wait::Forever) {
@@ -409,12 +415,12 @@ fn receive_current(name: &str, from: c_int, tag: c_int, wait: Wait) -> c_int {
     }
 }
 
-/// A tracer's values of a message that is wanted.
+/// Returns the values that a tracer gets for a receive when it begins.
 fn wanted_told(from: c_int, tag: c_int) -> [Value<'static>; 3] {
     ints([from, tag, library().context])
 }
 
-/// And of what has been.
+/// Returns the values that a tracer gets for a receive when it ends.
 fn received_told(buffer: c_int) -> [Value<'static>; 5] {
     let context = library().context;
     match message::info(buffer).filter(|_| buffer > 0) {
@@ -453,7 +459,7 @@ extern "C" fn pvm_nrecv(from: c_int, tag: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::timeval) -> c_int {
-    // SAFETY: the C contract: a time, or NULL.
+    // SAFETY: by the C contract the pointer is valid or NULL.
     let wait = match unsafe { limit.as_ref() } {
         None => Wait::Forever,
         Some(limit) => {
@@ -467,7 +473,7 @@ unsafe extern "C" fn pvm_trecv(from: c_int, tag: c_int, limit: *const libc::time
         }
     };
     let entry = move || {
-        // SAFETY: the C contract: a time, or NULL.
+        // SAFETY: by the C contract the pointer is valid or NULL.
         let (seconds, microseconds) = match unsafe { limit.as_ref() } {
             Some(limit) => (limit.tv_sec as c_int, limit.tv_usec as c_int),
             None => (-1, -1),
@@ -506,7 +512,7 @@ extern "C" fn pvm_recvf(matcher: Option<Matcher>) -> Option<Matcher> {
     traced(calls::RECVF, || [], replaced, |_| [])
 }
 
-/// The answer of `pvm_precv` about the message it has received.
+/// Result of `pvm_precv`.
 struct Received {
     src: c_int,
     tag: c_int,
@@ -532,7 +538,7 @@ unsafe extern "C" fn pvm_precv(
                 told.tag,
                 told.src,
             ]);
-            // SAFETY: the C contract: places for numbers, or NULL.
+            // SAFETY: by the C contract the results are writable or NULL.
             unsafe {
                 if !source.is_null() {
                     *source = told.src;
@@ -567,7 +573,7 @@ unsafe extern "C" fn pvm_precv(
     traced(calls::PRECV, entry, received, exit)
 }
 
-/// A message comes into the caller's memory, straight if Regatta can find it by itself.
+/// Receives into the program's memory, directly if Regatta can do the matching alone.
 #[inline(always)]
 fn precv(
     from: c_int,
@@ -590,12 +596,12 @@ fn precv(
     }
 }
 
-/// A message that lies in a buffer.
+/// Copies a message from its buffer to the program's memory, and frees the buffer.
 fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<Received, i32> {
     let (Some(info), Some(body)) = (message::info(buffer), message::body(buffer)) else {
         return Err(codes::SYS_ERR);
     };
-    // SAFETY: the C contract: the memory has so much room.
+    // SAFETY: by the C contract the memory has this much room.
     unsafe {
         std::ptr::copy_nonoverlapping(body.as_ptr(), data.cast(), body.len().min(capacity));
     }
@@ -608,7 +614,7 @@ fn precv_taken_in(buffer: c_int, data: *mut c_void, capacity: usize) -> Result<R
     Ok(told)
 }
 
-/// Straight into the caller's memory. Small ones by way of a block, which is cheaper than two views.
+/// Receives directly. Small messages take the way through a block, which is cheaper than two views.
 #[inline(always)]
 fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<Received, i32> {
     if capacity > message::STANDARD {
@@ -616,7 +622,7 @@ fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<R
     }
     let storage = message::spare(0)?;
     let mut status = rg::Status::default();
-    // SAFETY: the storage has room for so much.
+    // SAFETY: the storage has room for the size that is passed.
     let code = unsafe {
         rg::rg_recv_within(
             storage.as_mut_ptr().cast(),
@@ -628,7 +634,7 @@ fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<R
             &mut status,
         )
     };
-    // SAFETY: so much of it has been written.
+    // SAFETY: Regatta has written this many bytes.
     let bytes = unsafe { std::slice::from_raw_parts(storage.as_mut_ptr(), status.length) };
     let head = match code {
         rg::OK => Head::read(bytes),
@@ -638,7 +644,7 @@ fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<R
         return precv_otherwise(code, storage, status, select, data, capacity);
     };
     let length = status.length - HEAD;
-    // SAFETY: the C contract: the memory has so much room.
+    // SAFETY: by the C contract the memory has this much room.
     unsafe {
         std::ptr::copy_nonoverlapping(
             bytes.as_ptr().add(HEAD),
@@ -655,7 +661,7 @@ fn precv_at_once(select: Select, data: *mut c_void, capacity: usize) -> Result<R
     })
 }
 
-/// It was an event, or is longer than expected: by way of a buffer.
+/// Handles an event, a message without PVM's header, or one that is longer than expected: receives it through a buffer.
 #[cold]
 fn precv_otherwise(
     code: c_int,
@@ -689,7 +695,7 @@ fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Rec
     };
     let views = [view(head.as_mut_ptr().cast(), HEAD), view(data, capacity)];
     let mut status = rg::Status::default();
-    // SAFETY: the head is here, and the C contract: the memory has so much room.
+    // SAFETY: `head` lives here, and by the C contract the memory has this much room.
     let code = unsafe {
         rg::rg_recvv(
             views.as_ptr(),
@@ -713,10 +719,10 @@ fn precv_large(select: Select, data: *mut c_void, capacity: usize) -> Result<Rec
             length,
         });
     }
-    // An event, or something strange, whose rest lies in the caller's memory.
+    // An event or a message without PVM's header: its rest is in the program's memory. Put it together.
     let arrived = status.length.min(HEAD + capacity);
     let mut bytes = head.to_vec();
-    // SAFETY: so much has been written there.
+    // SAFETY: Regatta has written these bytes.
     bytes.extend_from_slice(unsafe {
         std::slice::from_raw_parts(data.cast(), arrived.saturating_sub(HEAD))
     });

@@ -1,4 +1,4 @@
-//! `pvmreset`, by which consoles clear the virtual machine: tasks are ended, and what they leave under names goes with them.
+//! `pvmreset`, with which consoles clear the virtual machine: it ends tasks and deletes the entries that they leave.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -10,10 +10,11 @@ use crate::listing::{self, Class};
 use crate::mailbox::{self, NO_RESET};
 use crate::{rg, tasks, tid};
 
-/// Time limit for the end of the tasks that were told to end, if they have left something that is to go with them.
+/// Time limit for the end of the tasks that were signalled. Applies only if they have entries that must be deleted
+/// afterwards.
 const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where their ends are told: the channel of what tasks and daemons settle between them.
+/// Selects the notifications of their ends, in the context that PVM uses between tasks and daemons.
 const ENDS: Select = Select {
     from: rg::ANY,
     tag: rg::ANY,
@@ -21,14 +22,14 @@ const ENDS: Select = Select {
     reserved: true,
 };
 
-/// Which entries go: those under this name, or all; of these that of this index, or all.
+/// Selects the entries to delete: by name (`None`: all) and by index (`None`: all).
 #[derive(Clone, Copy)]
 struct Chosen<'a> {
     name: Option<&'a CStr>,
     index: Option<c_int>,
 }
 
-/// End all tasks but this one and those that are spared.
+/// Sends SIGTERM to all tasks except `me` and those that a reset spares. Returns their tids.
 fn end_tasks(me: c_int) -> Result<Vec<c_int>, i32> {
     let spared = listing::class(NO_RESET)?.map_or_else(Vec::new, |class| class.owners);
     let all = tasks::all()?;
@@ -37,18 +38,18 @@ fn end_tasks(me: c_int) -> Result<Vec<c_int>, i32> {
         .filter(|task| *task != me && !spared.contains(task))
         .collect();
     for &task in &ended {
-        // A task that has gone in the meantime is gone.
+        // Ignore the error: the task may have ended meanwhile.
         let _ = tasks::signal(task, libc::SIGTERM);
     }
     Ok(ended)
 }
 
-/// Wait until these have ended, or until they have had their time.
+/// Waits until these tasks have ended, or until the timeout.
 fn await_ends(of: &BTreeSet<c_int>) -> Result<(), i32> {
     let mut left = 0;
     for task in of.iter().filter_map(|&number| tid::task(number)) {
         let mut watch = 0;
-        // SAFETY: a place for the number.
+        // SAFETY: the result points to a local variable.
         let code = unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS.channel(), &mut watch) };
         left += usize::from(code == rg::OK);
     }
@@ -63,7 +64,7 @@ fn await_ends(of: &BTreeSet<c_int>) -> Result<(), i32> {
     Ok(())
 }
 
-/// Take out what has been left behind: of tasks that have gone, and what is to outlive these.
+/// Deletes the selected entries whose owner is gone, and persistent ones of the tasks that were ended.
 fn clear(chosen: Chosen, ended: &[c_int]) -> Result<(), i32> {
     let of_ended = |entry: &Entry| entry.persistent && ended.contains(&entry.owner);
     let all = entries(chosen)?;
@@ -73,7 +74,7 @@ fn clear(chosen: Chosen, ended: &[c_int]) -> Result<(), i32> {
             .map(|entry| entry.owner)
             .collect(),
     )?;
-    // Whose owner has not ended stays its owner's: that is denied.
+    // Entries of other living owners are kept.
     for entry in all
         .iter()
         .filter(|entry| entry.owner == 0 || of_ended(entry))
@@ -90,7 +91,7 @@ struct Entry {
     persistent: bool,
 }
 
-/// The entries under names.
+/// Returns the selected entries.
 fn entries(chosen: Chosen) -> Result<Vec<Entry>, i32> {
     let classes = listing::classes(c"*")?;
     let meant = |class: &&Class| chosen.name.is_none_or(|name| *class.name == *name);
@@ -106,16 +107,16 @@ fn entries(chosen: Chosen) -> Result<Vec<Entry>, i32> {
     Ok(all.filter(meant).collect())
 }
 
-/// Clear the virtual machine: end its tasks, if `ends` is not 0, but for `me` and those that are spared; and take out what
-/// dead tasks have left under this name (NULL: under all), with this index (negative: with any). Failures are not told.
+/// Clears the virtual machine. If `ends` is not 0, ends all tasks except `me` and those that are spared. Deletes
+/// entries of dead tasks under this name (NULL: all names) with this index (negative: any). Errors are not reported.
 ///
 /// # Safety
-/// `name` is a text or NULL.
+/// `name` is a NUL-terminated string or NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmreset(me: c_int, ends: c_int, name: *const c_char, index: c_int) -> c_int {
     let name = match name.is_null() {
         true => c"",
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         false => unsafe { CStr::from_ptr(name) },
     };
     let chosen = Chosen {

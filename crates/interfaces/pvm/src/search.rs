@@ -1,8 +1,8 @@
-//! Where programs to be spawned are searched for.
+//! The search path for programs to be spawned.
 
 use std::path::{Path, PathBuf};
 
-/// The name that PVM has for this kind of machine.
+/// Returns PVM's name for this machine's architecture.
 pub fn architecture() -> String {
     match std::env::var("PVM_ARCH") {
         Ok(name) if !name.is_empty() => name,
@@ -10,7 +10,7 @@ pub fn architecture() -> String {
     }
 }
 
-/// PVM's name for an architecture as Regatta names it.
+/// Returns PVM's name for an architecture, given Regatta's name.
 pub fn of_machine(architecture: &str) -> &str {
     match architecture {
         "x86_64" => "LINUX64",
@@ -24,7 +24,7 @@ pub fn of_machine(architecture: &str) -> &str {
     }
 }
 
-/// Where PVM is, or would be.
+/// Returns PVM's root directory, whether PVM is installed or not.
 pub fn root() -> String {
     let named = std::env::var("PVM_ROOT")
         .ok()
@@ -32,8 +32,8 @@ pub fn root() -> String {
     named.unwrap_or_else(|| "/usr/lib/pvm3".to_owned())
 }
 
-/// The directories in which a program is searched for, in their order, with `:` between them: what PVM searches by
-/// default, or what PVM_PATH names.
+/// Returns the directories that are searched for a program, in order, separated by `:`. They are those of PVM_PATH,
+/// then PVM's defaults.
 pub fn directories() -> String {
     let arch = architecture();
     let mut all: Vec<PathBuf> = Vec::new();
@@ -46,7 +46,7 @@ pub fn directories() -> String {
     if let Some(root) = std::env::var_os("PVM_ROOT") {
         all.push(Path::new(&root).join("bin").join(&arch));
     }
-    // Debian's place for the programs of its packages.
+    // Debian installs programs of PVM packages here.
     all.push(Path::new("/usr/lib/pvm3/bin").join(&arch));
     let all: Vec<String> = all
         .iter()

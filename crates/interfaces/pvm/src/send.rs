@@ -1,7 +1,7 @@
 //! Sending.
 //!
-//! *Rules of `pvm_send` and `pvm_psend` of small messages:* no allocation, no system call, no look-up but of the buffer's number.
-//! (docs/hot-paths.md names the test.)
+//! *Rules of `pvm_send` and `pvm_psend` for small messages:* no allocation, no system call, and no look-up except of
+//! the buffer's number. (docs/hot-paths.md names the test.)
 
 use std::ffi::{c_int, c_void};
 
@@ -14,10 +14,11 @@ use crate::state::library;
 use crate::trace::{self, Value, calls, ints, traced};
 use crate::{rg, sharing, system, tid};
 
-/// Maximum number of bytes of `pvm_psend` that are copied behind their head, which is cheaper than two views.
+/// Maximum number of bytes of `pvm_psend` that are copied behind their header, which is cheaper than two views up to
+/// this size.
 const MAX_GATHERED_BYTES: usize = 4096;
 
-/// The outcome of a send, as PVM has it: a message to a task that is gone is lost, and no error.
+/// Converts the result of a send as PVM does: a message to a task that is gone is lost without an error.
 #[inline(always)]
 pub fn outcome(code: c_int) -> Result<(), i32> {
     match code {
@@ -27,10 +28,10 @@ pub fn outcome(code: c_int) -> Result<(), i32> {
     }
 }
 
-/// To whom a buffer went that was sent to several: what PVM's numbers of such addresses have in common.
+/// Destination recorded in a buffer that was sent to several tasks: the bit that PVM's group addresses have.
 pub const SEVERAL: c_int = 1 << 30;
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Copy)]
 pub struct Destination {
     pub task: c_int,
@@ -63,7 +64,7 @@ fn send_out(out: &Outgoing, to: Destination) -> Result<(), i32> {
     {
         return outcome(code);
     }
-    // SAFETY: the head's bytes are ours to write; block and pieces hold until the buffer changes.
+    // SAFETY: the header's bytes belong to this buffer; the block and the pieces are valid until the buffer changes.
     let code = unsafe {
         out.head.cast::<[u8; HEAD]>().write_unaligned(head.bytes());
         match out.pieces.is_null() {
@@ -80,9 +81,9 @@ fn send_out(out: &Outgoing, to: Destination) -> Result<(), i32> {
     outcome(code)
 }
 
-/// Send bytes as they are, without waiting: what Regatta says of it.
+/// Sends bytes without a header, without waiting, and returns Regatta's code.
 pub fn send_bytes(bytes: &[u8], to: Destination) -> c_int {
-    // SAFETY: the bytes are there until this returns.
+    // SAFETY: `bytes` is valid until this returns.
     unsafe {
         rg::rg_bsend(
             bytes.as_ptr().cast(),
@@ -94,7 +95,7 @@ pub fn send_bytes(bytes: &[u8], to: Destination) -> c_int {
     }
 }
 
-/// Send a buffer (0: the current send buffer) in this context.
+/// Sends a buffer (0: the current send buffer) in this context.
 pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result<(), i32> {
     let destination = destination(to, tag, context)?;
     send_out(&message::outgoing(buffer)?, destination)?;
@@ -102,7 +103,7 @@ pub fn send_buffer(buffer: c_int, to: c_int, tag: c_int, context: i32) -> Result
     Ok(())
 }
 
-/// To somebody who is no task.
+/// Sends to a tid that is not a task's: the tracer, the group server, or a daemon.
 #[cold]
 fn send_elsewhere(to: c_int, tag: c_int) -> Result<(), i32> {
     match to {
@@ -149,10 +150,10 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
         crate::handlers::run()?;
         let mut to = Vec::with_capacity(count);
         for index in 0..count {
-            // SAFETY: the C contract: so many numbers.
+            // SAFETY: by the C contract the array has this many numbers.
             to.push(unsafe { *tids.add(index) });
         }
-        // All of them make sense, or nothing is sent; each gets it once, and we never do.
+        // If any tid is invalid, nothing is sent. Each task gets the message once, and the caller never does.
         if to.iter().any(|&to| tid::task(to).is_none()) {
             return Err(codes::BAD_PARAM);
         }
@@ -172,19 +173,19 @@ unsafe extern "C" fn pvm_mcast(tids: *const c_int, count: c_int, tag: c_int) -> 
     let entry = move || {
         let bytes = message::length(message::current().0);
         let [bytes, tag, context] = ints([bytes, tag, library().context]);
-        // SAFETY: the C contract: so many numbers.
+        // SAFETY: by the C contract the array has this many numbers.
         [bytes, tag, context, unsafe { trace::numbers(tids, count) }]
     };
     traced(calls::MCAST, entry, sent, trace::code)
 }
 
-/// The bytes that `count` items of a type are.
+/// Returns the size of `count` items of a type in bytes.
 pub fn length(data: *const c_void, count: c_int, datatype: c_int) -> Result<usize, i32> {
     if datatype == codes::datatype::STR {
         return Err(codes::NOT_IMPL);
     }
     let width = message::datatype_size(datatype).ok_or(codes::BAD_PARAM)?;
-    // Less than nothing is nothing.
+    // A negative count counts as 0.
     let count = usize::try_from(count).unwrap_or(0);
     if data.is_null() && count > 0 {
         return Err(codes::BAD_PARAM);
@@ -224,7 +225,7 @@ unsafe extern "C" fn pvm_psend(
             view(head.as_mut_ptr().cast(), HEAD),
             view(data.cast_mut(), bytes),
         ];
-        // SAFETY: the head is here and the data the caller's until this returns.
+        // SAFETY: `head` lives here, and by the C contract the data is valid until this returns.
         outcome(unsafe { rg::rg_bsendv(views.as_ptr(), 2, to.task, to.tag, to.group) })
     };
     let sent = || match sent() {
@@ -250,7 +251,7 @@ unsafe extern "C" fn pvm_psend(
 fn send_few(data: *const u8, bytes: usize, head: Head, to: Destination) -> Result<(), i32> {
     let mut block = [std::mem::MaybeUninit::<u8>::uninit(); HEAD + MAX_GATHERED_BYTES];
     let at = block.as_mut_ptr().cast::<u8>();
-    // SAFETY: the block has room for the head and so many bytes, which are copied from the caller's.
+    // SAFETY: the block has room for the header and these bytes; by the C contract `data` holds them.
     unsafe {
         at.cast::<[u8; HEAD]>().write_unaligned(head.bytes());
         if bytes > 0 {

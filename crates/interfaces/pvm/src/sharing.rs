@@ -1,8 +1,8 @@
-//! Long messages that are read where they were packed.
+//! Long messages that the receiver reads where the sender packed them.
 //!
-//! The body lies in a block of the memory that the tasks of a host share; what is sent is its name. The
-//! sender's buffer stays as it is, to be read or sent again, and is not written again while anybody may read
-//! it; the receiver's buffer is the same memory.
+//! The body is in a block of the memory that the tasks of a host share, and the message carries only the block's name.
+//! The sender's buffer stays valid, to be read or sent again, but is not written again while a receiver may be reading
+//! it. The receiver's buffer is the same memory.
 
 use std::ffi::c_int;
 use std::ptr::{NonNull, null, null_mut};
@@ -13,36 +13,37 @@ use crate::message::{self, Blocks, Outgoing, Storage, codes};
 use crate::rg;
 use crate::send::{Destination, send_bytes};
 
-/// From now on there is such memory.
+/// Starts packing long messages into shared memory.
 pub fn begin() {
     message::set_blocks(Some(Blocks { take, give, close }));
 }
 
 fn take(bytes: usize) -> Option<NonNull<u8>> {
     let mut block = null_mut();
-    // SAFETY: a place for an address.
+    // SAFETY: the result points to a local variable.
     match unsafe { rg::rg_loan(bytes, &mut block) } {
         rg::OK => NonNull::new(block.cast()),
-        // Packed items go to memory of our own.
+        // The items are packed into private memory instead.
         _ => None,
     }
 }
 
 fn give(block: NonNull<u8>) {
-    // SAFETY: it came from `take`.
+    // SAFETY: the block came from `take`.
     unsafe { rg::rg_loan_free(block.as_ptr().cast()) };
 }
 
 fn close(name: u64) {
-    // SAFETY: a plain request.
+    // SAFETY: the call takes a plain number.
     unsafe { rg::rg_loan_close(name) };
 }
 
-/// Send a message by its name: what Regatta says of it. `None`: it must go by itself.
+/// Sends a message by the name of its block, and returns Regatta's code. Returns `None` if the block cannot be shared:
+/// the caller then sends the bytes.
 #[cold]
 pub fn send(out: &Outgoing, head: Head, to: Destination) -> Option<c_int> {
     let mut name = 0;
-    // SAFETY: the block is of the buffer that goes out; a place for a number.
+    // SAFETY: the block belongs to the buffer that is sent, and `name` can be written.
     let code = unsafe { rg::rg_loan_share(out.block.cast(), to.task, to.group, &mut name) };
     if code != rg::OK {
         return None;
@@ -55,18 +56,18 @@ pub fn send(out: &Outgoing, head: Head, to: Destination) -> Option<c_int> {
     Some(code)
 }
 
-/// The buffer of a message that came by its name. `None`: these bytes are none.
+/// Makes a buffer of a message that was sent by name. Returns `None` if these bytes are no such message.
 #[cold]
 pub fn accept(bytes: &[u8], status: &rg::Status, select: Select) -> Option<Result<c_int, i32>> {
     let (head, name, body) = Head::read_shared(bytes)?;
     let mut block = null();
     let reach = Storage::reach(body).unwrap_or(usize::MAX);
-    // SAFETY: a place for an address.
+    // SAFETY: `block` can be written.
     let code = unsafe { rg::rg_loan_open(name, reach, &mut block) };
     let Some(block) = NonNull::new(block.cast_mut().cast()).filter(|_| code == rg::OK) else {
         return Some(Err(codes::SYS_ERR));
     };
-    // SAFETY: so much can be read, until the name is closed.
+    // SAFETY: Regatta has mapped this many bytes, until the name is closed.
     let storage = unsafe { Storage::foreign(block, body, name) };
     Some(message::accept(storage, body, info(status, select, head)))
 }

@@ -19,7 +19,7 @@ mod flag {
     pub const NO_PARENT: i32 = 64;
 }
 
-/// Regatta's reason as PVM's code.
+/// Converts Regatta's code for a task that was not started.
 fn reason(code: c_int) -> i32 {
     match code {
         rg::ERR_PROGRAM => codes::NO_FILE,
@@ -31,7 +31,7 @@ fn reason(code: c_int) -> i32 {
     }
 }
 
-/// Where tasks are started: the parts of `where`.
+/// Where tasks are started: the parts of the argument `where`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Where {
     place: Option<CString>,
@@ -39,7 +39,7 @@ struct Where {
 }
 
 impl Where {
-    /// `"host"`, `"host:/directory"` or `":/directory"`.
+    /// Parses `"host"`, `"host:/directory"` or `":/directory"`.
     fn read(text: &CStr) -> Where {
         let bytes = text.to_bytes();
         let (place, directory) = match bytes.iter().position(|&byte| byte == b':') {
@@ -54,7 +54,8 @@ impl Where {
     }
 }
 
-/// The variables that go with the tasks: those that PVM_EXPORT names, itself, and what they are born with.
+/// Returns the environment for started tasks: the variables that PVM_EXPORT names, PVM_EXPORT itself, and the spawn
+/// settings.
 pub fn environment(flags: i32) -> Vec<CString> {
     let library = library();
     let inherited = SpawnEnvironment {
@@ -77,7 +78,7 @@ pub fn environment(flags: i32) -> Vec<CString> {
         all.push(format!("PVM_ARCH={}", search::architecture()));
     }
     all.push(format!("PVMCTX={:#x}", library.context));
-    // The process that starts the task fills in its number.
+    // The process that starts the task fills in the value.
     all.push("PVMEPID=".to_owned());
     all.extend(crate::trace::variables());
     let texts = all.into_iter().filter_map(|text| CString::new(text).ok());
@@ -88,7 +89,7 @@ fn pointer(text: &Option<CString>) -> *const c_char {
     text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
 }
 
-/// PVM's names of architectures are its own; hosts of Regatta are asked for by theirs.
+/// Returns Regatta's name for an architecture that a program names in PVM's terms.
 fn machine(name: &CStr) -> Option<CString> {
     let known = [
         "x86_64",
@@ -111,7 +112,7 @@ fn machine(name: &CStr) -> Option<CString> {
     CString::new(machine).ok()
 }
 
-/// The arguments of `rg_spawn`, with the texts they lead to.
+/// The arguments of `rg_spawn`, with the memory to which they point.
 #[derive(Default)]
 pub struct Order {
     host: Option<CString>,
@@ -123,12 +124,12 @@ pub struct Order {
     pub output: Route,
     orphans: bool,
     on_behalf: i32,
-    /// The command that is started with the program as its first argument.
+    /// Command that is started in place of the program, with the program as its first argument.
     debugger: Option<CString>,
 }
 
 impl Order {
-    /// To be started on this host, for the task that `on_behalf` says as Regatta takes it.
+    /// Starts tasks on this host for another task. `on_behalf` is as in `rg_spawn`.
     pub fn on(host: CString, flags: i32, on_behalf: i32) -> Order {
         Order {
             host: Some(host),
@@ -141,7 +142,7 @@ impl Order {
     }
 }
 
-/// The program that a task is to be started by, if it is to be debugged.
+/// Returns the command that starts a task under a debugger, if the flags request that.
 fn debugger(flags: i32) -> Option<CString> {
     if flags & flag::DEBUG == 0 {
         return None;
@@ -163,7 +164,7 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
     }
     let elsewhere = wants(flag::COMPLEMENT) && wants(flag::HOST);
     if elsewhere && host.as_deref() == Some(c".") {
-        // Any host but ours is what is meant when none is named.
+        // Without a host, "any host but this one" is meant.
         host = None;
     }
     Ok(Order {
@@ -180,7 +181,7 @@ fn order(flags: i32, place: Option<&CStr>) -> Result<Order, i32> {
     })
 }
 
-/// Start tasks: for each its number or why it was not started, those that were first.
+/// Starts tasks. Returns for each its tid or an error; the tids are first.
 pub fn spawn(
     program: &CStr,
     arguments: *const *const c_char,
@@ -206,7 +207,7 @@ pub fn spawn(
     }
 }
 
-/// Notifies the task that has our children traced of these.
+/// Notifies the task that traces this one's children of the started ones.
 fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     let tracer = library().options.children_trace();
     if tracer.0 <= 0 {
@@ -227,7 +228,7 @@ fn notify_tracer(tids: &[i32], program: &CStr, flags: i32) {
     }
 }
 
-/// Starts tasks as a manager has decided it.
+/// Starts tasks, whose hosts are decided in `order`, and returns tids and errors as [`spawn`] does.
 pub fn start(
     order: &Order,
     program: &CStr,
@@ -261,7 +262,7 @@ pub fn start(
     };
     let mut tids = vec![0; count as usize];
     let mut started = 0;
-    // SAFETY: texts that stay until the call returns, and places for the answers.
+    // SAFETY: the strings live until the call returns, and the results have room.
     let code = unsafe {
         rg::rg_spawn(
             program.as_ptr(),
@@ -299,7 +300,7 @@ unsafe extern "C" fn pvm_spawn(
         if program.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: texts, or NULL for the place.
+        // SAFETY: by the C contract the strings are NUL-terminated; `place` may be NULL.
         let (program, place) = unsafe {
             (
                 CStr::from_ptr(program),
@@ -309,7 +310,7 @@ unsafe extern "C" fn pvm_spawn(
         let numbers = spawn(program, arguments, flags, place, count)?;
         if !tids.is_null() {
             for (index, &number) in numbers.iter().enumerate() {
-                // SAFETY: the C contract: room for so many numbers.
+                // SAFETY: by the C contract the array has room for all numbers.
                 unsafe { *tids.add(index) = number };
             }
         }
@@ -317,11 +318,11 @@ unsafe extern "C" fn pvm_spawn(
     };
     let spawned = || error::result("pvm_spawn", spawned().unwrap_or_else(|code| code));
     let entry = || {
-        // SAFETY: the C contract: texts, or NULL.
+        // SAFETY: by the C contract the strings are NUL-terminated or NULL.
         let (program, place) = unsafe { (trace::text(program), trace::text(place)) };
         [program, place, Value::Int(flags), Value::Int(count)]
     };
-    // SAFETY: the C contract: so many numbers, which stand before those of tasks that were not started.
+    // SAFETY: by the C contract `tids` has room; the first `code` numbers are the tids of started tasks.
     let exit = |code| [Value::Int(code), unsafe { trace::numbers(tids, code) }];
     traced(calls::SPAWN, entry, spawned, exit)
 }

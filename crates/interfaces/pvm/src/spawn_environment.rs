@@ -1,4 +1,4 @@
-//! A spawning task's settings for the tasks that it starts: one variable of their environment.
+//! The settings that a spawning task passes to the tasks it starts, in one environment variable.
 
 /// The name of the variable.
 pub const VARIABLE: &str = "REGATTA_PVM";
@@ -6,20 +6,20 @@ pub const VARIABLE: &str = "REGATTA_PVM";
 /// The settings of a spawning task for its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpawnEnvironment {
-    /// The context to begin in.
+    /// The context in which they start.
     pub context: i32,
-    /// `pvm_parent` is not to tell who it was.
+    /// Whether `pvm_parent` hides the parent in the started tasks.
     pub hides_parent: bool,
-    /// As they were given to `pvm_spawn`.
+    /// The flags of `pvm_spawn`.
     pub flags: i32,
-    /// Where output goes: a task, a tag and a context.
+    /// Destination of output: a task, a tag and a context.
     pub output: (i32, i32, i32),
-    /// As `output`, for the events of a tracer.
+    /// Destination of trace events, likewise.
     pub trace: (i32, i32, i32),
 }
 
 impl SpawnEnvironment {
-    /// As text.
+    /// Encodes the settings.
     pub fn write(&self) -> String {
         let (out, trace) = (self.output, self.trace);
         let hides = i32::from(self.hides_parent);
@@ -29,7 +29,7 @@ impl SpawnEnvironment {
         )
     }
 
-    /// Reads a text; none if it makes no sense.
+    /// Decodes the settings. Returns `None` if the text is invalid.
     pub fn read(text: &str) -> Option<SpawnEnvironment> {
         let mut numbers = Vec::new();
         for part in text.split(',') {
@@ -48,7 +48,7 @@ impl SpawnEnvironment {
     }
 }
 
-/// Reads our own environment; none, if no task has spawned us.
+/// Reads this task's settings. Returns `None` if no task has spawned it.
 pub fn of_environment() -> Option<SpawnEnvironment> {
     SpawnEnvironment::read(&std::env::var(VARIABLE).ok()?)
 }

@@ -1,4 +1,4 @@
-//! The library's knowledge of its task.
+//! The library's state of its task.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -11,50 +11,50 @@ use crate::output::Writer;
 use crate::system::tracer::Tracing;
 use crate::trace::Telling;
 
-/// The function by which a program chooses among messages: buffer, task and tag.
+/// A program's matching function (`pvm_recvf`). Arguments: buffer, task and tag.
 pub type Matcher = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
 
-/// All of it.
+/// The state.
 pub struct Library {
-    /// Our number, or 0: we are not a task now.
+    /// This task's tid, or 0 if the process is not a task.
     pub tid: i32,
-    /// Regatta's number for us, and our host's.
+    /// Regatta's number of this task, and its host's number.
     pub task: i32,
     pub host: i32,
-    /// The task that started us, as `pvm_parent` gives it.
+    /// The parent, as `pvm_parent` returns it.
     pub parent: i32,
     /// The current context.
     pub context: i32,
-    /// Contexts that this task has been in, or waits in.
+    /// Contexts in which messages for this task may arrive.
     pub contexts: Vec<i32>,
     pub options: Options,
-    /// Messages that have been taken in and not been received.
+    /// Messages that have been taken in but not received.
     pub inbox: Inbox,
     pub matcher: Option<Matcher>,
     pub handlers: Vec<Handler>,
-    /// Numbers of handlers that were deleted; the last one is the next to be used.
+    /// Numbers of deleted handlers; the last one is reused first.
     pub free_handlers: Vec<i32>,
-    /// A handler runs: no other is called.
+    /// Whether a handler is running; no other handler is called then.
     pub in_handler: bool,
     pub watches: Vec<Watch>,
-    /// The resource manager that we ask, or 0, and the number of the last request.
+    /// Tid of the resource manager that decides for this task, or 0, and the wait id of the last request to it.
     pub manager: i32,
     pub asked: i32,
-    /// Our watches as the resource manager.
+    /// Regatta's ids of this task's notifications as the resource manager.
     pub managing: Vec<c_int>,
-    /// The reports of our calls to a tracer.
+    /// State of the reports of this task's calls to a tracer.
     pub telling: Telling,
-    /// Our state as a tracer.
+    /// This task's state as a tracer.
     pub tracing: Tracing,
-    /// Tasks whose output comes to us.
+    /// Tasks whose output this task receives.
     pub writers: Vec<Writer>,
-    /// The file that `pvm_catchout` has named.
+    /// The file of `pvm_catchout`.
     pub caught: *mut libc::FILE,
 }
 
 struct Cell(UnsafeCell<Library>);
 
-// SAFETY: PVM's rule: one thread at a time is in the library.
+// SAFETY: PVM allows only one thread at a time in the library.
 unsafe impl Sync for Cell {}
 
 static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
@@ -80,10 +80,11 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     caught: std::ptr::null_mut(),
 }));
 
-/// The state. The reference must be gone before a function of the user is called.
+/// Returns the state. Drop the reference before calling a function of the program.
 #[inline(always)]
 #[allow(clippy::mut_from_ref)]
 pub fn library<'a>() -> &'a mut Library {
-    // SAFETY: one thread at a time, and each user of this lets go before it calls anybody who could take it again.
+    // SAFETY: only one thread is in the library, and every user drops the reference before it calls what could take it
+    // again.
     unsafe { &mut *LIBRARY.0.get() }
 }

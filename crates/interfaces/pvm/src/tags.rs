@@ -1,10 +1,10 @@
-//! Names of the tags that PVM's parts use among themselves: `pvmnametag`, which no header declares.
+//! Names of the tags that the parts of PVM use: `pvmnametag`, which no header declares.
 
 use std::ffi::{CString, c_char, c_int};
 
 use crate::last_results::Kept;
 
-/// The first tag of a kind, and the names from it on.
+/// The first tag of a kind, the prefix of its names, and the names from that tag on.
 type Kind = (u32, &'static str, &'static [&'static str]);
 
 const KINDS: [Kind; 4] = [
@@ -95,7 +95,7 @@ const KINDS: [Kind; 4] = [
     ),
 ];
 
-/// The name of a tag, if it has one.
+/// Returns the name of a tag, if it has one.
 fn name(tag: c_int) -> Option<String> {
     KINDS.iter().find_map(|(first, kind, names)| {
         let at = (tag as u32).checked_sub(*first)?;
@@ -103,16 +103,17 @@ fn name(tag: c_int) -> Option<String> {
     })
 }
 
-/// The name of a tag, or its number as text; *found is whether it has a name.
+/// Returns the name of a tag, or its number as text if it has none. Sets `*found` accordingly. The text is valid until
+/// the next call.
 ///
 /// # Safety
-/// `found` is NULL or a place for the answer. The text stays until the next call.
+/// `found` is valid or NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvmnametag(tag: c_int, found: *mut c_int) -> *const c_char {
     static TEXT: Kept<Option<CString>> = Kept::new(None);
     let name = name(tag);
     if !found.is_null() {
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         unsafe { *found = c_int::from(name.is_some()) };
     }
     let text = name.unwrap_or_else(|| tag.to_string());

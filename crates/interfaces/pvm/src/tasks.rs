@@ -1,4 +1,4 @@
-//! Tasks: ending them, asking about them.
+//! Tasks: ending, signalling and listing them.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -9,9 +9,9 @@ use crate::system::asking;
 use crate::trace::{self, calls, ints, traced};
 use crate::{machine, rg, system, tid};
 
-/// A task's flags: it has been started by another, it is a task.
+/// Flags of a task in `pvm_tasks`.
 mod flag {
-    /// Maximum number of a process; a larger number stands for a process that has not joined.
+    /// Largest process id. A larger number stands for a process that has not joined.
     pub const LAST_PROCESS: i32 = 1 << 22;
     pub const SPAWNED: i32 = 2;
     pub const CONNECTED: i32 = 4;
@@ -29,10 +29,10 @@ fn outcome(code: c_int) -> Result<(), i32> {
 pub fn signal(to: c_int, signal: c_int) -> Result<(), i32> {
     enrol()?;
     let task = tid::named(to).ok_or(codes::BAD_PARAM)?;
-    // To a task that is gone nothing is sent, and nobody minds.
-    // SAFETY: plain numbers.
+    // A signal to a task that is gone is not an error.
+    // SAFETY: the call takes plain values only.
     match outcome(unsafe { rg::rg_signal(task, signal) }) {
-        // Signals that do not exist are not sent either.
+        // Signals that do not exist are ignored, too.
         Err(codes::NO_TASK | codes::BAD_PARAM) => Ok(()),
         other => other,
     }
@@ -50,7 +50,7 @@ extern "C" fn pvm_kill(to: c_int) -> c_int {
         let me = enrol()?;
         if to == me {
             crate::life::leave();
-            // SAFETY: ends this process.
+            // SAFETY: the call takes plain values only.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
             return Ok(());
         }
@@ -60,7 +60,7 @@ extern "C" fn pvm_kill(to: c_int) -> c_int {
     traced(calls::KILL, || ints([to]), killed, trace::code)
 }
 
-/// All tasks that run.
+/// Returns all tasks that run.
 pub fn all() -> Result<Vec<rg::Task>, i32> {
     enrol()?;
     let empty = rg::Task {
@@ -74,7 +74,7 @@ pub fn all() -> Result<Vec<rg::Task>, i32> {
     let mut count = 0;
     loop {
         let room = tasks.len() as c_int;
-        // SAFETY: room for so many, and a place for their number.
+        // SAFETY: the array has the length that is passed, and the count is writable.
         outcome(unsafe { rg::rg_tasks(tasks.as_mut_ptr(), room, &mut count) })?;
         if count <= room {
             tasks.truncate(count.max(0) as usize);
@@ -84,11 +84,11 @@ pub fn all() -> Result<Vec<rg::Task>, i32> {
     }
 }
 
-/// The program that a task was started as.
+/// Returns the name of the program as which a task was started.
 pub fn program_of(task: c_int) -> Option<CString> {
     let all = all().ok()?;
     let known = all.iter().find(|known| known.tid == task)?;
-    // SAFETY: a text that ends inside the array.
+    // SAFETY: the string is NUL-terminated inside the array.
     Some(unsafe { CStr::from_ptr(known.program.as_ptr()) }.to_owned())
 }
 
@@ -112,7 +112,7 @@ extern "C" fn pvm_pstat(which: c_int) -> c_int {
     traced(calls::PSTAT, || ints([which]), status, trace::code)
 }
 
-/// The answer of `pvm_tasks` about a task.
+/// Result of `pvm_tasks` for one task.
 #[repr(C)]
 pub struct TaskInfo {
     tid: c_int,
@@ -124,7 +124,7 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// Describes `task`. Points into its text, which must outlive this.
+    /// Describes `task`. Points into its strings, which must outlive this.
     fn of(task: &asking::Task) -> TaskInfo {
         TaskInfo {
             tid: task.tid,
@@ -137,10 +137,10 @@ impl TaskInfo {
     }
 }
 
-/// Describes a task.
+/// Describes a task in PVM's terms.
 fn described(task: &rg::Task, roles: &[(i32, i32)]) -> asking::Task {
     let spawned = task.parent >= 0;
-    // SAFETY: a text that ends inside the array.
+    // SAFETY: the string is NUL-terminated inside the array.
     let name = unsafe { CStr::from_ptr(task.program.as_ptr()) };
     let number = tid::of(task.tid, task.host);
     let role = roles.iter().find(|role| role.0 == number);
@@ -156,7 +156,7 @@ fn described(task: &rg::Task, roles: &[(i32, i32)]) -> asking::Task {
         },
         host: tid::of_daemon(task.host),
         flag: flag | role.map_or(0, |role| role.1),
-        // Of programs that were started by hand PVM does not know the name.
+        // PVM does not know the names of programs that were started by hand.
         program: match spawned {
             true => name.to_owned(),
             false => CString::default(),
@@ -208,7 +208,7 @@ unsafe extern "C" fn pvm_tasks(
         let (kept, infos) = (KNOWN.get(), INFOS.get());
         *kept = known;
         *infos = kept.iter().map(TaskInfo::of).collect();
-        // SAFETY: the C contract: places for the answers, or NULL.
+        // SAFETY: by the C contract the results are writable or NULL.
         unsafe {
             if !count.is_null() {
                 *count = infos.len() as c_int;

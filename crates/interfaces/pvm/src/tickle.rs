@@ -1,4 +1,4 @@
-//! `pvm_tickle`: small requests to a daemon, by which those who write daemons look into them.
+//! `pvm_tickle`: small requests to a daemon, for debugging daemons.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -7,22 +7,22 @@ use crate::life::enrol;
 use crate::message::{codes, error};
 use crate::trace::{self, Value, calls, traced};
 
-/// Maximum number of numbers in a request.
+/// Maximum number of arguments of a request.
 const MAX_NUMBERS: i32 = 10;
 
-/// The requests that are answered; of the others a daemon takes note at most.
+/// The requests that have an effect here. A daemon would only log others.
 mod request {
-    /// A request for the mask of a daemon's log.
+    /// Returns the debug mask of a daemon.
     pub const MASK: i32 = 5;
-    /// That this is to be said from now on.
+    /// Sets the debug mask.
     pub const SET_MASK: i32 = 6;
-    /// Its counts, from which it then begins anew; they go to the log.
+    /// Prints the daemon's statistics to its log, and resets them.
     pub const COUNTS: i32 = 8;
 }
 
-/// The answer to a request and its argument, if there is one.
+/// Returns the answer to a request with its argument, if it has one.
 fn answer(request: c_int, argument: c_int) -> Option<c_int> {
-    /// It is kept for those who ask: there is no daemon that would say something.
+    /// Stored only to be returned: there is no daemon whose debugging it could control.
     static MASK: AtomicI32 = AtomicI32::new(0);
     match request {
         request::MASK => Some(MASK.load(Ordering::Relaxed)),
@@ -35,10 +35,10 @@ fn answer(request: c_int, argument: c_int) -> Option<c_int> {
     }
 }
 
-/// A request of `count` numbers; how many answer it, and these.
+/// Makes a request of `count` numbers. Writes the answers and their number.
 ///
 /// # Safety
-/// `numbers` points to so many, `answers` to room for ten or is NULL, and `answered` to a place or is NULL.
+/// `numbers` points to `count` numbers; `answers` has room for ten or is NULL; `answered` is valid or NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_tickle(
     count: c_int,
@@ -51,7 +51,7 @@ unsafe extern "C" fn pvm_tickle(
             return Err(codes::BAD_PARAM);
         }
         enrol()?;
-        // SAFETY: the C contract: as many numbers, and places for the answers or NULL.
+        // SAFETY: by the C contract the array has `count` numbers, and the results are writable or NULL.
         unsafe {
             let argument = if count > 1 { *numbers.add(1) } else { 0 };
             let answer = answer(*numbers, argument);
@@ -65,10 +65,10 @@ unsafe extern "C" fn pvm_tickle(
         Ok(())
     };
     let tickled = || error::result("pvm_tickle", tickled().err().unwrap_or(0));
-    // SAFETY: the C contract: as many numbers, and places for the answers or NULL.
+    // SAFETY: by the C contract the array has `count` numbers, and the results are writable or NULL.
     let entry = || [unsafe { trace::numbers(numbers, count) }];
     let exit = |code| {
-        // SAFETY: the same.
+        // SAFETY: by the C contract the array has `count` numbers, and the results are writable or NULL.
         let answers = unsafe {
             let count = answered.as_ref().copied().filter(|_| code == 0);
             trace::numbers(answers, count.unwrap_or(0))

@@ -1,43 +1,43 @@
-//! PVM's numbers of tasks, and Regatta's.
+//! PVM's task identifiers (tids) and Regatta's task numbers.
 //!
-//! PVM's has 32 bits: whether it is a daemon, whether it is a group, 12 bits of the host, 18 bits of the task on it, which
-//! are 0 for the host itself.
-//! Regatta numbers the tasks of a job from 0. So the last 18 bits are Regatta's number and 1, and the 12 bits its host's
-//! number and 1: the number alone says who is meant, and programs that take it apart find what they expect.
+//! A tid has 32 bits: whether it is a daemon, whether it is a group, 12 bits for the host, and 18 bits for the task on
+//! the host, which are 0 for the host itself.
+//! Regatta numbers the tasks of a job from 0. Here the low 18 bits are Regatta's number + 1, and the 12 bits its host's
+//! number + 1. So a tid alone identifies a task, and programs that take tids apart find what they expect.
 
 use std::ffi::c_int;
 
 use crate::rg;
 use crate::state::library;
 
-/// A daemon; alone the one who tells of events.
+/// The daemon bit. Alone, it is the tid of the daemon that sends notifications.
 pub const DAEMON: i32 = i32::MIN;
-/// It is a group.
+/// The group bit.
 const GROUP: i32 = 1 << 30;
 const HOST_SHIFT: u32 = 18;
-/// The bits of the task on its host.
+/// The bits of the task.
 const LOCAL: i32 = (1 << HOST_SHIFT) - 1;
 /// The bits of the host.
 const HOST: i32 = 0xfff << HOST_SHIFT;
 
-/// The number of Regatta's task on this host.
+/// Returns the tid of Regatta's task on this host.
 #[inline(always)]
 pub fn of(task: i32, host: i32) -> i32 {
     (host + 1) << HOST_SHIFT & HOST | (task + 1) & LOCAL
 }
 
-/// The number of a host, which is that of its daemon.
+/// Returns the tid of a host, which is that of its daemon.
 pub const fn of_daemon(host: i32) -> i32 {
     (host + 1) << HOST_SHIFT & HOST
 }
 
-/// The part of a number that is its host's.
+/// Returns the host bits of a tid.
 #[inline(always)]
 pub fn host_part(tid: i32) -> i32 {
     tid & HOST
 }
 
-/// Regatta's task, if this is the number of one. Of no host at all it is a task that never was.
+/// Returns Regatta's task if this can be the tid of a task. If the host bits are 0, returns a task that does not exist.
 #[inline(always)]
 pub fn task(tid: i32) -> Option<i32> {
     let local = tid & LOCAL;
@@ -45,7 +45,8 @@ pub fn task(tid: i32) -> Option<i32> {
     (tid & (DAEMON | GROUP) == 0 && local != 0).then_some(task)
 }
 
-/// Regatta's task for calls that name one: a number with another host than its task's is a task that never was.
+/// Returns Regatta's task for a call that names one. If the host bits are not those of the task's host, returns a task
+/// that does not exist.
 #[inline(always)]
 pub fn named(tid: i32) -> Option<i32> {
     let task = task(tid)?;
@@ -57,7 +58,7 @@ pub fn named(tid: i32) -> Option<i32> {
 
 #[inline(never)]
 fn on_another_host(tid: i32, task: i32) -> i32 {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     let host = unsafe { rg::rg_host_of(task) };
     if host >= 0 && host != host_of(tid) {
         LOCAL
@@ -66,36 +67,36 @@ fn on_another_host(tid: i32, task: i32) -> i32 {
     }
 }
 
-/// The number of the host in a number of a task or a daemon.
+/// Returns the host's number in the tid of a task or a daemon.
 pub fn host(tid: i32) -> Option<i32> {
     let host = (tid & HOST) >> HOST_SHIFT;
     (tid & GROUP == 0 && host != 0).then_some(host - 1)
 }
 
-/// The number of the host of anything; where there is none it is one that no host has.
+/// Returns the host's number in any tid. If the host bits are 0, returns a number that no host has.
 pub fn host_of(tid: i32) -> i32 {
     (((tid & HOST) >> HOST_SHIFT) - 1) & (HOST >> HOST_SHIFT)
 }
 
-/// Is it a host's? Programs write it with the bit of daemons, and without.
+/// Returns whether this is a host's tid. Programs write it with or without the daemon bit.
 pub fn is_daemon(tid: i32) -> bool {
     tid & (GROUP | LOCAL) == 0 && tid & HOST != 0
 }
 
-/// The number of a task that runs or has run, whose host the job's table knows.
+/// Returns the tid of a task that runs or has run. The job's table gives its host.
 pub fn of_task(task: i32) -> Option<i32> {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     let host = unsafe { rg::rg_host_of(task) };
     (host >= 0).then(|| of(task, host))
 }
 
-/// For libraries above this one: Regatta's number of a task of PVM's, or a negative one.
+/// Returns Regatta's number of a PVM task, or a negative number. For libraries above this one.
 #[unsafe(no_mangle)]
 extern "C" fn regatta_pvm_task_of(tid: c_int) -> c_int {
     task(tid).unwrap_or(rg::NONE)
 }
 
-/// The other way round.
+/// Returns the tid of a Regatta task, or a negative number. For libraries above this one.
 #[unsafe(no_mangle)]
 extern "C" fn regatta_pvm_tid_of(task: c_int) -> c_int {
     of_task(task).unwrap_or(rg::NONE)

@@ -1,4 +1,4 @@
-//! Events of a program for a tracer: its own, and its calls.
+//! Events for a tracer: those that the program defines, and its calls.
 
 mod around;
 pub mod calls;
@@ -16,12 +16,12 @@ use crate::system::events;
 pub use around::{Telling, apart, begins, code, ends, flush, ints, numbers, text, texts, traced};
 pub use record::Value;
 
-/// The receiver of a program's own events; the library knows where they go.
+/// The tid to which a program sends its own events; the library forwards them.
 pub const TID: i32 = -1111;
-/// The tag it sends them with.
+/// The tag with which it sends them.
 const CODE: i32 = -2222;
 
-/// The current send buffer is an event: it goes to the tracer, if there is one.
+/// Sends the event in the current send buffer to the tracer, if there is one.
 pub fn user_event(tag: i32) -> Result<(), i32> {
     if tag != CODE {
         return Err(codes::BAD_PARAM);
@@ -34,23 +34,23 @@ pub fn user_event(tag: i32) -> Result<(), i32> {
     send_buffer(0, to, tag, context)
 }
 
-/// Letters of a mask: each says of four events whether they are wanted.
+/// Number of letters of a mask. Each letter says which of four events are wanted.
 const LETTERS: usize = 35;
-/// The variables that tell children what of them is wanted, how many bytes of it are sent together, and how it is told.
+/// Variables with which children inherit the mask, the buffer size and the trace options.
 const VARIABLE: &str = "PVMTMASK";
 const BUFFER: &str = "PVMTRCBUF";
 const OPTIONS: &str = "PVMTRCOPT";
-/// No event is wanted.
+/// The letter that wants no event.
 const NOTHING: u8 = b'@';
 
-/// The trace settings of a task, as programs see them that look into PVM's library: `pvmctrc` has those of children.
+/// The trace settings of a task, as PVM's library exports them to programs. `pvmctrc` contains those for children.
 #[repr(C)]
 struct Traced {
-    /// Where events and output go, which is kept among the options.
+    /// Destinations of events and output. Unused: the options contain them.
     places: [c_int; 6],
     buffer: c_int,
     options: c_int,
-    /// Which events a tracer wants, with its end.
+    /// The events that a tracer wants, NUL-terminated.
     mask: [u8; LETTERS + 1],
 }
 
@@ -72,7 +72,7 @@ static pvmtrc: Kept<Traced> = Kept::new(Traced::nothing());
 #[unsafe(no_mangle)]
 static pvmctrc: Kept<Traced> = Kept::new(Traced::nothing());
 
-/// That of ourselves (0) or of children (1).
+/// Returns the settings of this task (0) or of its children (1).
 fn of(which: usize) -> &'static mut Traced {
     match which {
         0 => pvmtrc.get(),
@@ -80,7 +80,7 @@ fn of(which: usize) -> &'static mut Traced {
     }
 }
 
-/// Have this mask: as many letters as there are, and nothing behind them.
+/// Sets a mask. Ignores letters beyond its length.
 fn write(which: usize, letters: &[u8]) {
     let mask = &mut of(which).mask;
     mask[..LETTERS].fill(NOTHING);
@@ -89,27 +89,26 @@ fn write(which: usize, letters: &[u8]) {
     }
 }
 
-/// A tracer wants this of us and of our children, unless somebody who has started us has said what is wanted.
+/// Sets the mask of a tracer for this task and its children, unless the parent has set one.
 pub fn begin(letters: &[u8]) {
     if std::env::var_os(VARIABLE).is_none() {
         (0..2).for_each(|which| write(which, letters));
     }
 }
 
-/// A tracer's choice (`PvmTraceFull` and its like): each event by itself; how often each call is made and how long
-/// that takes; or only how often.
+/// The trace options (`PvmTraceFull` etc.): each event by itself, counts and times of calls, or only counts.
 mod way {
     pub const FULL: i32 = 1;
     pub const TIME: i32 = 2;
     pub const COUNT: i32 = 3;
 }
 
-/// Whether the tracer wants to hear of an event of ours.
+/// Returns whether the tracer wants an event of this task.
 fn wants(event: usize) -> bool {
     of(0).mask[event / 4] & (1 << (event % 4)) != 0
 }
 
-/// The trace settings, or our number, have changed: has calls look for them, or not.
+/// Decides, after a change of the trace settings or of the tid, whether calls have to check for tracing.
 pub fn settle() {
     let me = library().tid;
     let (to, _, _) = library().options.trace();
@@ -121,7 +120,7 @@ pub fn settle() {
     library().telling.look(me == 0 || sends && wanted);
 }
 
-/// Take up what has been said of us by who started us.
+/// Takes over the settings that the parent has passed.
 pub fn inherit() {
     events::begin();
     if let Some(letters) = std::env::var_os(VARIABLE) {
@@ -133,7 +132,7 @@ pub fn inherit() {
     }
 }
 
-/// The variables for children, if they are traced.
+/// Returns the variables for children, if they are traced.
 pub fn variables() -> Vec<String> {
     let (buffer, options) = library().options.children_trace_way();
     let letters = &of(1).mask[..LETTERS];
@@ -149,7 +148,7 @@ pub fn variables() -> Vec<String> {
     }
 }
 
-/// Ours (0) or that of children (1).
+/// Returns the index of the settings for this task (0) or its children (1), for [`of`].
 fn mask(who: c_int, text: *const c_char) -> Result<usize, i32> {
     let which = usize::try_from(who).map_err(|_| codes::BAD_PARAM)?;
     match which < 2 && !text.is_null() {
@@ -162,7 +161,7 @@ fn mask(who: c_int, text: *const c_char) -> Result<usize, i32> {
 unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
     let got = mask(who, text).map(|which| {
         let mask = &of(which).mask;
-        // SAFETY: the C contract: room for a mask and its end.
+        // SAFETY: by the C contract there is room for a mask and its NUL.
         unsafe { std::ptr::copy_nonoverlapping(mask.as_ptr().cast(), text, mask.len()) };
     });
     error::result("pvm_gettmask", got.err().unwrap_or(0))
@@ -171,7 +170,7 @@ unsafe extern "C" fn pvm_gettmask(who: c_int, text: *mut c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_settmask(who: c_int, text: *const c_char) -> c_int {
     let set = mask(who, text).map(|which| {
-        // SAFETY: the C contract: a text.
+        // SAFETY: by the C contract the string is NUL-terminated.
         write(which, unsafe { CStr::from_ptr(text) }.to_bytes());
         settle();
     });

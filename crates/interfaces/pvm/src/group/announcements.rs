@@ -1,4 +1,4 @@
-//! The announcements among members of groups, on a channel of their own.
+//! Announcements between members of groups, on a channel of their own.
 
 use std::ffi::c_int;
 
@@ -6,42 +6,42 @@ use super::{Group, Groups};
 use crate::message::codes;
 use crate::rg;
 
-/// The channel; those of contexts begin behind it.
+/// Channel of announcements. The channels of contexts begin after it.
 const CHANNEL: rg::Group = rg::channel((1 << 28) - 2);
 
 /// The kind of an announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Word {
-    /// Somebody has joined or left.
+    /// A member has joined or left.
     Changed = 1,
-    /// From the leader: we are a team, under this number.
+    /// From the leader: the receiver is now in the team with this number.
     Team,
-    /// To the leader: I am at the barrier.
+    /// To the leader: the sender is at the barrier.
     Arrived,
-    /// From the leader: all are.
+    /// From the leader: all members are at the barrier.
     Go,
-    /// To the leader: I am no longer in the team.
+    /// To the leader: the sender has left the team.
     Without,
-    /// From the leader: there is no team any more.
+    /// From the leader: the team is dissolved.
     Over,
 }
 
-/// A piece of news.
+/// An announcement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct News {
     word: u32,
-    /// The number of a team, as its leader counts.
+    /// The number of the team, assigned by its leader.
     pub team: u32,
-    /// The group's name.
+    /// Hash of the group's name.
     pub group: u64,
 }
 
 const LENGTH: usize = size_of::<News>();
 
 impl News {
-    /// The kind; `None`: no task of this version sends it.
+    /// Returns the kind, or `None` if this version does not know it.
     pub fn word(self) -> Option<Word> {
         let all = [
             Word::Changed,
@@ -55,18 +55,18 @@ impl News {
     }
 }
 
-/// Tell a task. One that is gone needs no news.
+/// Sends an announcement to a task. A task that is gone is ignored.
 pub fn notify(task: i32, word: Word, group: u64, team: u32) {
     let news = News {
         word: word as u32,
         team,
         group,
     };
-    // SAFETY: the news are so long.
+    // SAFETY: `news` is `LENGTH` bytes long.
     unsafe { rg::rg_bsend((&raw const news).cast(), LENGTH, task, 0, CHANNEL) };
 }
 
-/// Hear what has been told, or wait so long for it (negative: as long as it takes). From whom, and what.
+/// Receives an announcement and its sender. Waits at most `seconds` (negative: without a limit).
 fn receive(seconds: f64) -> Result<Option<(i32, News)>, i32> {
     let mut news = News {
         word: 0,
@@ -75,7 +75,7 @@ fn receive(seconds: f64) -> Result<Option<(i32, News)>, i32> {
     };
     let mut status = rg::Status::default();
     let code: c_int = {
-        // SAFETY: there is room for so much.
+        // SAFETY: `news` has room for `LENGTH` bytes.
         unsafe {
             rg::rg_recv_within(
                 (&raw mut news).cast(),
@@ -96,7 +96,7 @@ fn receive(seconds: f64) -> Result<Option<(i32, News)>, i32> {
     }
 }
 
-/// Hear all that has been told.
+/// Handles all announcements that have arrived.
 #[inline]
 pub fn receive_all(groups: &mut Groups) -> Result<(), i32> {
     while let Some((from, news)) = receive(0.0)? {
@@ -105,12 +105,12 @@ pub fn receive_all(groups: &mut Groups) -> Result<(), i32> {
     Ok(())
 }
 
-/// Number of yields before the task sleeps: those who are still to come must run first, and each of them would wake it.
+/// Number of yields before the task sleeps: the members that have not arrived must run first, and each would wake it.
 const YIELDS_BEFORE_SLEEP: u32 = 64;
-/// Maximum sleep, in seconds, before it is checked whether those still live from whom news must come.
+/// Maximum sleep in seconds before the caller checks whether the tasks that it waits for still live.
 const LIVENESS_CHECK_SECONDS: f64 = 1.0;
 
-/// Wait for news. Whether there were any, in a moment.
+/// Waits up to a second for an announcement, handles it, and returns whether there was one.
 pub fn receive_next(all: &mut [Group]) -> Result<bool, i32> {
     for _ in 0..YIELDS_BEFORE_SLEEP {
         if let Some((from, news)) = receive(0.0)? {

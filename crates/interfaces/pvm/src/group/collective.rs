@@ -1,7 +1,7 @@
-//! The collectives of groups: gather, scatter, reduce; and the message to all members.
+//! The collectives of groups (gather, scatter, reduce) and broadcast.
 //!
-//! As in PVM nobody waits but who gets something: what is for the root is on its way when the call of
-//! the others returns.
+//! As in PVM only a member that gets data waits: when the call of another member returns, its contribution may still be
+//! on its way to the root.
 
 use std::cell::OnceCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -15,13 +15,13 @@ use crate::trace::calls::{self, Call};
 use crate::trace::{self, Value, traced};
 use crate::{receive, rg, send, tid};
 
-/// The channel of these messages, beside that of the news.
+/// Channel of collectives, beside that of announcements.
 const CHANNEL: rg::Group = rg::channel((1 << 28) - 3);
 
-/// PVM's functions that combine: type, what is combined into, what with, how many, the error.
+/// PVM's reduction function. Arguments: type, accumulator (in and out), operand, number of items, error (out).
 type Combine = unsafe extern "C" fn(*mut c_int, *mut c_void, *mut c_void, *mut c_int, *mut c_int);
 
-/// Bytes of so many items. Of a string nobody knows more than its bytes.
+/// Returns the size of `count` items in bytes. A string counts as single bytes.
 fn bytes(count: c_int, datatype: c_int) -> Result<usize, i32> {
     let width = match datatype {
         codes::datatype::STR => 1,
@@ -31,32 +31,32 @@ fn bytes(count: c_int, datatype: c_int) -> Result<usize, i32> {
     width.checked_mul(count).ok_or(codes::BAD_PARAM)
 }
 
-/// Send bytes to a member; they are the caller's again.
+/// Sends bytes to a member. The memory can be reused when this returns.
 unsafe fn give(task: i32, tag: c_int, data: *const c_void, bytes: usize) -> Result<(), i32> {
-    // SAFETY: the caller's: so many bytes.
+    // SAFETY: the caller guarantees that `data` is valid for `bytes` bytes.
     send::outcome(unsafe { rg::rg_bsend(data, bytes, task, tag & i32::MAX, CHANNEL) })
 }
 
-/// Wait for as many bytes from a member.
+/// Waits for a message of exactly `bytes` bytes from a member.
 unsafe fn get(task: i32, tag: c_int, data: *mut c_void, bytes: usize) -> Result<(), i32> {
     let mut status = rg::Status::default();
     let tag = tag & i32::MAX;
-    // SAFETY: the caller's: room for this many bytes.
+    // SAFETY: the caller guarantees room for `bytes` bytes.
     let code = unsafe { rg::rg_recv_within(data, bytes, task, tag, CHANNEL, -1.0, &mut status) };
     match code {
         rg::OK if status.length == bytes => Ok(()),
         rg::OK | rg::ERR_TRUNCATED => Err(codes::MISMATCH),
         code => match failure(code) {
-            // As on PVM: nothing comes from a member that has ended.
+            // As in PVM, a call that waits for a member that has ended waits forever.
             codes::NO_TASK => receive::wait_for_nobody(),
             code => Err(code),
         },
     }
 }
 
-/// The members of a group that we and a root are in, and whether the root is us.
+/// A collective: the members of the group, and which of them are the root and this task.
 struct Round {
-    /// By instance number.
+    /// Tasks by instance number.
     tasks: Vec<Option<i32>>,
     root: usize,
     ours: usize,
@@ -73,7 +73,7 @@ impl Round {
         }
     }
 
-    /// By instance number, where each instance has its place: none may be missing.
+    /// Like [`Round::new`], but fails if an instance number is free.
     fn without_gaps(group: &mut Group, root: c_int) -> Result<Round, i32> {
         let round = Round::new(group, root)?;
         match round.has_gaps() {
@@ -94,13 +94,13 @@ impl Round {
         self.root == self.ours
     }
 
-    /// Instance numbers and tasks.
+    /// Returns the members' instance numbers and tasks.
     fn members(&self) -> impl Iterator<Item = (usize, i32)> {
         let all = self.tasks.iter().copied().enumerate();
         all.filter_map(|(instance, task)| Some((instance, task?)))
     }
 
-    /// All but us.
+    /// Returns all members except this task.
     fn others(&self) -> impl Iterator<Item = (usize, i32)> {
         self.members()
             .filter(|(instance, _)| *instance != self.ours)
@@ -108,7 +108,7 @@ impl Round {
 }
 
 /// # Safety
-/// As `pvm_reduce` says.
+/// The same as for `pvm_reduce`.
 unsafe fn reduce(
     group: &mut Group,
     combine: Option<Combine>,
@@ -120,12 +120,12 @@ unsafe fn reduce(
     let bytes = bytes(count, datatype)?;
     let round = Round::new(group, root)?;
     if !round.is_ours() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that `data` is valid for `bytes` bytes.
         return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
     }
     let blocks = [message::spare(bytes)?, message::spare(bytes)?];
     let [first, next] = [&blocks[0], &blocks[1]].map(|block| block.body().cast::<c_void>());
-    // As PVM does it begins with the lowest number of a task: of two that are alike the one before stays.
+    // Like PVM, combine in ascending order of tasks, so that of equal operands the first one stays.
     let mut all: *mut c_void = std::ptr::null_mut();
     let mut failed = 0;
     let mut tasks: Vec<i32> = round.tasks.iter().copied().flatten().collect();
@@ -136,7 +136,7 @@ unsafe fn reduce(
             false if all.is_null() => first,
             false => next,
         };
-        // SAFETY: the blocks have room for this many bytes; the data are the caller's.
+        // SAFETY: the blocks have room for `bytes` bytes, and the caller guarantees that `data` has, too.
         unsafe {
             if place != data {
                 get(task, tag, place, bytes)?;
@@ -152,7 +152,7 @@ unsafe fn reduce(
         }
     }
     if all != data {
-        // SAFETY: as above; a block is not the caller's.
+        // SAFETY: both are valid for `bytes` bytes, and a block does not overlap the caller's memory.
         unsafe { data.cast::<u8>().copy_from(all.cast(), bytes) };
     }
     blocks.into_iter().for_each(message::give_back);
@@ -163,7 +163,7 @@ unsafe fn reduce(
 }
 
 /// # Safety
-/// As `pvm_gather` says.
+/// The same as for `pvm_gather`.
 unsafe fn gather(
     group: &mut Group,
     (result, data): (*mut c_void, *const c_void),
@@ -173,11 +173,11 @@ unsafe fn gather(
 ) -> Result<i32, i32> {
     let round = Round::new(group, root)?;
     if !round.is_ours() {
-        // The root will say that a place would stay empty; what nobody takes is not sent.
+        // The root refuses a group with gaps, so do not send what it would not receive.
         if round.has_gaps() {
             return Ok(0);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that `data` is valid for `bytes` bytes.
         return unsafe { give(round.root(), tag, data, bytes) }.map(|()| 0);
     }
     if round.has_gaps() {
@@ -186,7 +186,7 @@ unsafe fn gather(
     if result.is_null() {
         return Err(codes::BAD_PARAM);
     }
-    // SAFETY: the caller's: room for the items of all members, in the order of their instances.
+    // SAFETY: the caller guarantees room in `result` for the items of all members, ordered by instance.
     unsafe {
         result
             .byte_add(round.ours * bytes)
@@ -200,7 +200,7 @@ unsafe fn gather(
 }
 
 /// # Safety
-/// As `pvm_scatter` says.
+/// The same as for `pvm_scatter`.
 unsafe fn scatter(
     group: &mut Group,
     (result, data): (*mut c_void, *const c_void),
@@ -210,13 +210,13 @@ unsafe fn scatter(
 ) -> Result<i32, i32> {
     let round = Round::without_gaps(group, root)?;
     if !round.is_ours() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees room in `result` for `bytes` bytes.
         return unsafe { get(round.root(), tag, result, bytes) }.map(|()| 0);
     }
     if data.is_null() {
         return Err(codes::BAD_PARAM);
     }
-    // SAFETY: the caller's: the items of all members, in the order of their instances.
+    // SAFETY: the caller guarantees that `data` holds the items of all members, ordered by instance.
     unsafe {
         for (instance, task) in round.others() {
             give(task, tag, data.byte_add(instance * bytes), bytes)?;
@@ -228,7 +228,7 @@ unsafe fn scatter(
     Ok(0)
 }
 
-/// The current send buffer to all members but us: who they are.
+/// Sends the current send buffer to all other members, and returns their tids.
 fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     let me = library().task;
     let members = group.members()?;
@@ -247,10 +247,10 @@ fn broadcast(group: &mut Group, tag: c_int) -> Result<Vec<c_int>, i32> {
     Ok(others)
 }
 
-/// Returns a collective's result to the program, and reports it to a tracer.
+/// Runs a collective, reports it to a tracer, and returns its result as the program gets it.
 ///
 /// # Safety
-/// The group's name is a text or NULL.
+/// `name` is a NUL-terminated string or NULL.
 #[inline(always)]
 unsafe fn told(
     (call, function): (&'static Call, &str),
@@ -258,7 +258,7 @@ unsafe fn told(
     tag: c_int,
     run: impl FnOnce() -> Result<i32, i32>,
 ) -> c_int {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that `name` is a string or NULL.
     let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
     traced(call, entry, || answer(function, run()), trace::code)
 }
@@ -278,10 +278,10 @@ unsafe extern "C" fn pvm_reduce(
         if data.is_null() || count <= 0 {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: a text or NULL, and so many items.
+        // SAFETY: by the C contract `name` is a string or NULL, and `data` holds `count` items.
         unsafe { reduce(named(name)?, combine, data, (count, datatype), tag, root) }
     };
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     unsafe { told((calls::REDUCE, "pvm_reduce"), name, tag, reduced) }
 }
 
@@ -301,10 +301,11 @@ unsafe extern "C" fn pvm_gather(
         if data.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: a text or NULL, so many items, and room for all of them at the root.
+        // SAFETY: by the C contract `name` is a string or NULL, `data` holds `count` items, and the root has room for
+        // all.
         unsafe { gather(named(name)?, (result, data), bytes, tag, root) }
     };
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     unsafe { told((calls::GATHER, "pvm_gather"), name, tag, gathered) }
 }
 
@@ -324,10 +325,11 @@ unsafe extern "C" fn pvm_scatter(
         if result.is_null() {
             return Err(codes::BAD_PARAM);
         }
-        // SAFETY: the C contract: a text or NULL, room for so many items, and all of them at the root.
+        // SAFETY: by the C contract `name` is a string or NULL, `result` has room for `count` items, and the root has
+        // all.
         unsafe { scatter(named(name)?, (result, data), bytes, tag, root) }
     };
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     unsafe { told((calls::SCATTER, "pvm_scatter"), name, tag, scattered) }
 }
 
@@ -335,11 +337,11 @@ unsafe extern "C" fn pvm_scatter(
 unsafe extern "C" fn pvm_bcast(name: *const c_char, tag: c_int) -> c_int {
     let others = OnceCell::new();
     let sent = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let sent = unsafe { named(name) }.and_then(|group| broadcast(group, tag));
         answer("pvm_bcast", sent.map(|to| others.set(to).map_or(0, |()| 0)))
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let entry = || [unsafe { trace::text(name) }, Value::Int(tag)];
     let exit = |code| {
         let to = others.get().map_or(&[][..], Vec::as_slice);

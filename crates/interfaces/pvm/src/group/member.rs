@@ -1,4 +1,4 @@
-//! Joining and leaving, and who has which number.
+//! Joining and leaving groups, freezing them, and instance numbers.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -10,17 +10,17 @@ use crate::state::library;
 use crate::trace::{self, Value, calls, traced};
 use crate::{rg, tid};
 
-/// Under this name and the group's there is an entry while nobody may join.
+/// Returns the name of the entry that exists while the group is frozen.
 fn frozen_name(group: &Group) -> CString {
     let name = [b"pvm-static ", group.name.to_bytes()].concat();
     CString::new(name).unwrap_or_default()
 }
 
-/// May nobody join? An entry that outlived all members counts for nothing.
+/// Returns whether the group is frozen, so that no task may join. An entry that outlived all members is removed.
 fn is_frozen(group: &Group) -> Result<bool, i32> {
     let name = frozen_name(group);
     let (mut length, mut found) = (0, 0);
-    // SAFETY: a text, and places for what is told.
+    // SAFETY: the name is NUL-terminated, and the results have room.
     let code = unsafe {
         rg::rg_get(
             name.as_ptr(),
@@ -44,7 +44,7 @@ fn is_frozen(group: &Group) -> Result<bool, i32> {
 
 fn freeze(group: &Group) {
     let name = frozen_name(group);
-    // SAFETY: a text, and no bytes.
+    // SAFETY: the name is NUL-terminated, and the value is empty.
     unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -58,12 +58,12 @@ fn freeze(group: &Group) {
 }
 
 fn thaw(group: &Group) {
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     unsafe { rg::rg_delete(frozen_name(group).as_ptr(), 0) };
 }
 
-/// Tell whoever leads the other members, if they may be a team, that members are others now: it ends the team at
-/// once, and not only when all have come to a barrier. Says whether there are others.
+/// Notifies the leader of the other members, if these may be a team, that the members have changed. Otherwise the team
+/// would end only when all have come to a barrier. Returns whether there are other members.
 fn notify_leader(group: &Group) -> Result<bool, i32> {
     let members = group.ask()?;
     let me = library().task;
@@ -88,7 +88,7 @@ fn join(group: &mut Group) -> Result<i32, i32> {
         return Err(codes::NOT_IN_GROUP);
     }
     let mut instance = 0;
-    // SAFETY: a text, and a place for the number.
+    // SAFETY: the name is NUL-terminated, and `instance` can be written.
     match unsafe { rg::rg_join(group.name.as_ptr(), &mut instance) } {
         rg::OK => {}
         rg::ERR_EXISTS => return Err(codes::DUP_GROUP),
@@ -101,12 +101,12 @@ fn join(group: &mut Group) -> Result<i32, i32> {
     Ok(instance)
 }
 
-/// Leave a group; its name is free again with its last member.
+/// Leaves a group. When its last member leaves, the name is free again.
 pub fn leave(hash: u64) -> Result<(), i32> {
     known(hash)?.ours()?;
     team::leave(hash)?;
     let group = known(hash)?;
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     if unsafe { rg::rg_leave(group.name.as_ptr()) } != rg::OK {
         return Err(codes::NOT_IN_GROUP);
     }
@@ -118,7 +118,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
     Ok(())
 }
 
-/// The outcome of `rg_meet_members`, in codes of PVM.
+/// Converts the result of `rg_meet_members` into PVM's codes.
 fn met(code: c_int) -> Result<(), i32> {
     match code {
         rg::OK => Ok(()),
@@ -128,12 +128,13 @@ fn met(code: c_int) -> Result<(), i32> {
     }
 }
 
-/// Meet so many members. If they are all, they are told who they are.
+/// Waits until `count` members meet. If these are all members of the group, returns them by instance number; otherwise
+/// returns an empty list.
 fn meet_members(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
     let name = group.name.as_ptr();
     let mut members = vec![rg::NONE; 2 * count.max(32) as usize];
     let mut there = 0;
-    // SAFETY: the name is a text, and there is room for so many.
+    // SAFETY: the name is NUL-terminated, and `members` has the room that is passed.
     let code = unsafe {
         rg::rg_meet_members(
             name,
@@ -144,7 +145,7 @@ fn meet_members(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
         )
     };
     met(code)?;
-    // Where numbers are free the list may be longer than there is room for; then they are no team.
+    // If instance numbers are free, the list may be longer than the room. Then treat the members as not all.
     let there = there.max(0) as usize;
     members.truncate(if there <= members.len() { there } else { 0 });
     Ok(members
@@ -153,7 +154,7 @@ fn meet_members(group: &Group, count: i32) -> Result<Vec<Option<i32>>, i32> {
         .collect())
 }
 
-/// Of how many members a user speaks: -1 are all.
+/// Returns the number of members that a program's `count` means: -1 means all.
 fn count_of(group: &mut Group, count: c_int) -> Result<i32, i32> {
     match count {
         1.. => Ok(count),
@@ -183,7 +184,7 @@ fn barrier(hash: u64, count: c_int) -> Result<i32, i32> {
     Ok(0)
 }
 
-/// Notes the members that have met, if they are all. On several hosts they are a team from here on.
+/// Records the members that have met, unless the list is empty. Members on several hosts become a team.
 fn note_members(hash: u64, members: Vec<Option<i32>>) -> Result<(), i32> {
     if members.is_empty() {
         return Ok(());
@@ -214,27 +215,27 @@ fn freeze_group(hash: u64, size: c_int) -> Result<i32, i32> {
     if members.iter().flatten().next().is_none() {
         return Err(codes::MISMATCH);
     }
-    // Each of them, so that nobody can join whom the first to return tells of it.
+    // Every member sets the entry, so that no task can join once the first member has returned.
     freeze(group);
     group.frozen = Some(members.clone());
     note_members(hash, members)?;
     Ok(size)
 }
 
-/// The name in messages of a group that a user names.
+/// Returns the hash of the group that a program names.
 ///
 /// # Safety
-/// The name is a text or NULL.
+/// `name` is a NUL-terminated string or NULL.
 unsafe fn hash_of(name: *const c_char) -> Result<u64, i32> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that `name` is a string or NULL.
     unsafe { named(name) }.map(|group| group.hash)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_joingroup(name: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let joined = || answer("pvm_joingroup", unsafe { named(name) }.and_then(join));
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     traced(
         calls::JOINGROUP,
         || [unsafe { trace::text(name) }],
@@ -246,11 +247,11 @@ unsafe extern "C" fn pvm_joingroup(name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_lvgroup(name: *const c_char) -> c_int {
     let left = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let left = unsafe { hash_of(name) }.and_then(leave);
         answer("pvm_lvgroup", left.map(|()| 0))
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     traced(
         calls::LVGROUP,
         || [unsafe { trace::text(name) }],
@@ -262,12 +263,12 @@ unsafe extern "C" fn pvm_lvgroup(name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gsize(name: *const c_char) -> c_int {
     let size = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let members = unsafe { named(name) }.and_then(Group::members);
         let size = members.map(|members| members.iter().flatten().count() as i32);
         answer("pvm_gsize", size)
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     traced(
         calls::GSIZE,
         || [unsafe { trace::text(name) }],
@@ -279,7 +280,7 @@ unsafe extern "C" fn pvm_gsize(name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
     let found = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let members = unsafe { named(name) }.and_then(Group::members);
         let found = members.and_then(|members| {
             let index = usize::try_from(instance).map_err(|_| codes::NO_INST)?;
@@ -288,13 +289,13 @@ unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
         });
         answer("pvm_gettid", found)
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let entry = || [unsafe { trace::text(name) }, Value::Int(instance)];
     traced(calls::GETTID, entry, found, trace::code)
 }
 
-/// The instance of task -1, which is how PVM's group server marks numbers that nobody has. It makes room for this many members at a
-/// time; when all of them are there, nobody has the mark.
+/// Returns the instance of task -1. PVM's group server marks free numbers with -1. It allocates room for 10 members at
+/// a time; if all of it is taken, there is no such mark.
 fn first_free(members: &[Option<i32>]) -> Option<i32> {
     const ROOM: usize = 10;
     let gap = members.iter().position(Option::is_none);
@@ -305,7 +306,7 @@ fn first_free(members: &[Option<i32>]) -> Option<i32> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
     let found = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let members = unsafe { named(name) }.and_then(Group::members);
         let found = members.and_then(|members| {
             if of == rg::ANY {
@@ -317,7 +318,7 @@ unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
         });
         answer("pvm_getinst", found)
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let entry = || [unsafe { trace::text(name) }, Value::Int(of)];
     traced(calls::GETINST, entry, found, trace::code)
 }
@@ -325,19 +326,19 @@ unsafe extern "C" fn pvm_getinst(name: *const c_char, of: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_barrier(name: *const c_char, count: c_int) -> c_int {
     let met = || {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let group = unsafe { as_it_was(name) }.map(|group| group.hash);
         let met = group.and_then(|hash| barrier(hash, count));
         answer("pvm_barrier", met)
     };
-    // SAFETY: the same.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let entry = || [unsafe { trace::text(name) }, Value::Int(count)];
     traced(calls::BARRIER, entry, met, trace::code)
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_freezegroup(name: *const c_char, size: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let frozen = unsafe { hash_of(name) }.and_then(|hash| freeze_group(hash, size));
     answer("pvm_freezegroup", frozen)
 }

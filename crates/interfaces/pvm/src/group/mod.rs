@@ -1,11 +1,11 @@
-//! Groups: tasks under a name, each with an instance number, the lowest that is free when it joins.
+//! Groups: named sets of tasks. A task that joins gets the lowest free instance number.
 //!
-//! The launcher knows the members (`rg_join`), and each call asks it for them ([`view`]). Once all members have
-//! met, `rg_meet` costs no more than a barrier if they are on one host; members on several hosts meet again by messages
+//! The launcher keeps the members (`rg_join`), and each call requests them from it ([`view`]). Once all members have
+//! met, `rg_meet` costs no more than a barrier if they are on one host. Members on several hosts meet again by messages
 //! ([`team`]).
 //!
-//! The guarantee: a call knows of every join and leave that was over before the call began, also if this task heard of it
-//! by a message that took another way than all news of it.
+//! Guarantee: a call sees every join and leave that was complete before the call began, even if this task learned of it
+//! by a message that overtook the announcement.
 
 mod announcements;
 mod collective;
@@ -24,32 +24,32 @@ use crate::state::library;
 
 use team::Team;
 
-/// This task's knowledge of a group.
+/// A task's state of a group.
 pub(crate) struct Group {
     name: CString,
-    /// The name in messages.
+    /// Hash of the name, which identifies the group in messages.
     hash: u64,
-    /// Our instance number, if we are a member.
+    /// This task's instance number, if it is a member.
     instance: Option<i32>,
-    /// The members that met last, by instance number, if these were all and are on the host whose launcher lends them
-    /// shared barriers.
+    /// The members that met last, by instance number, if they were all members and are all on the launcher's host,
+    /// which provides shared barriers.
     near: Option<Vec<Option<i32>>>,
     team: Option<Team>,
-    /// Nobody joins any more, and these are the members by instance number; `None` where a number is free.
+    /// The members by instance number, if the group is frozen; `None` where a number is free.
     frozen: Option<Vec<Option<i32>>>,
 }
 
-/// All groups that this task knows something of.
+/// All groups that this task knows.
 pub(crate) struct Groups {
-    /// The task for which all this holds.
+    /// The task to which this state belongs.
     task: i32,
     all: Vec<Group>,
-    /// How many teams we have led.
+    /// Number of teams that this task has led.
     led: u32,
 }
 
 impl Groups {
-    /// The number of the next team that we lead.
+    /// Returns the number of the next team that this task leads.
     fn next_number(&mut self) -> u32 {
         self.led = self.led.wrapping_add(1);
         self.led
@@ -62,13 +62,13 @@ static GROUPS: crate::last_results::Kept<Groups> = crate::last_results::Kept::ne
     led: 0,
 });
 
-/// The name of a group in messages (FNV-1a).
+/// Returns the hash of a group's name for messages (FNV-1a).
 fn hash(name: &CStr) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     name.to_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Our knowledge of groups, as a task.
+/// Returns the groups of this task, after enrolling it. Clears the state of an earlier task.
 fn groups() -> Result<&'static mut Groups, i32> {
     enrol()?;
     let groups = GROUPS.get();
@@ -79,33 +79,32 @@ fn groups() -> Result<&'static mut Groups, i32> {
     Ok(groups)
 }
 
-/// A group that we know something of, by its name in messages. The reference must be gone before anything
-/// is called that hears news.
+/// Returns a known group by its hash. Drop the reference before calling anything that handles announcements.
 fn known(hash: u64) -> Result<&'static mut Group, i32> {
     let group = groups()?.all.iter_mut().find(|group| group.hash == hash);
     group.ok_or(codes::SYS_ERR)
 }
 
-/// The group a user names, after all news have been heard.
+/// Returns the group that a program names, after handling all announcements that have arrived.
 ///
 /// # Safety
-/// The name is a text or NULL.
+/// `name` is a NUL-terminated string or NULL.
 unsafe fn named(name: *const c_char) -> Result<&'static mut Group, i32> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that `name` is a string or NULL.
     let hash = unsafe { as_it_was(name) }?.hash;
     announcements::receive_all(groups()?)?;
     known(hash)
 }
 
-/// The group a user names, as far as it is known without a look at the news.
+/// Returns the group that a program names, without handling announcements.
 ///
 /// # Safety
-/// The name is a text or NULL.
+/// `name` is a NUL-terminated string or NULL.
 unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     if name.is_null() {
         return Err(codes::NULL_GROUP);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that a `name` other than NULL is a string.
     let name = unsafe { CStr::from_ptr(name) };
     if name.is_empty() {
         return Err(codes::NULL_GROUP);
@@ -125,17 +124,17 @@ unsafe fn as_it_was(name: *const c_char) -> Result<&'static mut Group, i32> {
     known(hash)
 }
 
-/// The result of a function: a number, or an error that is told. On PVM the group server has answered, so messages that had come by
-/// then are known.
+/// Returns the result of a function to the program, and reports an error. On PVM the group server would have answered,
+/// so messages that arrived before become known.
 fn answer(function: &str, result: Result<i32, i32>) -> c_int {
     if library().tid != 0 {
-        // SAFETY: a plain request. An error of it is that of every call that follows.
+        // SAFETY: the call has no arguments. Its error is ignored: every later call returns it, too.
         unsafe { rg::rg_pass_over() };
     }
     error::result(function, result.unwrap_or_else(|code| code))
 }
 
-/// Leave all groups, before the task leaves the machine.
+/// Leaves all groups, before the task leaves the machine.
 pub fn leave_all() {
     let groups = GROUPS.get();
     if groups.task != library().task {

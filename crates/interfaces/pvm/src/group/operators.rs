@@ -1,17 +1,17 @@
-//! The functions that `pvm_reduce` can combine with.
+//! The predefined operators of `pvm_reduce`.
 
 use std::ffi::{c_double, c_float, c_int, c_long, c_schar, c_short, c_void};
 
 use crate::message::codes::BAD_PARAM;
 use crate::message::codes::datatype::{BYTE, CPLX, DCPLX, DOUBLE, FLOAT, INT, LONG, SHORT};
 
-/// Real and imaginary part.
+/// A complex number: real and imaginary part.
 type Pair<T> = [T; 2];
 
-/// Combine row with row.
+/// Combines two arrays item by item.
 ///
 /// # Safety
-/// Both have `count` items.
+/// Both arrays have `count` items.
 unsafe fn rows<T: Copy>(
     inout: *mut c_void,
     with: *const c_void,
@@ -20,7 +20,7 @@ unsafe fn rows<T: Copy>(
 ) {
     let (inout, with) = (inout.cast::<T>(), with.cast::<T>());
     for at in 0..count.max(0) as usize {
-        // SAFETY: the caller's; a program's arrays may lie anywhere.
+        // SAFETY: the caller guarantees `count` items in both; a program's arrays may be unaligned.
         unsafe {
             let combined = combine(
                 inout.add(at).read_unaligned(),
@@ -31,7 +31,7 @@ unsafe fn rows<T: Copy>(
     }
 }
 
-/// The square of how far it is from 0.
+/// Returns the square of the modulus.
 fn modulus<T: Copy + Into<f64>>(pair: Pair<T>) -> f64 {
     let (real, imaginary) = (pair[0].into(), pair[1].into());
     real * real + imaginary * imaginary
@@ -43,7 +43,7 @@ macro_rules! product {
     };
 }
 
-/// An operator: for bytes, for whole numbers, for reals, for the two kinds of pairs.
+/// Defines an operator for bytes (optional), integers, reals, and the two types of pairs.
 macro_rules! operator {
     ($(#[$doc:meta])* $name:ident, [$($byte:ident)?], |$a:ident, $b:ident| $whole:expr, $real:expr, $pair:expr) => {
         $(#[$doc])*
@@ -56,7 +56,7 @@ macro_rules! operator {
             count: *mut c_int,
             info: *mut c_int,
         ) {
-            // SAFETY: the C contract: the pointers are valid, and so many items of this type are there.
+            // SAFETY: by the C contract the pointers are valid, and both arrays have `count` items of this type.
             unsafe {
                 let count = *count;
                 *info = 0;
@@ -77,21 +77,21 @@ macro_rules! operator {
 }
 
 operator! {
-    /// The larger; of pairs the one with the larger modulus.
+    /// Takes the larger item; of complex numbers the one with the larger modulus.
     PvmMax, [BYTE], |a, b| a.max(b), if b > a { b } else { a },
     if modulus(b) > modulus(a) { b } else { a }
 }
 operator! {
-    /// The smaller; of pairs the one with the smaller modulus.
+    /// Takes the smaller item; of complex numbers the one with the smaller modulus.
     PvmMin, [BYTE], |a, b| a.min(b), if b < a { b } else { a },
     if modulus(b) < modulus(a) { b } else { a }
 }
 operator! {
-    /// The sum.
+    /// Adds the items.
     PvmSum, [], |a, b| a.wrapping_add(b), a + b, [a[0] + b[0], a[1] + b[1]]
 }
 operator! {
-    /// The product.
+    /// Multiplies the items.
     PvmProduct, [], |a, b| a.wrapping_mul(b), a * b, product!(a, b)
 }
 
@@ -112,7 +112,7 @@ mod tests {
         mut with: Vec<T>,
     ) -> (Vec<T>, c_int) {
         let (mut datatype, mut count, mut info) = (datatype, inout.len() as c_int, 55);
-        // SAFETY: both have so many items of this type.
+        // SAFETY: both vectors have `count` items of this type.
         unsafe {
             operator(
                 &mut datatype,

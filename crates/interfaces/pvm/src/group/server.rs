@@ -1,7 +1,7 @@
-//! The answers of PVM's group server to programs that ask it themselves, as `pvm_gstat` and `pvmgroups` do.
+//! Answers to programs that send requests to PVM's group server themselves, as `pvm_gstat` and `pvmgroups` do.
 //!
-//! There is no such task here. A task that wants its number gets that of the first host, and what is sent there in the context
-//! of groups is answered by the library, from what Regatta's launcher knows.
+//! There is no group server here. A task that asks for the server's tid gets the tid of the first host. The library
+//! answers messages to that tid in the context of groups from the state of Regatta's launcher.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::io::Write as _;
@@ -14,21 +14,21 @@ use crate::message::{self, Body, Info, codes};
 use crate::state::library;
 use crate::{handlers, rg, tid};
 
-/// The number of the group server.
+/// The tid of the group server.
 pub const TID: i32 = tid::of_daemon(0);
 
-/// The context of what is sent to it.
+/// The context of requests to the server.
 pub const CONTEXT: i32 = 0x7fffc;
 
-/// The tags of its requests.
+/// Tags of the requests.
 mod tag {
-    /// Write down all groups. Not answered.
+    /// Write down all groups. Has no answer.
     pub const DUMP: i32 = 9;
-    /// Tell of all groups.
+    /// List all groups.
     pub const LIST: i32 = 10;
 }
 
-/// How long programs wait for its answers, which they read here; NULL: as long as it takes.
+/// How long programs wait for the server's answers; NULL waits without a limit. Programs read this variable.
 #[unsafe(no_mangle)]
 static pvmgs_tmout: AtomicPtr<libc::timeval> = AtomicPtr::new(null_mut());
 
@@ -37,19 +37,19 @@ extern "C" fn gs_getgstid() -> c_int {
     answer("gs_getgstid", enrol().map(|_| TID))
 }
 
-/// A group, by PVM's numbers.
+/// A group, with PVM's task numbers.
 #[derive(Debug, PartialEq, Eq)]
 struct GroupRecord {
     name: CString,
-    /// By instance; -1 where a number is free.
+    /// Tids by instance number; -1 where a number is free.
     members: Vec<i32>,
-    /// The tasks that wait at a barrier.
+    /// Tids of the tasks that wait at a barrier.
     waiting: Vec<i32>,
-    /// This many tasks end their wait; -1: none waits.
+    /// Number of tasks for which the barrier waits; -1 if no task waits.
     wanted: i32,
 }
 
-/// All groups, by name.
+/// Returns all groups, ordered by name.
 fn all() -> Result<Vec<GroupRecord>, i32> {
     let empty = rg::NamedGroup {
         members: 0,
@@ -62,7 +62,7 @@ fn all() -> Result<Vec<GroupRecord>, i32> {
     let mut count = 0;
     loop {
         let room = groups.len() as c_int;
-        // SAFETY: room for so many, and a place for their number.
+        // SAFETY: the array has the length that is passed, and the count is writable.
         let code = unsafe { rg::rg_named_groups(groups.as_mut_ptr(), room, &mut count) };
         if code != rg::OK {
             return Err(codes::SYS_ERR);
@@ -76,15 +76,15 @@ fn all() -> Result<Vec<GroupRecord>, i32> {
     groups.iter().map(told).collect()
 }
 
-/// A group as it is now.
+/// Requests the members and the waiting tasks of a group.
 fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
-    // SAFETY: Regatta ends its texts inside their arrays.
+    // SAFETY: Regatta NUL-terminates its strings inside their arrays.
     let name = unsafe { CStr::from_ptr(group.name.as_ptr()) };
     let waiting = numbers(name, rg::rg_waiting)?;
     let members = numbers(name, rg::rg_members)?;
     let wanted = match (waiting.is_empty(), group.wanted) {
         (true, _) => -1,
-        // The waiting tasks came between two questions: most barriers are of all.
+        // The tasks began to wait after the groups were listed. Assume a barrier of all members, the usual case.
         (false, 0) => members.len() as i32,
         (false, wanted) => wanted,
     };
@@ -96,11 +96,12 @@ fn told(group: &rg::NamedGroup) -> Result<GroupRecord, i32> {
     })
 }
 
-/// A call that lists tasks of a group: its name, room for so many, and a place for their number.
+/// A function that lists tasks of a group. Arguments: the group's name, an array, its length, and the number of tasks
+/// (out).
 type List = unsafe extern "C" fn(*const c_char, *mut c_int, c_int, *mut c_int) -> c_int;
 
 fn numbers(name: &CStr, list: List) -> Result<Vec<i32>, i32> {
-    // SAFETY: the name is a text, and there is room for so many.
+    // SAFETY: the name is NUL-terminated, and the array has the given length.
     let tasks = view::list(|tasks, room, count| unsafe { list(name.as_ptr(), tasks, room, count) });
     let tasks = tasks.map_err(|_| codes::SYS_ERR)?.into_iter();
     Ok(tasks
@@ -113,7 +114,7 @@ impl GroupRecord {
         self.members.iter().filter(|&&tid| tid >= 0).count() as i32
     }
 
-    /// As the group server packs it.
+    /// Appends the group in the group server's format.
     fn pack(&self, body: Body) -> Body {
         let name = self.name.to_bytes();
         body.int(name.len() as i32)
@@ -124,7 +125,7 @@ impl GroupRecord {
             .ints(&self.waiting)
     }
 
-    /// For people.
+    /// Returns the group as a line of text.
     fn line(&self) -> String {
         let mut line = format!("{}: {} members", self.name.to_string_lossy(), self.size());
         for (instance, tid) in self.members.iter().enumerate() {
@@ -142,7 +143,7 @@ impl GroupRecord {
     }
 }
 
-/// The program has sent the current send buffer to the group server, in its context.
+/// Answers the current send buffer, which the program has sent to the group server in its context.
 #[cold]
 pub fn asked(tag: c_int) -> Result<(), i32> {
     message::outgoing(0)?;
@@ -154,12 +155,12 @@ pub fn asked(tag: c_int) -> Result<(), i32> {
             }
             Ok(())
         }
-        // It takes no notice of what it does not know.
+        // The group server ignores unknown requests.
         _ => Ok(()),
     }
 }
 
-/// The answer, as a message of the group server's.
+/// Delivers the answer as a message from the group server.
 fn send_list(groups: &[GroupRecord]) -> Result<(), i32> {
     let count = Body::new().int(groups.len() as i32);
     let body = groups.iter().fold(count, |body, group| group.pack(body));

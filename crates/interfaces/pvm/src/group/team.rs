@@ -1,15 +1,14 @@
-//! A barrier that costs two messages a member, for members on several hosts. (On one host the launcher lends them a shared
-//! one, and `rg_meet_members` is all there is to it.)
+//! A barrier that costs two messages per member, for members on several hosts. (On one host the launcher provides a
+//! shared barrier, and `rg_meet_members` suffices.)
 //!
-//! When all members of a group have met at a barrier, every one of them knows that, and who they are:
-//! they are a team. One of them leads it (see [`view::leader`]). At the next barriers the others
-//! tell the leader that they are there and wait until it says go. Only the leader decides: as long as
-//! it has not said go, the team may be over, and then all of them meet at the launcher again. When all have come it asks
-//! who is a member: a task that any of them may have heard to have joined must not be missed.
+//! When all members of a group have met at a barrier, every member knows this and the list of members: they are a team.
+//! One of them leads the team (see [`view::leader`]). At the next barriers the others notify the leader when they
+//! arrive, and wait until it releases them. Only the leader decides: until it has released the barrier, the team may be
+//! dissolved, and then all members meet at the launcher again. When all have arrived, the leader requests the list of
+//! members: it must not miss a task whose join any of the members may already know of.
 //!
-//! A team is over when somebody joins or leaves the group, or when a member goes to a barrier of
-//! another size. Its number, which the leader counts, tells news of a team that is over from the news
-//! of the next one.
+//! A team ends when a task joins or leaves the group, or when a member enters a barrier of another size. The leader
+//! numbers its teams, so that announcements of an ended team are not taken for those of the next one.
 
 use super::announcements::{Word, notify};
 use super::{Group, announcements, groups, known, view};
@@ -19,14 +18,14 @@ use crate::state::library;
 
 /// The members of a group that have met.
 pub struct Team {
-    /// All of them, by instance number.
+    /// The members, by instance number.
     tasks: Vec<i32>,
     leader: i32,
-    /// The leader's number of this team; not known before it has announced it.
+    /// The leader's number of this team; `None` until the leader has announced it.
     number: Option<u32>,
-    /// How many have told the leader that they are there.
+    /// Number of members that have reported their arrival to the leader.
     arrived: usize,
-    /// The leader has said go.
+    /// The leader has released the barrier.
     go: bool,
 }
 
@@ -46,7 +45,7 @@ impl Team {
 }
 
 impl Group {
-    /// All members have met: these, by instance number. If we lead them, the team has this number.
+    /// Makes a team of the members that have met. `number` is the team's number if this task leads it.
     pub fn become_team(&mut self, members: &[Option<i32>], number: u32) {
         let tasks: Vec<i32> = members.iter().flatten().copied().collect();
         let Some(leader) = view::leader(tasks.iter().copied()) else {
@@ -68,7 +67,7 @@ impl Group {
         self.team = Some(team);
     }
 
-    /// News of this group.
+    /// Handles an announcement about this group.
     pub fn handle_word(&mut self, from: i32, word: Word, number: u32) {
         let Some(team) = &mut self.team else {
             return;
@@ -76,7 +75,7 @@ impl Group {
         let ours = team.number == Some(number);
         match word {
             Word::Changed if team.led_by_us() => self.end_team(),
-            // The leader hears it, too, and decides.
+            // The leader receives this announcement, too, and decides.
             Word::Changed => {}
             Word::Team if from == team.leader => team.number = Some(number),
             Word::Arrived if ours => team.arrived += 1,
@@ -87,7 +86,8 @@ impl Group {
         }
     }
 
-    /// Are the members of our team those of the group? Nobody joins one that is frozen, and who leaves it tells the team.
+    /// Returns whether the team's members are the group's members. A frozen group cannot be joined, and a member that
+    /// leaves it notifies the team.
     fn is_whole_team(&self) -> Result<bool, i32> {
         let Some(team) = &self.team else {
             return Ok(false);
@@ -95,7 +95,7 @@ impl Group {
         Ok(self.frozen.is_some() || self.ask()?.iter().flatten().eq(&team.tasks))
     }
 
-    /// We lead it, and it is over.
+    /// Dissolves the team, which this task leads.
     fn end_team(&mut self) {
         if let Some(team) = self.team.take()
             && let Some(number) = team.number
@@ -106,7 +106,7 @@ impl Group {
     }
 }
 
-/// Leave the team of a group, so that nobody waits for us at its barriers.
+/// Leaves the team of a group, so that no member waits for this task at the team's barriers.
 pub fn leave(hash: u64) -> Result<(), i32> {
     let Some(group) = await_number(hash)? else {
         return Ok(());
@@ -124,7 +124,7 @@ pub fn leave(hash: u64) -> Result<(), i32> {
     Ok(())
 }
 
-/// The group, if it has a team, whose number is known then.
+/// Waits until the number of the group's team is known. Returns the group, or `None` if it has no team.
 fn await_number(hash: u64) -> Result<Option<&'static mut Group>, i32> {
     loop {
         let group = known(hash)?;
@@ -136,14 +136,14 @@ fn await_number(hash: u64) -> Result<Option<&'static mut Group>, i32> {
     }
 }
 
-/// Hear more; if for long there was nothing to hear, and the leader is gone, there is no team.
+/// Handles the next announcement. If none arrives for a second and the leader is gone, drops the team.
 fn receive_or_doubt(hash: u64) -> Result<(), i32> {
     if announcements::receive_next(&mut groups()?.all)? {
         return Ok(());
     }
     let group = known(hash)?;
     if let Some(team) = &group.team
-        // SAFETY: a plain question.
+        // SAFETY: the call takes plain values only.
         && unsafe { rg::rg_signal(team.leader, 0) } != rg::OK
     {
         group.team = None;
@@ -151,7 +151,8 @@ fn receive_or_doubt(hash: u64) -> Result<(), i32> {
     Ok(())
 }
 
-/// Meet the team. False: there is none, or it is over before it has met.
+/// Waits at the team's barrier. Returns `false` if there is no team, or if the team ends before all members have
+/// arrived.
 pub fn meet(hash: u64) -> Result<bool, i32> {
     let Some(group) = await_number(hash)? else {
         return Ok(false);
@@ -174,7 +175,7 @@ pub fn meet(hash: u64) -> Result<bool, i32> {
     }
 }
 
-/// Wait for all others, and say go.
+/// Waits as the leader until all others have arrived, and releases them. Returns `false` if the team ended.
 fn lead(hash: u64, number: u32) -> Result<bool, i32> {
     loop {
         let Some(team) = &known(hash)?.team else {

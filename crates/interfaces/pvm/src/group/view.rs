@@ -1,7 +1,7 @@
 //! The members of a group.
 //!
-//! As on PVM that is asked for in each call, so a call knows of every join and leave that the task can have heard of, and of those
-//! that came before a message it has received. On the host of the launcher an answer is at hand as long as it holds
+//! As in PVM each call requests them, so a call sees every join and leave of which the task can know, including those
+//! that precede a message it has received. On the launcher's host the answer is cached while it is valid
 //! (`crates/core/process/src/members.rs`).
 
 use std::ffi::c_int;
@@ -10,10 +10,10 @@ use super::Group;
 use crate::message::codes;
 use crate::rg;
 
-/// The host of the machine's launcher.
+/// The host on which the machine's launcher runs.
 const FIRST_HOST: c_int = 0;
 
-/// A list of members as Regatta tells it, by calling it until it fits.
+/// Returns a list of members, by calling `ask` with a larger array until the list fits.
 pub fn list(
     ask: impl Fn(*mut c_int, c_int, *mut c_int) -> c_int,
 ) -> Result<Vec<Option<i32>>, c_int> {
@@ -36,33 +36,35 @@ pub fn list(
     }
 }
 
-/// Do all these tasks run where the launcher lends shared barriers? Their barriers need no messages.
+/// Returns whether all these tasks run on the launcher's host, where barriers are in shared memory and need no
+/// messages.
 pub fn are_near(members: &[Option<i32>]) -> bool {
     members.iter().flatten().all(|&task| is_near(task))
 }
 
-/// Does this task run on the host of the machine's launcher?
+/// Returns whether this task runs on the launcher's host.
 fn is_near(task: i32) -> bool {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     unsafe { rg::rg_host_of(task) == FIRST_HOST }
 }
 
-/// Which of these members leads them as a team: one that knows who is a member without a question to another host, if there is one.
+/// Returns the member that leads these members as a team. A member on the launcher's host is preferred, because it can
+/// get the list of members without a message to another host.
 pub fn leader(members: impl Iterator<Item = i32> + Clone) -> Option<i32> {
     let mut near = members.clone().filter(|&task| is_near(task));
     near.next().or_else(|| members.into_iter().next())
 }
 
 impl Group {
-    /// Ask who is a member.
+    /// Requests the list of members, by instance number.
     pub fn ask(&self) -> Result<Vec<Option<i32>>, i32> {
         let name = self.name.as_ptr();
-        // SAFETY: the name is a text, and there is room for so many.
+        // SAFETY: the name is NUL-terminated, and the array has the given length.
         list(|tasks, room, count| unsafe { rg::rg_members(name, tasks, room, count) })
             .map_err(|_| codes::SYS_ERR)
     }
 
-    /// The members, by instance number; an error if there are none.
+    /// Returns the members by instance number. Fails if there are none.
     pub fn members(&mut self) -> Result<Vec<Option<i32>>, i32> {
         if let Some(frozen) = &self.frozen {
             return Ok(frozen.clone());
@@ -74,7 +76,7 @@ impl Group {
         }
     }
 
-    /// Our instance number; we must be a member.
+    /// Returns this task's instance number. Fails if it is not a member.
     pub fn ours(&mut self) -> Result<i32, i32> {
         match self.instance {
             Some(instance) => Ok(instance),

@@ -1,9 +1,9 @@
-//! One message that is being packed or unpacked.
+//! A message that is being packed or unpacked.
 //!
-//! A message is a row of bytes. Packing appends to it; unpacking reads on from where the last reading
-//! ended. PVM 3.4's behaviour at the edges is kept: a buffer is read from its front only when it was
-//! packed since it was last read, a buffer that has been read past its end gives no more bytes, and a
-//! message of XDR that is packed again after reading loses its numbers and keeps its bytes.
+//! A message is a sequence of bytes. Packing appends to it; unpacking continues where the last read ended. PVM 3.4's
+//! edge cases are kept: reading starts over only if the buffer was packed since the last read; a buffer that was read
+//! past its end yields no more bytes; and packing into an XDR message after reading it drops its numbers but keeps its
+//! bytes.
 
 use std::ffi::c_void;
 
@@ -11,11 +11,11 @@ use super::codes::{self, BAD_MSG, NO_DATA};
 use super::in_place::InPlace;
 use super::storage::{Shelf, Storage};
 
-/// The information that goes with a message.
+/// The metadata of a message.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Info {
-    /// Its sender; for a buffer that was made here, its maker.
+    /// Its sender, or for a buffer that was made here, this task.
     pub src: i32,
     /// Its receiver.
     pub dst: i32,
@@ -23,31 +23,31 @@ pub struct Info {
     pub tag: i32,
     /// Its context.
     pub ctx: i32,
-    /// A number to tell replies apart.
+    /// Wait id: a number that distinguishes replies.
     pub wid: i32,
-    /// [`codes::XDR`], [`codes::RAW`], ...; anything else is from a machine unlike this one.
+    /// [`codes::XDR`], [`codes::RAW`], ...; any other value comes from a machine with another data format.
     pub encoding: i32,
     /// A checksum, or 0.
     pub crc: i32,
 }
 
-/// How items are written and read.
+/// How items are encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// As they are.
+    /// In this machine's format.
     Raw,
     /// In XDR.
     Xdr,
-    /// Not at all: only where they are.
+    /// Not encoded: only their addresses are kept.
     InPlace,
-    /// In XDR, each with its type.
+    /// In XDR, each item preceded by its type.
     Trace,
-    /// As some other machine has them. Only its bytes can be read.
+    /// In another machine's format. Only bytes can be read.
     Foreign,
 }
 
 impl Form {
-    /// The form of an encoding as `pvm_getminfo` tells it.
+    /// Returns the form for an encoding, as in `pvm_getminfo`.
     #[inline(always)]
     pub fn of(encoding: i32) -> Form {
         match encoding {
@@ -60,7 +60,7 @@ impl Form {
     }
 }
 
-/// The use for which a buffer was last made ready.
+/// What a buffer was last opened for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Nothing yet.
@@ -73,28 +73,28 @@ pub enum Mode {
 
 /// A message that is being packed or unpacked.
 pub struct Buffer {
-    /// Where the message is.
+    /// Memory that contains the message.
     pub storage: Storage,
-    /// Bytes of it.
+    /// Length of the message in bytes.
     pub len: usize,
-    /// Where the next number is written or read.
+    /// Offset at which the next number is written or read.
     pub at: usize,
-    /// Where the next bytes are read.
+    /// Offset at which the next bytes are read.
     bytes_at: usize,
-    /// The length that `pvm_bufinfo` gives of a buffer that is not being packed.
+    /// Length that `pvm_bufinfo` returns for a buffer that is not being packed.
     told: usize,
-    /// The information that goes with it.
+    /// Metadata of the message.
     pub info: Info,
     pub(super) form: Form,
     mode: Mode,
-    /// It has been read past its end.
+    /// Whether it has been read past its end.
     spent: bool,
-    /// The items it has left in place.
+    /// Items that were not copied.
     pub(super) left: InPlace,
 }
 
 impl Buffer {
-    /// Without a message and without memory.
+    /// Returns a buffer without message and memory.
     pub fn empty() -> Buffer {
         Buffer {
             storage: Storage::none(),
@@ -110,14 +110,14 @@ impl Buffer {
         }
     }
 
-    /// Begin a new message.
+    /// Begins a new message.
     #[inline(always)]
     pub fn restart(&mut self, info: Info) {
         self.set_message(0, info);
         self.left.clear();
     }
 
-    /// The storage holds a message that has come.
+    /// Marks the first `len` bytes of the storage as a received message.
     #[inline(always)]
     pub fn set_message(&mut self, len: usize, info: Info) {
         self.len = len;
@@ -130,7 +130,7 @@ impl Buffer {
         self.spent = false;
     }
 
-    /// Make ready for packing.
+    /// Prepares for packing.
     #[inline(always)]
     pub fn open_to_pack(&mut self) {
         if self.mode != Mode::Packing && matches!(self.form, Form::Raw | Form::Xdr | Form::Trace) {
@@ -139,7 +139,7 @@ impl Buffer {
         }
     }
 
-    /// Make ready for unpacking.
+    /// Prepares for unpacking.
     #[inline(always)]
     pub fn open_to_unpack(&mut self) {
         if self.mode != Mode::Unpacking && self.form != Form::InPlace {
@@ -150,8 +150,8 @@ impl Buffer {
         }
     }
 
-    /// The length that `pvm_bufinfo` tells: what has been packed, or what has come. Of a message that
-    /// is left in place it is not known before it has been sent.
+    /// Returns the length that `pvm_bufinfo` reports: what has been packed, or what was received. The length of an
+    /// in-place message is not known before it is sent.
     pub fn reported_length(&mut self) -> usize {
         if self.mode == Mode::Packing {
             self.told = self.len;
@@ -159,7 +159,7 @@ impl Buffer {
         self.told
     }
 
-    /// The bytes of the message.
+    /// Returns the bytes of the message.
     pub fn body(&self) -> &[u8] {
         if self.len == 0 {
             return &[];
@@ -168,7 +168,7 @@ impl Buffer {
         unsafe { std::slice::from_raw_parts(self.storage.body(), self.len) }
     }
 
-    /// Where `bytes` more can be written; they count from then on.
+    /// Extends the message by `bytes` bytes, and returns their uninitialised memory.
     #[inline(always)]
     pub(super) fn extend(&mut self, shelf: &mut Shelf, bytes: usize) -> Result<*mut u8, i32> {
         let end = self.len.checked_add(bytes).ok_or(codes::NO_MEM)?;
@@ -180,15 +180,15 @@ impl Buffer {
         Ok(place)
     }
 
-    /// Append bytes that are not converted.
+    /// Appends bytes without conversion.
     pub(super) fn append(&mut self, shelf: &mut Shelf, bytes: &[u8]) -> Result<(), i32> {
         let place = self.extend(shelf, bytes.len())?;
-        // SAFETY: `extend` made room for them, in memory that is nobody else's.
+        // SAFETY: `extend` made room for them in the buffer's own memory.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         Ok(())
     }
 
-    /// Append bytes to a message of XDR, where everything begins at a multiple of four.
+    /// Pads the bytes of an XDR message to a multiple of four.
     pub(super) fn end_bytes(&mut self, shelf: &mut Shelf) -> Result<(), i32> {
         const ZEROS: [u8; 3] = [0; 3];
         let rest = self.len.wrapping_neg() & 3;
@@ -197,8 +197,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Numbers of `width` bytes are written at `at`, and end the message there, though there be none of
-    /// them; but no doubles end nothing.
+    /// Returns memory for numbers of `width` bytes at `at`. The message then ends after them, even if `count` is 0.
+    /// Exception: packing no doubles changes nothing.
     #[inline(always)]
     pub(super) fn extend_numbers(
         &mut self,
@@ -216,28 +216,28 @@ impl Buffer {
         Ok(place)
     }
 
-    /// Take up to `count` numbers of `width` bytes to read: where they are and how many are there.
+    /// Reads up to `count` numbers of `width` bytes. Returns their address and how many there are.
     #[inline(always)]
     pub(super) fn next_numbers(&mut self, count: usize, width: usize) -> (*const u8, usize) {
         let place = self.storage.body().wrapping_add(self.at);
         if count == 0 && width == 8 {
-            // To read no doubles is nothing; to read none of other numbers says where bytes go on.
+            // Reading no doubles does nothing. Reading none of another type still sets where bytes are read next.
             return (place, 0);
         }
         let there = ((self.len - self.at) / width).min(count);
         self.at += there * width;
         if there < count {
-            // Half a double is lost with the failure to read the other half.
+            // When only half a double is left, reading it skips that half.
             self.at += (self.len - self.at) & 4;
             self.spent = true;
         }
-        // Only a double that is missing sends the reading of bytes back to the front.
+        // Only a missing double resets the reading of bytes to the front.
         let lost = there < count && width == 8;
         self.bytes_at = if lost { 0 } else { self.at };
         (place, there)
     }
 
-    /// Take up to `bytes` bytes to read, from a message without XDR.
+    /// Reads up to `bytes` bytes of a message without XDR. Returns their address and how many there are.
     #[inline(always)]
     pub(super) fn next_raw(&mut self, bytes: usize) -> (*const u8, usize) {
         let place = self.storage.body().wrapping_add(self.at);
@@ -246,7 +246,7 @@ impl Buffer {
         (place, there)
     }
 
-    /// Take up to `bytes` bytes to read, from a message of XDR.
+    /// Reads up to `bytes` bytes of an XDR message. Returns their address and how many there are.
     pub(super) fn next_bytes(&mut self, bytes: usize) -> (*const u8, usize) {
         if self.spent && bytes > 0 {
             self.bytes_at = 0;
@@ -267,15 +267,15 @@ impl Buffer {
         (place, bytes)
     }
 
-    /// The next number of the message, as `pvm_upkint` reads it.
+    /// Reads the next number, as `pvm_upkint` does.
     pub(super) fn next_int(&mut self) -> Result<i32, i32> {
         let mut value = 0i32;
-        // SAFETY: the value is as long as an `int`.
+        // SAFETY: `value` is an `int`.
         unsafe { self.unpack(super::Kind::Int, (&raw mut value).cast::<c_void>(), 1, 1) }?;
         Ok(value)
     }
 
-    /// The next bytes of the message, as many as there must be.
+    /// Reads exactly `bytes` bytes. Fails if there are fewer.
     pub(super) fn next_block(&mut self, bytes: usize) -> Result<&[u8], i32> {
         let (place, there) = match self.form {
             Form::InPlace => return Err(BAD_MSG),
@@ -285,7 +285,7 @@ impl Buffer {
         match there < bytes {
             true => Err(NO_DATA),
             _ if bytes == 0 => Ok(&[]),
-            // SAFETY: so many bytes of the body are there, and have been written.
+            // SAFETY: this many bytes of the body have been written.
             false => Ok(unsafe { std::slice::from_raw_parts(place, bytes) }),
         }
     }

@@ -10,7 +10,7 @@ use super::kind::Kind;
 use super::state;
 use crate::trace::{self, Value, calls, ints, traced};
 
-/// A result as C has it: 0 or more, or an error.
+/// Converts a result to C's form: 0, or an error code.
 #[inline(always)]
 pub(super) fn code(result: Result<(), i32>) -> i32 {
     match result {
@@ -35,7 +35,7 @@ extern "C" fn pvm_initsend(encoding: c_int) -> c_int {
     let begun = || {
         let id = number(state().init_send(encoding));
         if id < 0 {
-            // Programs that count lines of errors see two in PVM 3.4: it calls the other one.
+            // Programs that count lines of errors see two in PVM 3.4, because its pvm_initsend calls pvm_mkbuf.
             result("pvm_mkbuf", id);
         }
         result("pvm_initsend", id)
@@ -48,7 +48,7 @@ extern "C" fn pvm_initsend(encoding: c_int) -> c_int {
     )
 }
 
-/// Forget a buffer.
+/// Frees a buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_freebuf(id: c_int) -> c_int {
     let freed = || result("pvm_freebuf", code(state().free(id)));
@@ -65,27 +65,27 @@ extern "C" fn pvm_getrbuf() -> c_int {
     traced(calls::GETRBUF, || [], || state().current().1, trace::code)
 }
 
-/// Have another send buffer; the one before.
+/// Selects the send buffer, and returns the previous one.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_setsbuf(id: c_int) -> c_int {
     let set = || result("pvm_setsbuf", number(state().set_send(id)));
     traced(calls::SETSBUF, || ints([id]), set, trace::code)
 }
 
-/// Have another receive buffer; the one before.
+/// Selects the receive buffer, and returns the previous one.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_setrbuf(id: c_int) -> c_int {
     let set = || result("pvm_setrbuf", number(state().set_receive(id)));
     traced(calls::SETRBUF, || ints([id]), set, trace::code)
 }
 
-/// Write to a place of the user's, if there is one.
+/// Writes to a program's variable unless the pointer is NULL.
 ///
 /// # Safety
-/// The place is valid or NULL.
+/// `place` is valid or NULL.
 unsafe fn write_to(place: *mut c_int, value: c_int) {
     if !place.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { place.write(value) };
     }
 }
@@ -103,7 +103,7 @@ unsafe extern "C" fn pvm_bufinfo(
 ) -> c_int {
     let known = || {
         let known = state().buffer(id).map(|buffer| {
-            // SAFETY: the C contract: places are valid or NULL.
+            // SAFETY: by the C contract the pointers are valid or NULL.
             unsafe {
                 if !bytes.is_null() {
                     write_to(bytes, length(buffer.reported_length()));
@@ -140,7 +140,7 @@ unsafe extern "C" fn pvm_getminfo(id: c_int, place: *mut MessageInfo) -> c_int {
         let known = state().buffer(id).and_then(|buffer| {
             let len = length(buffer.reported_length());
             let info = buffer.info;
-            // SAFETY: the C contract: a place is valid or NULL.
+            // SAFETY: by the C contract the pointer is valid or NULL.
             let place = unsafe { place.as_mut() }.ok_or(BAD_PARAM)?;
             *place = MessageInfo {
                 len,
@@ -163,7 +163,7 @@ unsafe extern "C" fn pvm_getminfo(id: c_int, place: *mut MessageInfo) -> c_int {
 unsafe extern "C" fn pvm_setminfo(id: c_int, place: *const MessageInfo) -> c_int {
     let known = || {
         let known = state().buffer(id).and_then(|buffer| {
-            // SAFETY: the C contract: a place is valid or NULL.
+            // SAFETY: by the C contract the pointer is valid or NULL.
             let given = unsafe { place.as_ref() }.ok_or(BAD_PARAM)?;
             buffer.info.ctx = given.ctx;
             buffer.info.tag = given.tag;
@@ -185,7 +185,7 @@ unsafe fn pack<T>(kind: Kind, items: *const T, count: c_int, stride: c_int) -> c
     let Ok((buffer, shelf)) = state().sending() else {
         return NO_BUF;
     };
-    // SAFETY: the C contract: the items are there.
+    // SAFETY: by the C contract the items are readable.
     code(unsafe { buffer.pack(shelf, kind, items.cast(), count as usize, stride as isize) })
 }
 
@@ -197,11 +197,11 @@ unsafe fn unpack<T>(kind: Kind, items: *mut T, count: c_int, stride: c_int) -> c
     let Ok(buffer) = state().receiving() else {
         return NO_BUF;
     };
-    // SAFETY: the C contract: there is room for the items.
+    // SAFETY: by the C contract there is room for the items.
     code(unsafe { buffer.unpack(kind, items.cast(), count as usize, stride as isize) })
 }
 
-/// A tracer's values of items.
+/// Returns the values that a tracer gets for items.
 fn items_told<T>(items: *const T, count: c_int, stride: c_int) -> [Value<'static>; 3] {
     [
         Value::Address(items.addr()),
@@ -214,14 +214,14 @@ macro_rules! packing {
     ($($pack:ident $packing:ident $unpack:ident $unpacking:ident $kind:ident $type:ty),* $(,)?) => { $(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $pack(items: *const $type, count: c_int, stride: c_int) -> c_int {
-            // SAFETY: the C contract: the items are there.
+            // SAFETY: by the C contract the items are readable.
             let packed = || result(stringify!($pack), unsafe { pack(Kind::$kind, items, count, stride) });
             traced(calls::$packing, move || items_told(items, count, stride), packed, trace::code)
         }
 
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $unpack(items: *mut $type, count: c_int, stride: c_int) -> c_int {
-            // SAFETY: the C contract: there is room for the items.
+            // SAFETY: by the C contract there is room for the items.
             let unpacked = || result(stringify!($unpack), unsafe { unpack(Kind::$kind, items, count, stride) });
             traced(calls::$unpacking, move || items_told(items, count, stride), unpacked, trace::code)
         }
@@ -248,7 +248,7 @@ unsafe extern "C" fn pvm_pkstr(text: *const c_char) -> c_int {
         let packed = match state().sending() {
             Err(code) => Err(code),
             Ok(_) if text.is_null() => Err(BAD_PARAM),
-            // SAFETY: the C contract: a string.
+            // SAFETY: by the C contract the string is NUL-terminated.
             Ok((buffer, shelf)) => buffer.pack_string(shelf, unsafe { CStr::from_ptr(text) }),
         };
         result("pvm_pkstr", code(packed))
@@ -261,7 +261,7 @@ unsafe extern "C" fn pvm_pkstr(text: *const c_char) -> c_int {
 unsafe extern "C" fn pvm_upkstr(text: *mut c_char) -> c_int {
     let unpacked = || {
         let unpacked = state().receiving().and_then(|buffer| {
-            // SAFETY: the C contract: there is room for the string.
+            // SAFETY: by the C contract there is room for the string.
             unsafe { buffer.unpack_string(text.cast()) }
         });
         result("pvm_upkstr", code(unpacked))
@@ -270,7 +270,7 @@ unsafe extern "C" fn pvm_upkstr(text: *mut c_char) -> c_int {
     traced(calls::UPKSTR, entry, unpacked, trace::code)
 }
 
-// Of these three PVM 3.4 says nothing when they fail, and remembers nothing.
+// In PVM 3.4 a failure of these three is neither printed nor stored in `pvm_errno`.
 
 #[unsafe(no_mangle)]
 extern "C" fn pvm_pkmesg(id: c_int) -> c_int {

@@ -1,4 +1,4 @@
-//! `i_dump`: the memory that the library has in use, for those who look for leaks. Other memory than messages is not counted.
+//! `i_dump`: lists the memory that messages use, to find leaks. Other memory is not counted.
 
 use std::ffi::c_int;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use super::error::print_line;
 use super::state;
 use super::table::Buffers;
 
-/// This many bytes of a message are shown.
+/// Number of bytes of a message that are shown.
 const SHOWN: usize = 24;
 
 fn dump(buffers: &Buffers) -> String {
@@ -27,8 +27,9 @@ fn dump(buffers: &Buffers) -> String {
     text
 }
 
-/// Say on standard error how much memory messages have, and of each buffer its number, its place and how it begins. With
-/// what is asked PVM says as well what has been written past an end, of which the library has no knowledge.
+/// Prints to standard error how much memory messages use and, for each buffer, its number, its address and its first
+/// bytes. PVM can also report writes past the end of a block; this library does not know of these, so the argument is
+/// ignored.
 #[unsafe(no_mangle)]
 extern "C" fn i_dump(_asked: c_int) {
     print_line(&dump(state()));

@@ -1,4 +1,4 @@
-//! The consequences of a failing call: its code, a line on standard error, or no process.
+//! What happens when a call fails: its code is stored, a line is printed, or the process ends.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::state;
 
-/// The code of the last failure. Programs read it.
+/// The code of the last failure. Programs read this variable.
 #[unsafe(no_mangle)]
 pub static pvm_errno: AtomicI32 = AtomicI32::new(0);
 
-/// `PvmAutoErr`: 0 say nothing, 1 say it, 2 say it and exit, 3 say it and abort.
+/// `PvmAutoErr`: 0 silent, 1 print a line, 2 print and exit, 3 print and abort.
 static AUTO_ERR: AtomicI32 = AtomicI32::new(1);
 
-/// How a task leaves before it exits by itself.
+/// Called before the task exits because of `PvmAutoErr`.
 static LEAVE: OnceLock<fn()> = OnceLock::new();
 
 /// A C string in a table that programs read.
 #[repr(transparent)]
 pub struct Text(*const c_char);
 
-// SAFETY: they point to constants.
+// SAFETY: the pointers point to constants.
 unsafe impl Sync for Text {}
 
 const fn text(text: &'static CStr) -> Text {
@@ -30,7 +30,7 @@ const fn text(text: &'static CStr) -> Text {
 
 const TEXTS: usize = 37;
 
-/// The meaning of each code; the code is the index with its sign changed.
+/// The text of each code. The index is the negated code.
 #[unsafe(no_mangle)]
 pub static pvm_errlist: [Text; TEXTS] = [
     text(c"No error"),
@@ -72,7 +72,7 @@ pub static pvm_errlist: [Text; TEXTS] = [
     text(c"The first host's address is one for itself alone (loopback)"),
 ];
 
-/// How many codes have a text.
+/// Number of codes with a text.
 #[unsafe(no_mangle)]
 pub static pvm_nerr: c_int = TEXTS as c_int;
 
@@ -83,7 +83,7 @@ fn text_of(code: i32) -> &'static Text {
     pvm_errlist.get(index).unwrap_or(&UNKNOWN)
 }
 
-/// Pass on what a call returns; a failure is remembered and told as `PvmAutoErr` has it.
+/// Returns a call's result. If it is an error, stores it, and handles it according to `PvmAutoErr`.
 #[inline(always)]
 pub fn result(function: &str, code: i32) -> c_int {
     if code < 0 {
@@ -92,7 +92,8 @@ pub fn result(function: &str, code: i32) -> c_int {
     code
 }
 
-/// Pass on what a call returns, also a failure (`untold`) that PVM remembers and never prints: programs ask in order to learn of it.
+/// Like [`result`], but stores the codes in `untold` without printing them, as PVM does: programs make such calls to
+/// find out.
 pub fn answer(function: &str, code: i32, untold: &[i32]) -> c_int {
     if untold.contains(&code) {
         pvm_errno.store(code, Ordering::Relaxed);
@@ -122,75 +123,75 @@ fn failed(function: &str, code: i32) -> c_int {
     }
 }
 
-/// Write a line about a failure.
+/// Prints a line about a failure.
 fn print_failure(what: &str, code: i32) {
-    // SAFETY: the texts are constants.
+    // SAFETY: the strings are constants.
     let text = unsafe { CStr::from_ptr(text_of(code).0) }.to_string_lossy();
     print_line(&format!("{what}: {text}\n"));
 }
 
-/// Write a line to standard error, or some, with who says so.
+/// Prints text to standard error, preceded by the task's number.
 pub(super) fn print_line(text: &str) {
     let who = match state().me {
         -1 => format!("pid{}", std::process::id()),
         tid => format!("t{tid:x}"),
     };
-    // Where standard error is closed there is nobody to tell.
+    // Ignore a write error: standard error may be closed.
     let _ = std::io::stderr().write_all(format!("libpvm [{who}]: {text}").as_bytes());
 }
 
-/// Fail with this code on behalf of a function of the program; one that is no failure is told as well.
+/// Reports this code in the name of a function of the program, even if it is not an error code.
 ///
 /// # Safety
-/// `function` is a text, or NULL.
+/// `function` is a NUL-terminated string or NULL.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn lpvmerr(function: *const c_char, code: c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the strings are constants.
     failed(&unsafe { words(function) }, code)
 }
 
-/// A text of the program.
+/// Returns a string of the program.
 ///
 /// # Safety
-/// `of` is a text, or NULL.
+/// `of` is a NUL-terminated string or NULL.
 unsafe fn words<'a>(of: *const c_char) -> std::borrow::Cow<'a, str> {
     match of.is_null() {
         true => "(null)".into(),
-        // SAFETY: as above.
+        // SAFETY: the strings are constants.
         false => unsafe { CStr::from_ptr(of) }.to_string_lossy(),
     }
 }
 
-/// The value of `PvmAutoErr`.
+/// Returns the value of `PvmAutoErr`.
 pub fn auto_err() -> i32 {
     AUTO_ERR.load(Ordering::Relaxed)
 }
 
-/// Set `PvmAutoErr`; returns what it was.
+/// Sets `PvmAutoErr`, and returns the previous value.
 pub fn set_auto_err(way: i32) -> i32 {
     AUTO_ERR.swap(way, Ordering::Relaxed)
 }
 
-/// Sets the last work of a task that exits because of `PvmAutoErr`.
+/// Sets the function that is called before a task exits because of `PvmAutoErr`.
 pub fn on_exit(leave: fn()) {
     let _ = LEAVE.set(leave);
 }
 
-/// The task's number is known: messages of errors name it, and buffers come from it.
+/// Sets the task's tid, for error messages and as the source of new buffers.
 pub fn set_my_tid(tid: i32) {
     state().me = tid;
 }
 
-/// Write what the last failure was.
+/// Prints the last failure.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_perror(what: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let what = unsafe { words(what) };
     print_failure(&what, pvm_errno.load(Ordering::Relaxed));
     0
 }
 
-/// The code of the last failure.
+/// Returns the text of the last failure.
 #[unsafe(no_mangle)]
 extern "C" fn pvm_strerror() -> *const c_char {
     text_of(pvm_errno.load(Ordering::Relaxed)).0

@@ -1,8 +1,8 @@
 //! `pvm_packf` and its relatives.
 //!
-//! They take variable lists of arguments, so `csrc/format.c` has them; what it finds in a format it
-//! brings here, item by item. A library made by Rust exports only what is written in Rust, therefore
-//! the names of `pvm3.h` are jumps.
+//! They are variadic and therefore implemented in `csrc/format.c`, which calls the functions here for each item of a
+//! format. A Rust library exports only symbols defined in Rust, therefore the names of `pvm3.h` are jumps to the C
+//! functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -28,7 +28,7 @@ regatta_sys::jumps! {
     pvm_vunpackf => regatta_pvm_vunpackf,
 }
 
-/// The types of a format, numbered as in `csrc/format.c`.
+/// Returns the type with this number in `csrc/format.c`.
 fn kind(number: c_int) -> Option<Kind> {
     Some(match number {
         0 => Kind::Byte,
@@ -46,7 +46,7 @@ fn kind(number: c_int) -> Option<Kind> {
     })
 }
 
-/// Is there a buffer to pack into (1) or to unpack from (0)?
+/// Returns 0 if there is a buffer to pack into (`packing` is 1) or to unpack from (0), otherwise `NO_BUF`.
 #[unsafe(no_mangle)]
 extern "C" fn regatta_pvm_has_buffer(packing: c_int) -> c_int {
     let (send, receive) = state().current();
@@ -54,7 +54,7 @@ extern "C" fn regatta_pvm_has_buffer(packing: c_int) -> c_int {
     if current == 0 { NO_BUF } else { 0 }
 }
 
-/// Pack items by their address or, where they are arguments themselves, by their value.
+/// Packs items that are passed by address or, if `by_value`, copies one that is an argument itself.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn regatta_pvm_pack_item(
     number: c_int,
@@ -70,7 +70,7 @@ unsafe extern "C" fn regatta_pvm_pack_item(
         return NO_BUF;
     };
     let (count, stride) = (count.max(0) as usize, stride as isize);
-    // SAFETY: the C contract: the items are there.
+    // SAFETY: by the C contract the items are readable.
     code(unsafe {
         match by_value {
             0 => buffer.pack(shelf, kind, items, count, stride),
@@ -89,7 +89,7 @@ unsafe extern "C" fn regatta_pvm_unpack_item(
     let (Some(kind), Ok(buffer)) = (kind(number), state().receiving()) else {
         return BAD_PARAM;
     };
-    // SAFETY: the C contract: there is room for the items.
+    // SAFETY: by the C contract there is room for the items.
     code(unsafe { buffer.unpack(kind, items, count.max(0) as usize, stride as isize) })
 }
 
@@ -101,7 +101,7 @@ unsafe extern "C" fn regatta_pvm_pack_text(text: *const c_char) -> c_int {
     if text.is_null() {
         return BAD_PARAM;
     }
-    // SAFETY: the C contract: a string.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let text = unsafe { CStr::from_ptr(text) };
     let Ok(length) = c_int::try_from(text.count_bytes() + 1) else {
         return NO_MEM;
@@ -114,11 +114,11 @@ unsafe extern "C" fn regatta_pvm_unpack_text(text: *mut c_char) -> c_int {
     let Ok(buffer) = state().receiving() else {
         return NO_BUF;
     };
-    // SAFETY: the C contract: there is room for the string.
+    // SAFETY: by the C contract there is room for the string.
     code(unsafe { buffer.unpack_string(text.cast()) })
 }
 
-/// How a tracer is told of the function as a whole.
+/// Returns the name and the trace event of the whole call.
 fn call(packing: c_int) -> (&'static str, &'static Call) {
     match packing {
         0 => ("pvm_unpackf", calls::UNPACKF),
@@ -126,14 +126,14 @@ fn call(packing: c_int) -> (&'static str, &'static Call) {
     }
 }
 
-/// A function begins.
+/// Reports the begin of a call to a tracer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn regatta_pvm_format_begins(packing: c_int, format: *const c_char) {
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     trace::begins(call(packing).1, || [unsafe { trace::text(format) }]);
 }
 
-/// The result of the function as a whole.
+/// Reports the end of a call to a tracer, and returns its result to the program.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn regatta_pvm_format_result(
     packing: c_int,
@@ -142,7 +142,7 @@ unsafe extern "C" fn regatta_pvm_format_result(
 ) -> c_int {
     let (name, call) = call(packing);
     let code = result(name, code);
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let entry = || [unsafe { trace::text(format) }];
     trace::ends(call, entry, || trace::code(code));
     code

@@ -1,20 +1,20 @@
-//! Items that a message leaves in the program's memory until it is sent.
+//! Items that are not copied into a message until it is sent.
 
 use std::ffi::c_void;
 
 use super::uncached_copy;
 
-/// Strided memory, laid out as `rg_view` is.
+/// Strided memory, with the layout of `rg_view`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Piece {
-    /// Where the first block begins.
+    /// Address of the first block.
     pub base: *mut c_void,
-    /// Bytes of a block.
+    /// Size of a block in bytes.
     pub block: usize,
-    /// How many there are.
+    /// Number of blocks.
     pub count: usize,
-    /// Bytes from one to the next.
+    /// Distance of blocks in bytes.
     pub stride: isize,
 }
 
@@ -29,16 +29,16 @@ impl Piece {
     }
 }
 
-/// The pieces of a message, and the values among them that had no place of their own.
+/// The pieces of a message, and copies of values that were passed by value.
 pub struct InPlace {
-    /// The first is for the head.
+    /// The first piece is reserved for the header.
     pieces: Vec<Piece>,
     values: Vec<Box<[u8]>>,
     total: usize,
 }
 
 impl InPlace {
-    /// No pieces.
+    /// Returns an empty list.
     pub const fn new() -> InPlace {
         InPlace {
             pieces: Vec::new(),
@@ -47,7 +47,7 @@ impl InPlace {
         }
     }
 
-    /// Forget all pieces.
+    /// Removes all pieces.
     #[inline(always)]
     pub fn clear(&mut self) {
         if !self.pieces.is_empty() {
@@ -57,7 +57,7 @@ impl InPlace {
         }
     }
 
-    /// A further piece, which stays the user's.
+    /// Adds a piece that stays in the program's memory.
     pub fn leave(&mut self, from: *const u8, bytes: usize) {
         if bytes == 0 {
             return;
@@ -69,28 +69,28 @@ impl InPlace {
         self.total += bytes;
     }
 
-    /// A further piece, which the user has only for this moment.
+    /// Adds a copy of a value that the caller does not keep.
     pub fn keep(&mut self, bytes: &[u8]) {
         let copy: Box<[u8]> = bytes.into();
         self.leave(copy.as_ptr(), copy.len());
         self.values.push(copy);
     }
 
-    /// The pieces of the user, without the head.
+    /// Returns the program's pieces, without the header.
     pub fn pieces(&self) -> &[Piece] {
         self.pieces.get(1..).unwrap_or(&[])
     }
 
-    /// The bytes of the pieces.
+    /// Returns the bytes of each piece.
     pub fn bytes(&self) -> impl Iterator<Item = &[u8]> {
         let whole = |piece: &Piece| {
-            // SAFETY: by the rule of messages in place the user's memory is there until they are sent.
+            // SAFETY: a program must keep the memory of an in-place message unchanged until it has been sent.
             unsafe { std::slice::from_raw_parts(piece.base.cast::<u8>(), piece.block) }
         };
         self.pieces().iter().map(whole)
     }
 
-    /// All pieces, the first of them this head.
+    /// Returns all pieces, with this header as the first one.
     pub fn with_head(&mut self, head: *mut u8, bytes: usize) -> &[Piece] {
         match self.pieces.first_mut() {
             Some(first) => *first = Piece::block(head, bytes),
@@ -99,19 +99,19 @@ impl InPlace {
         &self.pieces
     }
 
-    /// Bytes of all pieces of the user.
+    /// Returns the total size of the program's pieces in bytes.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Copy all pieces to one place.
+    /// Copies all pieces to one block.
     ///
     /// # Safety
-    /// The user's memory is still there, and `to` has room for all of it.
+    /// The program's memory is still valid, and `to` has room for [`InPlace::total`] bytes.
     pub unsafe fn gather(&self, to: *mut u8) {
         let mut to = to;
         for piece in self.pieces() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the memory is valid.
             unsafe { uncached_copy::copy(piece.base.cast(), to, piece.block) };
             to = to.wrapping_add(piece.block);
         }

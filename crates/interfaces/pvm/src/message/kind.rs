@@ -1,4 +1,4 @@
-//! The types of what can be packed.
+//! The types of items that can be packed.
 
 use libc::{c_int, c_long, c_short};
 
@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Bytes of an item in memory.
+    /// Returns the size of an item in memory in bytes.
     #[inline(always)]
     pub const fn width(self) -> usize {
         match self {
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// The number that stands before items of this type in a message for a tracer.
+    /// Returns the number that precedes items of this type in a trace message.
     pub const fn mark(self) -> i32 {
         match self {
             Kind::Byte => 1,
@@ -53,7 +53,7 @@ impl Kind {
             Kind::Double => 4,
             Kind::Float => 5,
             Kind::Int => 6,
-            // In PVM 3.4 these two have only the signed marks, `unsigned long` has its own.
+            // In PVM 3.4 unsigned ints and shorts have the signed mark; only `unsigned long` has its own.
             Kind::UInt => 6,
             Kind::Long => 8,
             Kind::ULong => 9,

@@ -1,11 +1,11 @@
-//! Messages as PVM has them: buffers with numbers, into which items are packed one after the other.
+//! PVM's messages: numbered buffers into which items are packed one after the other.
 //!
-//! Here is everything about them but their way to another task: this module knows neither tasks nor
-//! the engine, and can be tried by itself. (Only its functions for programs tell a tracer that they are called.) A sender takes a message as it goes out
-//! ([`outgoing`]); a receiver brings one in ([`spare`], [`accept`], [`set_received`]).
+//! This module does everything except transferring messages. It knows neither tasks nor the engine, so it can be tested
+//! on its own. (Only the functions for programs report their calls to a tracer.) A sender gets a message's bytes with
+//! [`outgoing`]; a receiver inserts a message with [`spare`], [`accept`] and [`set_received`].
 //!
-//! PVM's rule holds: one thread at a time is in the library. So the state is plain memory, without
-//! a lock, and nobody may hold a reference into it while a function of the user runs.
+//! PVM allows only one thread at a time in the library. The state is therefore plain memory without a lock, and no
+//! reference into it may be held while a function of the program runs.
 
 mod buffer;
 mod calls;
@@ -41,79 +41,79 @@ use table::Buffers;
 
 struct State(UnsafeCell<Buffers>);
 
-// SAFETY: PVM's rule: programs have one thread at a time in the library.
+// SAFETY: PVM allows a program only one thread at a time in the library.
 unsafe impl Sync for State {}
 
 static STATE: State = State(UnsafeCell::new(Buffers::new()));
 
-/// The buffers of this process. The reference must not live longer than the call that takes it.
+/// Returns the buffers of this process. The reference must not outlive the call that takes it.
 #[inline(always)]
 fn state<'a>() -> &'a mut Buffers {
-    // SAFETY: one thread at a time, and each user of this lets go before it calls anybody.
+    // SAFETY: only one thread is in the library, and every user drops the reference before it calls other functions.
     unsafe { &mut *STATE.0.get() }
 }
 
-/// A block of memory to receive into, for `capacity` bytes of body or more.
+/// Returns a block to receive into, with room for at least `capacity` bytes of body.
 #[inline(always)]
 pub fn spare(capacity: usize) -> Result<Storage, i32> {
     state().shelf.take(capacity)
 }
 
-/// A block that was not needed.
+/// Returns an unused block.
 #[inline(always)]
 pub fn give_back(storage: Storage) {
     state().shelf.put(storage);
 }
 
-/// A message that has come, as a new buffer: its number.
+/// Makes a new buffer of a received message, and returns its number.
 #[inline(always)]
 pub fn accept(storage: Storage, body: usize, info: Info) -> Result<i32, i32> {
     assert!(body <= storage.capacity());
     state().accept(storage, body, info)
 }
 
-/// Make a buffer the current receive buffer, and free the one before.
+/// Makes a buffer the current receive buffer, and frees the previous one.
 #[inline(always)]
 pub fn set_received(id: i32) {
     state().set_received(id);
 }
 
-/// Is the memory of the current receive buffer somebody else's?
+/// Returns whether the memory of the current receive buffer belongs to another task.
 #[inline(always)]
 pub fn received_is_foreign() -> bool {
     state().received_is_foreign()
 }
 
-/// All memory that others know is about to vanish: keep what is in it.
+/// Copies all messages in shared memory into private memory: the shared memory is about to be unmapped.
 pub fn keep_to_oneself() {
     state().keep_to_oneself();
     set_blocks(None);
 }
 
-/// A buffer as it goes out; 0 is the current send buffer. The pointers hold until the buffer changes.
+/// Returns a buffer (0: the current send buffer) for sending. The pointers are valid until the buffer changes.
 #[inline(always)]
 pub fn outgoing(id: i32) -> Result<Outgoing, i32> {
     state().outgoing(id)
 }
 
-/// A buffer (0: the current send buffer) has been sent: it says so from now on.
+/// Records in a buffer (0: the current send buffer) where it has been sent.
 #[inline(always)]
 pub fn sent(id: i32, dst: i32, tag: i32, ctx: i32) {
     state().sent(id, dst, tag, ctx);
 }
 
-/// The information that goes with a message.
+/// Returns the metadata of a message.
 pub fn info(id: i32) -> Option<Info> {
     state().buffer(id).ok().map(|buffer| buffer.info)
 }
 
-/// How long a message is told to be; -1: there is none.
+/// Returns the length of a message as programs see it, or -1 if there is no such buffer.
 pub fn length(id: i32) -> i32 {
     let buffer = state().buffer(id);
     buffer.map_or(-1, |buffer| calls::length(buffer.reported_length()))
 }
 
-/// Change what goes with a message, but for its encoding.
+/// Sets the metadata of a message, except its encoding. Returns `false` if there is no such buffer.
 pub fn set_info(id: i32, info: Info) -> bool {
     let Ok(buffer) = state().buffer(id) else {
         return false;
@@ -125,32 +125,32 @@ pub fn set_info(id: i32, info: Info) -> bool {
     true
 }
 
-/// The bytes of a message, which hold until the buffer changes. Of one in place there are none.
+/// Returns the bytes of a message, which are valid until the buffer changes. An in-place message has none.
 pub fn body(id: i32) -> Option<&'static [u8]> {
     state().buffer(id).ok().map(|buffer| buffer.body())
 }
 
-/// A new buffer with the same message.
+/// Makes a new buffer with the same message.
 pub fn copy(id: i32) -> Result<i32, i32> {
     state().copy(id)
 }
 
-/// A new buffer with this message.
+/// Makes a new buffer with this message.
 pub fn from_body(body: &[u8], info: Info) -> Result<i32, i32> {
     state().put(body, info)
 }
 
-/// Free a buffer, if there is such a one.
+/// Frees a buffer, if it exists.
 pub fn free(id: i32) {
     let _ = state().free(id);
 }
 
-/// The numbers of the current send and receive buffers, 0 for none.
+/// Returns the numbers of the current send and receive buffers; 0 means none.
 pub fn current() -> (i32, i32) {
     state().current()
 }
 
-/// Change both; returns which they were.
+/// Sets both, and returns the previous ones.
 pub fn swap_current(send: i32, receive: i32) -> (i32, i32) {
     let state = state();
     let before = state.current();
@@ -159,13 +159,14 @@ pub fn swap_current(send: i32, receive: i32) -> (i32, i32) {
     before
 }
 
-/// End the event of a tracer that the current send buffer holds.
+/// Ends the trace event in the current send buffer.
 pub fn end_event() -> Result<(), i32> {
     let (buffer, shelf) = state().sending()?;
     buffer.pack_trace_end(shelf)
 }
 
-/// Bytes of an item of `pvm_psend`, `pvm_precv` and `pvm_reduce`; a string has no fixed size.
+/// Returns the size of an item of `pvm_psend`, `pvm_precv` and `pvm_reduce` in bytes, or `None` for a string, which has
+/// no fixed size, and for unknown types.
 pub fn datatype_size(datatype: i32) -> Option<usize> {
     let kind = match datatype {
         codes::datatype::BYTE => Kind::Byte,

@@ -1,4 +1,4 @@
-//! Messages inside messages, and the head of a message for a tracer.
+//! Messages inside messages, and the header of a trace message.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,15 +8,15 @@ use super::kind::Kind;
 use super::storage::Shelf;
 use super::table::Buffers;
 
-/// The first number of an event of a program's own.
+/// Marks the beginning of an event that the program defines.
 const EVENT: i32 = -9;
-/// The number that ends it.
+/// Marks the end of the event.
 const EVENT_END: i32 = -10;
-/// The kind of such an event, and its name.
+/// The kind and the name of such an event.
 const USER_DEFINED: (i32, &[u8]) = (108, b"user_defined\0");
 
 impl Buffer {
-    /// `pvm_pkmesg`: another message with all that goes with it.
+    /// Packs another message with its metadata (`pvm_pkmesg`).
     fn pack_message(&mut self, shelf: &mut Shelf, other: &mut Buffer) -> Result<(), i32> {
         let told = other.reported_length() as i32;
         let Info {
@@ -37,18 +37,18 @@ impl Buffer {
         };
         for bytes in pieces.into_iter().filter(|bytes| !bytes.is_empty()) {
             self.pack_value_int(shelf, bytes.len() as i32)?;
-            // SAFETY: the bytes are there.
+            // SAFETY: `bytes` is a valid slice.
             unsafe { self.pack_value(shelf, Kind::Byte, bytes.as_ptr().cast(), bytes.len()) }?;
         }
         Ok(())
     }
 
     fn pack_value_int(&mut self, shelf: &mut Shelf, value: i32) -> Result<(), i32> {
-        // SAFETY: the value is an `int`.
+        // SAFETY: `value` is an `int`.
         unsafe { self.pack_value(shelf, Kind::Int, (&raw const value).cast(), 1) }
     }
 
-    /// `pvm_pkmesgbody`: what is in another message, as if it had been packed into this one.
+    /// Appends the contents of another message, as if packed here (`pvm_pkmesgbody`).
     fn pack_body(&mut self, shelf: &mut Shelf, other: &Buffer) -> Result<(), i32> {
         if self.info.encoding != other.info.encoding {
             return Err(MISMATCH);
@@ -64,7 +64,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Read what [`Buffer::pack_message`] has written; the bytes of the message go to `body`.
+    /// Unpacks what [`Buffer::pack_message`] has packed. Appends the message's bytes to `body`, and returns its
+    /// metadata.
     fn unpack_message(&mut self, body: &mut Vec<u8>) -> Result<Info, i32> {
         let told = self.next_int()?;
         let mut info = Info::default();
@@ -89,7 +90,7 @@ impl Buffer {
         Ok(info)
     }
 
-    /// Packs the beginning of a program's own event: its kind, its name and the time.
+    /// Packs the beginning of the program's own event: its kind, its name and the time.
     pub(super) fn pack_trace_head(&mut self, shelf: &mut Shelf) -> Result<(), i32> {
         let (kind, name) = USER_DEFINED;
         let now = SystemTime::now()
@@ -105,41 +106,41 @@ impl Buffer {
         self.pack_int(shelf, now.subsec_micros() as i32)
     }
 
-    /// Packs its end.
+    /// Packs the end of the event.
     pub fn pack_trace_end(&mut self, shelf: &mut Shelf) -> Result<(), i32> {
         self.pack_int(shelf, EVENT_END)
     }
 }
 
 impl Buffers {
-    /// `pvm_pkmesg`.
+    /// Packs a message with its metadata (`pvm_pkmesg`).
     pub fn pack_message(&mut self, id: i32) -> Result<(), i32> {
         let (sending, other, shelf) = self.sending_and(id)?;
         sending.pack_message(shelf, other)
     }
 
-    /// `pvm_pkmesgbody`.
+    /// Packs a message's contents (`pvm_pkmesgbody`).
     pub fn pack_body(&mut self, id: i32) -> Result<(), i32> {
         let (sending, other, shelf) = self.sending_and(id)?;
         sending.pack_body(shelf, other)
     }
 
-    /// `pvm_upkmesg`: the number of the new buffer.
+    /// Unpacks a message (`pvm_upkmesg`), and returns the number of the new buffer.
     pub fn unpack_message(&mut self) -> Result<i32, i32> {
         let mut body = Vec::new();
         let info = self.receiving()?.unpack_message(&mut body)?;
         self.put(&body, info)
     }
 
-    /// A buffer with this message.
+    /// Makes a buffer with this message, and returns its number.
     pub fn put(&mut self, body: &[u8], info: Info) -> Result<i32, i32> {
         let storage = self.shelf.take(body.len())?;
-        // SAFETY: the block has room for the body and is nobody else's.
+        // SAFETY: the block is new and has room for the body.
         unsafe { std::ptr::copy_nonoverlapping(body.as_ptr(), storage.body(), body.len()) };
         self.accept(storage, body.len(), info)
     }
 
-    /// Another buffer with the same message.
+    /// Makes another buffer with the same message, and returns its number.
     pub fn copy(&mut self, id: i32) -> Result<i32, i32> {
         let outgoing = self.outgoing(id)?;
         let buffer = self.buffer(id)?;

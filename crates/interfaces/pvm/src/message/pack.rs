@@ -1,7 +1,7 @@
-//! Items into messages, and out of them.
+//! Packs items into messages, and unpacks them.
 //!
-//! Hot: packing and unpacking of a few raw items. No allocation, no system call, no lock; what is
-//! known about the type when the library is compiled costs nothing when it runs.
+//! Hot path: packing and unpacking a few raw items. It does not allocate, lock or make system calls, and decisions
+//! about a type that is known at compile time cost nothing at run time.
 
 use std::ffi::c_void;
 
@@ -11,20 +11,20 @@ use super::kind::Kind;
 use super::storage::Shelf;
 use super::xdr::{self, Double, Long, Number, Short, Word};
 
-/// Marks an array in a message for a tracer.
+/// Marks an array in a trace message.
 const ARRAY: i32 = 0x80;
 
-/// Bytes from one item to the next.
+/// Returns the distance of items in bytes.
 #[inline(always)]
 fn step(width: usize, stride: isize) -> isize {
     stride.wrapping_mul(width as isize)
 }
 
 impl Buffer {
-    /// Pack `count` items, of which each `stride`th is meant.
+    /// Packs `count` items that are `stride` items apart.
     ///
     /// # Safety
-    /// The items can be read; of a message in place, until it has been sent.
+    /// The items are readable; those of an in-place message until it has been sent.
     #[inline(always)]
     pub unsafe fn pack(
         &mut self,
@@ -38,7 +38,7 @@ impl Buffer {
         if from.is_null() && count > 0 && self.form != Form::InPlace {
             return Err(BAD_PARAM);
         }
-        // SAFETY: the caller's, and the items are somewhere.
+        // SAFETY: the caller guarantees readable items, and `from` is not NULL where items are read.
         unsafe {
             match self.form {
                 Form::Raw => self.pack_raw(shelf, kind.width(), from, count, stride),
@@ -61,7 +61,7 @@ impl Buffer {
     ) -> Result<(), i32> {
         let bytes = count.checked_mul(width).ok_or(NO_MEM)?;
         let to = self.extend(shelf, bytes)?;
-        // SAFETY: the caller's; the room is there, and not the user's.
+        // SAFETY: the caller guarantees readable items; `to` has room for them in the buffer's own memory.
         unsafe { xdr::gather(from, count, width, step(width, stride), to) };
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Buffer {
         stride: isize,
     ) -> Result<(), i32> {
         let step = step(kind.width(), stride);
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe {
             match kind {
                 Kind::Byte => {
@@ -121,7 +121,7 @@ impl Buffer {
         step: isize,
     ) -> Result<(), i32> {
         let to = self.extend_numbers(shelf, count, N::THERE)?;
-        // SAFETY: the caller's; the room is there, and not the user's.
+        // SAFETY: the caller guarantees readable items; `to` has room for them in the buffer's own memory.
         unsafe { xdr::encode::<N>(from, count, step, to) };
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Buffer {
     ) -> Result<(), i32> {
         let numbers = count.checked_mul(2).ok_or(NO_MEM)?;
         let to = self.extend_numbers(shelf, numbers, N::THERE)?;
-        // SAFETY: the caller's; the room is there, and not the user's.
+        // SAFETY: the caller guarantees readable items; `to` has room for them in the buffer's own memory.
         unsafe {
             if step == 2 * N::HERE as isize {
                 xdr::encode::<N>(from, numbers, N::HERE as isize, to);
@@ -147,7 +147,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Items for a tracer stand behind their type, arrays also behind their length.
+    /// Packs items for a tracer: preceded by their type, and an array also by its length.
     unsafe fn pack_trace(
         &mut self,
         shelf: &mut Shelf,
@@ -157,7 +157,7 @@ impl Buffer {
         stride: isize,
     ) -> Result<(), i32> {
         if count == 0 {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the memory is valid.
             return unsafe { self.pack_trace_mark(shelf, kind, from) };
         }
         match count {
@@ -167,12 +167,12 @@ impl Buffer {
                 self.pack_int(shelf, count as i32)?;
             }
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { self.pack_xdr(shelf, kind, from, count, stride) }
     }
 
-    /// No items of type `int`, but a pointer to a negative one: that is how tracers put their own
-    /// marks into messages.
+    /// Packs no items. If `from` points to a negative `int`, packs that: this is how tracers put their own marks into
+    /// messages.
     unsafe fn pack_trace_mark(
         &mut self,
         shelf: &mut Shelf,
@@ -182,23 +182,23 @@ impl Buffer {
         if kind.mark() != Kind::Int.mark() || from.is_null() {
             return Ok(());
         }
-        // SAFETY: the caller's: there is an `int`.
+        // SAFETY: the caller guarantees that `from` points to an `int`.
         match unsafe { from.cast::<i32>().read_unaligned() } {
             mark if mark < 0 => self.pack_int(shelf, mark),
             _ => Ok(()),
         }
     }
 
-    /// Pack one `int` in XDR.
+    /// Packs one `int` in XDR.
     pub(super) fn pack_int(&mut self, shelf: &mut Shelf, value: i32) -> Result<(), i32> {
-        // SAFETY: the value is four bytes long.
+        // SAFETY: `value` is four bytes long.
         unsafe { self.pack_numbers::<Word>(shelf, (&raw const value).cast(), 1, 4) }
     }
 
-    /// Pack items that are the caller's only for this moment.
+    /// Packs items that the caller does not keep.
     ///
     /// # Safety
-    /// The items can be read.
+    /// The items are readable.
     pub unsafe fn pack_value(
         &mut self,
         shelf: &mut Shelf,
@@ -208,26 +208,26 @@ impl Buffer {
     ) -> Result<(), i32> {
         if self.form == Form::InPlace {
             if count > 0 {
-                // SAFETY: the caller's.
+                // SAFETY: the caller guarantees that the memory is valid.
                 let bytes =
                     unsafe { std::slice::from_raw_parts(from.cast::<u8>(), count * kind.width()) };
                 self.left.keep(bytes);
             }
             return Ok(());
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { self.pack(shelf, kind, from, count, 1) }
     }
 
-    /// Pack a string, with its end.
+    /// Packs a string with its NUL.
     pub fn pack_string(&mut self, shelf: &mut Shelf, text: &std::ffi::CStr) -> Result<(), i32> {
         let bytes = text.to_bytes_with_nul();
         match self.form {
             Form::InPlace => return Err(NOT_IMPL),
-            // A tracer's string has its length, but not its end.
+            // A tracer's string has its length instead of a NUL.
             Form::Trace => {
                 let bytes = text.to_bytes();
-                // SAFETY: the bytes are there.
+                // SAFETY: `bytes` is a valid slice.
                 return unsafe {
                     self.pack_trace(shelf, Kind::Byte, bytes.as_ptr(), bytes.len(), 1)
                 };
@@ -238,7 +238,7 @@ impl Buffer {
         self.pack_formatted_string(shelf, text, length)
     }
 
-    /// Pack a string as `pvm_packf` does: its length and its bytes are two items also for a tracer.
+    /// Packs a string as `pvm_packf` does: a tracer, too, gets its length and its bytes as two items.
     pub fn pack_formatted_string(
         &mut self,
         shelf: &mut Shelf,
@@ -249,15 +249,14 @@ impl Buffer {
             return Err(NOT_IMPL);
         }
         let bytes = text.to_bytes_with_nul();
-        // SAFETY: the length is an `int`, and the bytes are there.
+        // SAFETY: `length` is an `int`, and `bytes` is a valid slice.
         unsafe {
             self.pack(shelf, Kind::Int, (&raw const length).cast(), 1, 1)?;
             self.pack(shelf, Kind::Byte, bytes.as_ptr().cast(), bytes.len(), 1)
         }
     }
 
-    /// Unpack `count` items, and put them `stride` items apart. All that is there is unpacked, also when
-    /// it is not enough.
+    /// Unpacks `count` items to addresses `stride` items apart. If the message has fewer, unpacks these and fails.
     ///
     /// # Safety
     /// There is room for the items.
@@ -273,7 +272,7 @@ impl Buffer {
         if to.is_null() && count > 0 {
             return Err(BAD_PARAM);
         }
-        // SAFETY: the caller's, and the room is somewhere.
+        // SAFETY: the caller guarantees room for the items, and `to` is not NULL where items are written.
         unsafe {
             match self.form {
                 Form::Raw => self.unpack_raw(kind.width(), to, count, stride),
@@ -296,12 +295,12 @@ impl Buffer {
         let (from, there) = self.next_raw(bytes);
         let step = step(width, stride);
         if there == bytes {
-            // SAFETY: the caller's; the bytes are there, and not the user's.
+            // SAFETY: the caller guarantees room; `from` has the bytes, in the buffer's own memory.
             unsafe { xdr::spread(from, count, width, step, to) };
             return Ok(());
         }
         let whole = there / width;
-        // SAFETY: as above; the last item is not whole.
+        // SAFETY: the same; the last item is incomplete.
         unsafe {
             xdr::spread(from, whole, width, step, to);
             let rest = to.wrapping_offset(step.wrapping_mul(whole as isize));
@@ -319,7 +318,7 @@ impl Buffer {
         stride: isize,
     ) -> Result<(), i32> {
         let step = step(kind.width(), stride);
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe {
             match kind {
                 Kind::Byte => {
@@ -347,7 +346,7 @@ impl Buffer {
         step: isize,
     ) -> Result<(), i32> {
         let (from, there) = self.next_numbers(count, N::THERE);
-        // SAFETY: the caller's; so many are there, and not the user's.
+        // SAFETY: the caller guarantees room; `from` has `there` numbers, in the buffer's own memory.
         unsafe { xdr::decode::<N>(from, there, step, to) };
         enough(there, count)
     }
@@ -361,7 +360,7 @@ impl Buffer {
     ) -> Result<(), i32> {
         let numbers = count.checked_mul(2).ok_or(NO_DATA)?;
         let (from, there) = self.next_numbers(numbers, N::THERE);
-        // SAFETY: the caller's; so many are there, and not the user's.
+        // SAFETY: the caller guarantees room; `from` has `there` numbers, in the buffer's own memory.
         unsafe {
             if step == 2 * N::HERE as isize {
                 xdr::decode::<N>(from, there, N::HERE as isize, to);
@@ -372,18 +371,18 @@ impl Buffer {
         enough(there, numbers)
     }
 
-    /// Unpack a string with its end, as long as it says it is.
+    /// Unpacks a string with its NUL. Its length is in the message.
     ///
     /// # Safety
-    /// There is room for it.
+    /// There is room for the string.
     pub unsafe fn unpack_string(&mut self, to: *mut c_void) -> Result<(), i32> {
         let length = self.next_int()?;
         if to.is_null() {
             return Err(BAD_PARAM);
         }
-        // In PVM 3.4 a string of a negative length is one without bytes.
+        // In PVM 3.4 a string of negative length has no bytes.
         let length = length.max(0) as usize;
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees room for the string.
         unsafe { self.unpack(Kind::Byte, to, length, 1) }
     }
 }

@@ -1,12 +1,11 @@
-//! The memory that messages live in, used again and again.
+//! The memory of messages, and its reuse.
 //!
-//! A block begins with [`HEAD`] bytes that belong to whoever sends the message, so that head and
-//! body go out as one; the body follows at once. Blocks that are not in use lie on a [`Shelf`]: in
-//! the steady state neither sending nor receiving allocates.
+//! A block begins with [`HEAD`] bytes for the header that the sender adds, so that header and body are sent as one
+//! block. The body follows the header. Unused blocks are kept on a [`Shelf`]: in the steady state neither sending nor
+//! receiving allocates.
 //!
-//! Long messages are packed into memory that other tasks can read ([`Blocks`]): then they need not
-//! be copied to be sent, and what is received is memory of somebody else's. A block that others may be
-//! reading is never written again.
+//! Long messages are packed into memory that other tasks can read ([`Blocks`]). They are sent without a copy, and a
+//! received message is memory of another task. A block that another task may be reading is never written again.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::{NonNull, copy_nonoverlapping};
@@ -14,58 +13,58 @@ use std::ptr::{NonNull, copy_nonoverlapping};
 use super::codes::NO_MEM;
 use crate::last_results::Kept;
 
-/// Bytes in front of the body.
+/// Size of the header in front of the body, in bytes.
 pub const HEAD: usize = 16;
-/// No block has room for less than this much body.
+/// Minimum capacity of a block, in bytes of body.
 pub const STANDARD: usize = 4096 - HEAD;
 
 const ALIGNMENT: usize = 16;
-/// Maximum number of blocks of the standard size that are kept for later.
+/// Maximum number of standard blocks that are kept for reuse.
 const MAX_SPARE_STANDARD: usize = 64;
-/// Maximum number of larger blocks that are kept for later: memory that the kernel has to hand out anew costs more than what is done
-/// with it.
+/// Maximum number of larger blocks that are kept for reuse: fresh pages from the kernel cost more than the message
+/// itself.
 const MAX_SPARE_LARGE: usize = 8;
-/// Maximum size of these larger blocks together, in bytes.
+/// Maximum total size of these larger blocks, in bytes.
 const MAX_SPARE_LARGE_BYTES: usize = 64 << 20;
 
-/// Messages from this length on are packed into memory that others can read.
+/// Messages of at least this many bytes are packed into memory that other tasks can read.
 pub const SHARED_FROM: usize = 64 << 10;
-/// Bytes before the head, so that the body begins with a cache line.
+/// Bytes before the header, so that the body begins at a cache line.
 const BEFORE: usize = 64 - HEAD;
 
-/// Memory that other tasks can read, from whoever has it.
+/// Functions that provide memory that other tasks can read.
 #[derive(Clone, Copy)]
 pub struct Blocks {
-    /// A block of this many bytes, at the beginning of a cache line.
+    /// Allocates a block of this many bytes, aligned to a cache line.
     pub take: fn(usize) -> Option<NonNull<u8>>,
-    /// It is not needed here any more; others may still read it.
+    /// Frees a block of this task. Others may still be reading it.
     pub give: fn(NonNull<u8>),
-    /// Somebody else's block with this name is not read any more.
+    /// Ends reading another task's block with this name.
     pub close: fn(u64),
 }
 
 static BLOCKS: Kept<Option<Blocks>> = Kept::new(None);
 
-/// From now on there is such memory, or none.
+/// Sets the provider of such memory, or `None`.
 pub fn set_blocks(blocks: Option<Blocks>) {
     *BLOCKS.get() = blocks;
 }
 
-/// Whose the memory of a block is.
+/// The owner of a block's memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Home {
-    /// This process's alone.
+    /// This process, and no other task can read it.
     Own,
-    /// One of [`Blocks`], of which others may read so much of the body.
+    /// This task, from [`Blocks`]. Others may be reading this many bytes of the body.
     Shared(usize),
-    /// Somebody else's, with this name: only to be read.
+    /// Another task, under this name. It is read-only.
     Foreign(u64),
 }
 
 /// A block of memory for a message.
 pub struct Storage {
     base: NonNull<u8>,
-    /// Bytes of body; 0 when there is no memory at all.
+    /// Bytes of body that fit; 0 if there is no memory.
     capacity: usize,
     home: Home,
 }
@@ -76,7 +75,7 @@ fn layout(capacity: usize) -> Result<Layout, i32> {
 }
 
 impl Storage {
-    /// No memory yet.
+    /// Returns a storage without memory.
     pub const fn none() -> Storage {
         Storage {
             base: NonNull::dangling(),
@@ -85,49 +84,49 @@ impl Storage {
         }
     }
 
-    /// A block that others can read, if such a one is to be had.
+    /// Returns a block that others can read, or `None` if none is available.
     fn shared(capacity: usize) -> Option<Storage> {
         let blocks = (*BLOCKS.get())?;
         let block = (blocks.take)(capacity.checked_add(BEFORE + HEAD)?)?;
         Some(Storage {
-            // SAFETY: inside the block.
+            // SAFETY: the address is inside the block.
             base: unsafe { block.add(BEFORE) },
             capacity,
             home: Home::Shared(0),
         })
     }
 
-    /// The memory of a message that somebody else lets us read; it begins as a block of `Blocks` does.
+    /// Wraps the memory of a message that another task shares. It is laid out like a block of `Blocks`.
     ///
     /// # Safety
-    /// There are [`Storage::reach`]`(body)` bytes to read, until the name is closed.
+    /// `block` is valid for [`Storage::reach`]`(body)` bytes until the name is closed.
     pub unsafe fn foreign(block: NonNull<u8>, body: usize, name: u64) -> Storage {
         Storage {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the memory is valid.
             base: unsafe { block.add(BEFORE) },
             capacity: body,
             home: Home::Foreign(name),
         }
     }
 
-    /// Bytes of a shared block from its beginning to the end of such a body.
+    /// Returns the bytes of a shared block from its beginning to the end of a body of this size.
     pub fn reach(body: usize) -> Option<usize> {
         body.checked_add(BEFORE + HEAD)
     }
 
-    /// Does this process alone know this memory?
+    /// Returns whether only this process has access to the memory.
     #[inline(always)]
     pub fn is_own(&self) -> bool {
         self.home == Home::Own
     }
 
-    /// Is it somebody else's?
+    /// Returns whether the memory belongs to another task.
     #[inline(always)]
     pub fn is_foreign(&self) -> bool {
         matches!(self.home, Home::Foreign(_))
     }
 
-    /// May others be reading the body from byte `at` on?
+    /// Returns whether others may be reading the body at or after byte `at`.
     #[inline(always)]
     pub fn is_read_from(&self, at: usize) -> bool {
         match self.home {
@@ -137,7 +136,8 @@ impl Storage {
         }
     }
 
-    /// Let others read so much of the body: the block they are to know of. NULL: they cannot.
+    /// Lets others read the first `body` bytes of the body, and returns the shared block. Returns NULL if the memory
+    /// cannot be shared.
     #[inline(always)]
     pub fn publish(&mut self, body: usize) -> *mut u8 {
         match &mut self.home {
@@ -149,7 +149,7 @@ impl Storage {
         }
     }
 
-    /// A block for `capacity` bytes of body, or more.
+    /// Allocates a block for at least `capacity` bytes of body.
     pub fn new(capacity: usize) -> Result<Storage, i32> {
         let capacity = capacity.max(STANDARD);
         // SAFETY: the size is not zero.
@@ -161,19 +161,19 @@ impl Storage {
         })
     }
 
-    /// Bytes of body that fit.
+    /// Returns how many bytes of body fit.
     #[inline(always)]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The head, which the body follows. Not to be used when the capacity is 0.
+    /// Returns the address of the header, which the body follows. Must not be used if the capacity is 0.
     #[inline(always)]
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
-    /// The body.
+    /// Returns the address of the body.
     #[inline(always)]
     pub fn body(&self) -> *mut u8 {
         self.base.as_ptr().wrapping_add(HEAD)
@@ -191,16 +191,16 @@ impl Drop for Storage {
                     unsafe { dealloc(self.base.as_ptr(), layout) };
                 }
             }
-            // SAFETY: still inside the block, of which this is the beginning.
+            // SAFETY: this is the beginning of the block that contains `base`.
             (Home::Shared(_), Some(blocks)) => (blocks.give)(unsafe { self.base.sub(BEFORE) }),
             (Home::Foreign(name), Some(blocks)) => (blocks.close)(name),
-            // It went with the task that this process was.
+            // The memory was released with the task that this process was.
             (_, None) => {}
         }
     }
 }
 
-/// Blocks that wait for their next message.
+/// Blocks that can be reused.
 pub struct Shelf {
     standard: Vec<Storage>,
     large: Vec<Storage>,
@@ -208,7 +208,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Nothing on it yet.
+    /// Returns an empty shelf.
     pub const fn new() -> Shelf {
         Shelf {
             standard: Vec::new(),
@@ -217,7 +217,7 @@ impl Shelf {
         }
     }
 
-    /// A block for `capacity` bytes of body, or more. Its content is anything.
+    /// Returns a block for at least `capacity` bytes of body. Its contents are undefined.
     #[inline]
     pub fn take(&mut self, capacity: usize) -> Result<Storage, i32> {
         if capacity <= STANDARD {
@@ -229,7 +229,7 @@ impl Shelf {
         self.take_large(capacity)
     }
 
-    /// The smallest that will do, unless it is many times too large.
+    /// Returns the smallest block that fits, unless it is more than 8 times too large.
     #[cold]
     fn take_large(&mut self, capacity: usize) -> Result<Storage, i32> {
         let fits =
@@ -247,7 +247,7 @@ impl Shelf {
         Ok(storage)
     }
 
-    /// Keep a block for later, or give it back to the system.
+    /// Keeps a block for reuse, or frees it.
     #[inline]
     pub fn put(&mut self, storage: Storage) {
         if !storage.is_own() {
@@ -272,8 +272,8 @@ impl Shelf {
         }
     }
 
-    /// Exchange a block for one with room for at least `capacity`, with the head and the first `keep`
-    /// bytes of the body.
+    /// Replaces a block by one for at least `capacity` bytes of body. Copies the header and the first `keep` bytes of
+    /// the body.
     #[cold]
     pub fn exchange(
         &mut self,
@@ -281,7 +281,7 @@ impl Shelf {
         capacity: usize,
         keep: usize,
     ) -> Result<(), i32> {
-        // Twice as much each time, so that packing byte by byte stays linear.
+        // Double the capacity, so that packing byte by byte takes linear time.
         let wanted = if keep == 0 {
             capacity
         } else {
@@ -293,7 +293,7 @@ impl Shelf {
             None => self.take(wanted)?,
         };
         if storage.capacity > 0 {
-            // SAFETY: both blocks are that long, and they are different blocks.
+            // SAFETY: both blocks are at least `HEAD + keep` bytes long, and they are different blocks.
             unsafe { copy_nonoverlapping(storage.as_mut_ptr(), larger.as_mut_ptr(), HEAD + keep) };
         }
         self.put(std::mem::replace(storage, larger));
@@ -311,13 +311,13 @@ mod tests {
         assert_eq!(storage.capacity(), STANDARD);
         for (keep, capacity) in [(100, 10_000), (9_000, 20_000), (0, 1 << 20)] {
             for index in 0..HEAD + keep {
-                // SAFETY: inside the block.
+                // SAFETY: the address is inside the block.
                 unsafe { storage.as_mut_ptr().add(index).write(index as u8) };
             }
             shelf.exchange(&mut storage, capacity, keep).unwrap();
             assert!(storage.capacity() >= capacity);
             for index in 0..HEAD + keep {
-                // SAFETY: inside the block.
+                // SAFETY: the address is inside the block.
                 let byte = unsafe { storage.as_mut_ptr().add(index).read() };
                 assert_eq!(byte, index as u8);
             }

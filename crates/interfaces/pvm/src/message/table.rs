@@ -1,8 +1,8 @@
-//! All buffers of a task, by their numbers.
+//! All buffers of a task, by number.
 //!
-//! A number is the index of a slot and, above it, how often the slot has been used: the number of a
-//! buffer that was freed means nobody, not the next buffer. Slots and their memory are used again.
-//! A slot that has had all its numbers rests, so that none of them soon comes again.
+//! A buffer's number consists of the index of its slot and, in the higher bits, a count of the slot's uses. So the
+//! number of a freed buffer is invalid and does not name the next buffer in the slot. Slots and their memory are
+//! reused. A slot that has used all its numbers rests, so that they are not repeated soon.
 
 use std::collections::VecDeque;
 use std::ptr::copy_nonoverlapping;
@@ -14,22 +14,23 @@ use super::storage::{HEAD, Shelf, Storage};
 
 const INDEX_BITS: u32 = 20;
 const INDEX_MASK: i32 = (1 << INDEX_BITS) - 1;
-/// The uses of a slot are counted round.
+/// Number of uses after which the count wraps.
 const USES: i32 = 1 << (31 - INDEX_BITS);
-/// So many slots rest: between two buffers with one number so many times [`USES`] others are made.
+/// Minimum number of resting slots. Before a number is repeated, at least this many times [`USES`] other buffers are
+/// made.
 const MIN_RESTING: usize = 4096;
-/// No slot.
+/// Index that means no slot.
 const NOWHERE: usize = usize::MAX;
 
-/// Messages in place up to this many bytes are sent from one block: a copy costs less than the
-/// pieces do.
+/// In-place messages of up to this many bytes are sent from one block: a copy costs less than sending pieces.
 const GATHER: usize = 2048;
-/// From this length on they are copied to memory that others can read. Shorter ones go faster from where they
-/// are to the receiver's memory, while both copy: 64 KiB in 5.2 us instead of 6.7 us.
+/// In-place messages of at least this many bytes are copied to memory that others can read. Shorter ones are sent
+/// faster directly from the program's memory, because both sides copy at the same time: 64 KiB takes 5.2 us instead of
+/// 6.7 us.
 const IN_PLACE_SHARED_FROM: usize = 512 << 10;
 
 struct Slot {
-    /// The number of the buffer; that of its next one, when the slot is free.
+    /// Number of the buffer or, in a free slot, of its next buffer.
     id: i32,
     used: bool,
     buffer: Buffer,
@@ -39,42 +40,42 @@ struct Slot {
 pub struct Buffers {
     slots: Vec<Slot>,
     free: Vec<usize>,
-    /// The one that has rested longest is in front.
+    /// Slots that have used all their numbers; the one that has rested longest is in front.
     resting: VecDeque<usize>,
     pub(super) shelf: Shelf,
     send: usize,
     receive: usize,
-    /// The task that makes buffers; -1 before it is one of PVM's.
+    /// This task's tid; -1 before it joins PVM.
     pub me: i32,
 }
 
-/// A message as it goes out.
+/// A message to be sent.
 pub struct Outgoing {
-    /// [`HEAD`] bytes for whoever sends it.
+    /// [`HEAD`] bytes for the sender's header.
     pub head: *mut u8,
-    /// Bytes from `head` on, if it is one block.
+    /// Size of the block at `head` in bytes, if the message is one block.
     pub len: usize,
-    /// NULL, or the head and what was left in place.
+    /// NULL, or the header and the pieces in the program's memory.
     pub pieces: *const Piece,
-    /// How many pieces there are.
+    /// Number of pieces.
     pub count: usize,
-    /// The memory that receivers can read in place, or NULL.
+    /// The block that receivers can read in place, or NULL.
     pub block: *mut u8,
-    /// The encoding that its receiver must read.
+    /// The encoding that the receiver has to decode.
     pub encoding: i32,
-    /// As `pvm_setminfo` gave it.
+    /// Wait id, from `pvm_setminfo`.
     pub wid: i32,
-    /// Bytes without the head.
+    /// Size of the message without the header, in bytes.
     pub total: usize,
 }
 
-/// The number after this one in the same slot.
+/// Returns the slot's next number after `id`.
 fn next_use(id: i32) -> i32 {
     let uses = ((id >> INDEX_BITS) + 1) % USES;
     uses << INDEX_BITS | id & INDEX_MASK
 }
 
-/// Whether a slot has had all its numbers, when this one is its next.
+/// Returns whether a slot has used all its numbers, if this is its next one.
 #[inline(always)]
 fn is_first_use(id: i32) -> bool {
     id <= INDEX_MASK
@@ -97,7 +98,7 @@ fn info_of(me: i32, code: i32) -> Result<Info, i32> {
 }
 
 impl Buffers {
-    /// None yet.
+    /// Returns an empty table.
     pub const fn new() -> Buffers {
         Buffers {
             slots: Vec::new(),
@@ -117,7 +118,7 @@ impl Buffers {
         (slot.id == id && slot.used).then_some(index)
     }
 
-    /// The index of a buffer that a user names.
+    /// Returns the slot index of a buffer number that a program passes.
     #[inline(always)]
     fn named(&self, id: i32) -> Result<usize, i32> {
         if id <= 0 {
@@ -131,7 +132,7 @@ impl Buffers {
         self.slots.get(index).map_or(0, |slot| slot.id)
     }
 
-    /// A slot for a new buffer.
+    /// Returns a slot for a new buffer.
     #[inline(always)]
     fn claim(&mut self) -> Result<usize, i32> {
         let index = match self.free.pop() {
@@ -158,7 +159,7 @@ impl Buffers {
             used: false,
             buffer: Buffer::empty(),
         });
-        // So that freeing never allocates.
+        // Reserve, so that freeing a buffer never allocates.
         self.free.reserve(self.slots.len());
         self.resting.reserve(self.slots.len());
         Ok(index)
@@ -184,7 +185,7 @@ impl Buffers {
         }
     }
 
-    /// All buffers that there are, by their numbers.
+    /// Returns all existing buffers with their numbers.
     pub(super) fn in_use(&self) -> impl Iterator<Item = (i32, &Buffer)> {
         let used = self.slots.iter().filter(|slot| slot.used);
         used.map(|slot| (slot.id, &slot.buffer))
@@ -195,7 +196,7 @@ impl Buffers {
         self.slots.len() - self.free.len() - self.resting.len()
     }
 
-    /// `pvm_mkbuf`.
+    /// Makes a buffer (`pvm_mkbuf`), and returns its number.
     pub fn make(&mut self, code: i32) -> Result<i32, i32> {
         let info = info_of(self.me, code)?;
         let index = self.claim()?;
@@ -212,7 +213,7 @@ impl Buffers {
         }
     }
 
-    /// `pvm_initsend`: a new buffer in place of the current send buffer, and in its memory.
+    /// Makes a new send buffer that reuses the previous one's memory (`pvm_initsend`), and returns its number.
     #[inline(always)]
     pub fn init_send(&mut self, code: i32) -> Result<i32, i32> {
         let info = info_of(self.me, code)?;
@@ -238,7 +239,7 @@ impl Buffers {
         Ok(id)
     }
 
-    /// `pvm_freebuf`. Buffer 0 is nobody, and may be freed.
+    /// Frees a buffer (`pvm_freebuf`). Buffer 0 means none and may be freed.
     pub fn free(&mut self, id: i32) -> Result<(), i32> {
         if id == 0 {
             return Ok(());
@@ -248,12 +249,12 @@ impl Buffers {
         Ok(())
     }
 
-    /// The numbers of the current send and receive buffers, 0 for none.
+    /// Returns the numbers of the current send and receive buffers; 0 means none.
     pub fn current(&self) -> (i32, i32) {
         (self.id_at(self.send), self.id_at(self.receive))
     }
 
-    /// `pvm_setsbuf`: the number of the one before.
+    /// Sets the send buffer (`pvm_setsbuf`), and returns the previous number.
     pub fn set_send(&mut self, id: i32) -> Result<i32, i32> {
         let index = if id == 0 { NOWHERE } else { self.named(id)? };
         let before = self.id_at(self.send);
@@ -264,11 +265,11 @@ impl Buffers {
             }
             slot.buffer.open_to_pack();
         }
-        // A buffer that was both would have been the one before.
+        // A buffer that was both current ones has been reported as the previous send buffer.
         Ok(before)
     }
 
-    /// `pvm_setrbuf`: the number of the one before.
+    /// Sets the receive buffer (`pvm_setrbuf`), and returns the previous number.
     pub fn set_receive(&mut self, id: i32) -> Result<i32, i32> {
         let index = if id == 0 { NOWHERE } else { self.named(id)? };
         let before = self.id_at(self.receive);
@@ -282,7 +283,7 @@ impl Buffers {
         Ok(before)
     }
 
-    /// The current send buffer, with the memory to extend it.
+    /// Returns the current send buffer, and the shelf with which it grows.
     #[inline(always)]
     pub fn sending(&mut self) -> Result<(&mut Buffer, &mut Shelf), i32> {
         match self.slots.get_mut(self.send) {
@@ -291,7 +292,7 @@ impl Buffers {
         }
     }
 
-    /// The current receive buffer.
+    /// Returns the current receive buffer.
     #[inline(always)]
     pub fn receiving(&mut self) -> Result<&mut Buffer, i32> {
         match self.slots.get_mut(self.receive) {
@@ -300,13 +301,13 @@ impl Buffers {
         }
     }
 
-    /// A buffer by its number.
+    /// Returns a buffer by its number.
     pub fn buffer(&mut self, id: i32) -> Result<&mut Buffer, i32> {
         let index = self.named(id)?;
         Ok(&mut self.slots[index].buffer)
     }
 
-    /// The current send buffer and another one, whose number is a user's.
+    /// Returns the current send buffer and another one, which a program names.
     pub(super) fn sending_and(
         &mut self,
         id: i32,
@@ -320,7 +321,7 @@ impl Buffers {
         Ok((&mut sending.buffer, &mut other.buffer, &mut self.shelf))
     }
 
-    /// A message that has come, as a buffer.
+    /// Makes a buffer of a received message, and returns its number.
     #[inline(always)]
     pub fn accept(&mut self, storage: Storage, len: usize, info: Info) -> Result<i32, i32> {
         let index = self.claim()?;
@@ -330,8 +331,7 @@ impl Buffers {
         Ok(slot.id)
     }
 
-    /// Makes a received buffer the receive buffer: it takes the place of the one before, which
-    /// is freed.
+    /// Makes a received buffer the current receive buffer. The previous one is freed.
     #[inline(always)]
     pub fn set_received(&mut self, id: i32) {
         let index = self.index(id).unwrap_or(NOWHERE);
@@ -347,7 +347,7 @@ impl Buffers {
         }
     }
 
-    /// A buffer as it goes out; 0 is the current send buffer.
+    /// Returns a buffer (0: the current send buffer) for sending.
     #[inline(always)]
     pub fn outgoing(&mut self, id: i32) -> Result<Outgoing, i32> {
         let index = match id {
@@ -366,7 +366,7 @@ impl Buffers {
         Ok(one_block(buffer, buffer.len))
     }
 
-    /// A buffer (0: the current send buffer) has been sent there. Its maker stays.
+    /// Records in a buffer (0: the current send buffer) where it has been sent. Its source does not change.
     #[inline(always)]
     pub fn sent(&mut self, id: i32, dst: i32, tag: i32, ctx: i32) {
         let index = match id {
@@ -384,14 +384,14 @@ impl Buffers {
         }
     }
 
-    /// Is the memory of the current receive buffer somebody else's?
+    /// Returns whether the memory of the current receive buffer belongs to another task.
     #[inline(always)]
     pub fn received_is_foreign(&self) -> bool {
         let received = self.slots.get(self.receive);
         received.is_some_and(|slot| slot.buffer.storage.is_foreign())
     }
 
-    /// All memory that others know is about to vanish: keep what is in it.
+    /// Copies all messages in shared memory into private memory: the shared memory is about to be unmapped.
     pub fn keep_to_oneself(&mut self) {
         for slot in &mut self.slots {
             let buffer = &mut slot.buffer;
@@ -399,12 +399,12 @@ impl Buffers {
                 continue;
             }
             match Storage::new(buffer.len) {
-                // SAFETY: both are that long, and different.
+                // SAFETY: both bodies are at least `len` bytes long, in different blocks.
                 Ok(own) => unsafe {
                     copy_nonoverlapping(buffer.storage.body(), own.body(), buffer.len);
                     buffer.storage = own;
                 },
-                // There is no place for it.
+                // There is no memory for a copy.
                 Err(_) => {
                     buffer.storage = Storage::none();
                     buffer.set_message(0, buffer.info);
@@ -428,11 +428,11 @@ fn one_block(buffer: &mut Buffer, total: usize) -> Outgoing {
     }
 }
 
-/// To its receiver a message that was left in place is a raw one.
+/// Returns an in-place message for sending. Its receiver gets a raw message.
 fn outgoing_in_place(buffer: &mut Buffer, shelf: &mut Shelf) -> Result<Outgoing, i32> {
     let total = buffer.left.total();
     if buffer.storage.is_read_from(0) {
-        // A message before, or this one, when it was sent before.
+        // It contains an earlier message, or this one, which was sent before.
         buffer.storage = Storage::none();
     }
     let room = if total <= GATHER { total } else { 0 };
@@ -445,8 +445,8 @@ fn outgoing_in_place(buffer: &mut Buffer, shelf: &mut Shelf) -> Result<Outgoing,
     let mut outgoing = one_block(buffer, total);
     outgoing.encoding = codes::RAW;
     if total <= GATHER || !outgoing.block.is_null() {
-        // SAFETY: by the rule of messages in place the user's memory is there until they are sent; the
-        // smallest block has room for so little, and one that others can read was taken for so much.
+        // SAFETY: a program keeps the memory of an in-place message until it has been sent. Any block has room for
+        // `GATHER` bytes, and a shareable block was allocated for `total`.
         unsafe { buffer.left.gather(buffer.storage.body()) };
     } else {
         let pieces = buffer.left.with_head(outgoing.head, HEAD);

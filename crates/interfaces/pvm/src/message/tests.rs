@@ -1,4 +1,4 @@
-//! Messages keep their items, and buffers refuse bad calls.
+//! Tests: messages keep their items, and buffers refuse invalid calls.
 
 use std::ffi::c_void;
 
@@ -31,7 +31,7 @@ fn pack<T>(
     stride: isize,
 ) -> Result<(), i32> {
     let (buffer, shelf) = buffers.sending()?;
-    // SAFETY: tests keep inside their arrays.
+    // SAFETY: the tests stay within their arrays.
     unsafe { buffer.pack(shelf, kind, items.as_ptr().cast(), count, stride) }
 }
 
@@ -43,7 +43,7 @@ fn unpack<T>(
     stride: isize,
 ) -> Result<(), i32> {
     let buffer = buffers.receiving()?;
-    // SAFETY: tests keep inside their arrays.
+    // SAFETY: the tests stay within their arrays.
     unsafe { buffer.unpack(kind, items.as_mut_ptr().cast::<c_void>(), count, stride) }
 }
 
@@ -52,7 +52,7 @@ fn reread(buffers: &mut Buffers) {
     buffers.set_receive(send).unwrap();
 }
 
-/// Bytes that are any, but without what XDR does not keep: the upper half of a `long`.
+/// Returns arbitrary bytes, except that the upper half of a `long` is 0, which XDR does not keep.
 fn items(kind: Kind, count: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..count * kind.width())
         .map(|at| (at * 37 + 11) as u8)
@@ -102,8 +102,8 @@ fn what_is_packed_is_unpacked_in_every_encoding_and_with_every_stride() {
     }
 }
 
-/// Once bytes were missing, to read none of them goes back to the front of a message of XDR, if no number was read in between. No
-/// double is no number, none of the others is one.
+/// After bytes were missing, reading no bytes goes back to the front of an XDR message, unless a number was read in
+/// between. Reading no doubles does not count as reading a number; reading none of another type does.
 #[test]
 fn to_read_nothing_moves_as_it_does_in_pvm() {
     let nothing = |buffers: &mut Buffers, kind: Kind| unpack(buffers, kind, &mut [0f64; 2], 0, 1);
@@ -120,7 +120,8 @@ fn to_read_nothing_moves_as_it_does_in_pvm() {
         reread(&mut buffers);
         unpack(&mut buffers, Kind::Int, &mut [0i32; 4], 4, 1).unwrap();
         let mut text = [0u8; 8];
-        // SAFETY: of the text that is said to follow nothing is there that would not fit.
+        // SAFETY: fewer bytes than the length that the message gives are left, so no more than `text` can hold is
+        // written.
         let cut = unsafe {
             buffers
                 .receiving()
@@ -282,7 +283,7 @@ fn a_message_in_place_is_where_the_user_has_it() {
     doubles[999] = 4.5;
     let large = buffers.outgoing(0).unwrap();
     assert_eq!((large.count, large.total), (3, 8008));
-    // SAFETY: the pieces hold until the buffer changes.
+    // SAFETY: the pieces are valid until the buffer changes.
     let pieces = unsafe { std::slice::from_raw_parts(large.pieces, large.count) };
     assert_eq!((pieces[0].base.cast(), pieces[0].block), (large.head, HEAD));
     assert_eq!(pieces[1].base.cast_const(), few.as_ptr().cast());
@@ -343,7 +344,7 @@ fn messages_travel_inside_messages() {
         pack(&mut buffers, Kind::Int, &[9], 1, 1).unwrap();
         reread(&mut buffers);
         if outer == 4 {
-            // A message for a tracer has marks that nobody reads back.
+            // A trace message contains marks that no reader skips.
             assert_eq!(buffers.unpack_message(), Err(BAD_MSG));
             continue;
         }
@@ -375,7 +376,7 @@ fn only_bodies_of_one_encoding_are_joined() {
     assert_eq!(got, [2, 1, 3]);
 }
 
-/// Readers of what others have written.
+/// Readers of messages that another task has written.
 #[test]
 fn a_message_with_absurd_numbers_is_refused() {
     let told = |numbers: &[i32]| {
@@ -424,12 +425,12 @@ fn an_empty_buffer_has_a_head_all_the_same() {
         buffers.init_send(encoding).unwrap();
         let out = buffers.outgoing(0).unwrap();
         assert_eq!((out.len, out.total), (HEAD, 0));
-        // SAFETY: there are HEAD bytes.
+        // SAFETY: `head` points to `HEAD` bytes.
         unsafe { out.head.write_bytes(1, HEAD) };
     }
 }
 
-/// The behaviour of PVM 3.4 with buffers that are read, packed and read again.
+/// PVM 3.4's behaviour for buffers that are read, packed and read again.
 #[test]
 fn numbers_of_xdr_are_replaced_and_raw_items_are_appended_after_reading() {
     for (encoding, expected) in [(encoding::DEFAULT, vec![7]), (encoding::RAW, vec![1, 2, 7])] {
@@ -445,7 +446,7 @@ fn numbers_of_xdr_are_replaced_and_raw_items_are_appended_after_reading() {
         });
         let mut push = |buffer: &mut Buffer, value: i32| {
             buffer.open_to_pack();
-            // SAFETY: one `int`.
+            // SAFETY: the memory is one `int`.
             unsafe { buffer.pack(&mut shelf, Kind::Int, (&raw const value).cast(), 1, 1) }.unwrap();
         };
         push(&mut buffer, 1);

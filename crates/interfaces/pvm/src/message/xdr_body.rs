@@ -1,22 +1,22 @@
-//! Messages in XDR that the library itself writes.
+//! Encodes XDR messages of the library itself.
 
-/// The bytes of a message in XDR, in the making.
+/// An XDR message under construction.
 #[derive(Default, Clone, Debug)]
 pub struct Body(Vec<u8>);
 
 impl Body {
-    /// Without anything yet.
+    /// Returns an empty message.
     pub fn new() -> Body {
         Body::default()
     }
 
-    /// As `pvm_pkint` packs one.
+    /// Appends an integer, as `pvm_pkint` does.
     pub fn int(mut self, value: i32) -> Body {
         self.0.extend_from_slice(&value.to_be_bytes());
         self
     }
 
-    /// As `pvm_pkint` packs several.
+    /// Appends integers, as `pvm_pkint` does.
     pub fn ints(mut self, values: &[i32]) -> Body {
         for value in values {
             self.0.extend_from_slice(&value.to_be_bytes());
@@ -24,14 +24,14 @@ impl Body {
         self
     }
 
-    /// As `pvm_pkbyte` packs them.
+    /// Appends bytes, as `pvm_pkbyte` does.
     pub fn bytes(mut self, bytes: &[u8]) -> Body {
         self.0.extend_from_slice(bytes);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
         self
     }
 
-    /// A string, as `pvm_pkstr` packs it.
+    /// Appends a string, as `pvm_pkstr` does.
     pub fn string(self, text: impl AsRef<[u8]>) -> Body {
         let text = text.as_ref();
         let mut body = self.int(text.len() as i32 + 1);
@@ -41,7 +41,7 @@ impl Body {
         body
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn into_vec(self) -> Vec<u8> {
         self.0
     }

@@ -1,11 +1,11 @@
-//! Messages in XDR that the library itself reads.
+//! Decodes XDR messages for the library itself.
 
-/// The bytes of such a message, from where it has been read to. Nothing is taken that is not there.
+/// The rest of a message. Every function returns `None` if it ends too early.
 #[derive(Clone, Debug)]
 pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// From the beginning of these bytes.
+    /// Starts at the beginning of these bytes.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader(bytes)
     }
@@ -16,19 +16,19 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 
-    /// An integer of `pvm_pkint`.
+    /// Reads an integer of `pvm_pkint`.
     pub fn int(&mut self) -> Option<i32> {
         let bytes = self.take(4)?;
         Some(i32::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// A count of things that each take at least one word.
+    /// Reads a number of items. Returns `None` if the rest is too short for that many items of at least four bytes.
     pub fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.int()?).ok()?;
         (count <= self.0.len() / 4).then_some(count)
     }
 
-    /// A text of `pvm_pkstr`, without its end.
+    /// Reads a string of `pvm_pkstr`, and returns it without its NUL.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.int()?).ok()?;
         let all = self.take(length.checked_next_multiple_of(4)?)?;
@@ -36,13 +36,13 @@ impl<'a> Reader<'a> {
         (*last == 0 && !text.contains(&0)).then_some(text)
     }
 
-    /// A count and as many strings.
+    /// Reads a number of strings and the strings.
     pub fn strings(&mut self) -> Option<Vec<&'a [u8]>> {
         let count = self.count()?;
         (0..count).map(|_| self.string()).collect()
     }
 
-    /// Nothing is left.
+    /// Returns whether the message has been read completely.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

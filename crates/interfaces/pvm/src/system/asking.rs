@@ -1,5 +1,5 @@
-//! The questions of tasks to the resource manager, if there was one when they became tasks: its place, and the tasks and hosts
-//! that there are, are then its affair. Requests and answers are messages of PVM's, told apart by a number.
+//! Requests of tasks to the resource manager. If there was one when a task joined, it decides where tasks are started
+//! and which tasks and hosts exist. Requests and answers are PVM messages, matched by wait id.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -11,10 +11,10 @@ use crate::send::{Destination, send_bytes};
 use crate::state::library;
 use crate::{contexts, receive, rg, tid};
 
-/// The context of requests and answers.
+/// Context of requests and answers.
 const CONTEXT: i32 = 0;
 
-/// Send the manager something. False: there is none.
+/// Sends a message to the manager. Returns `false` if there is none.
 pub fn send_to_manager(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
     let library = library();
     let Some(task) = tid::task(library.manager) else {
@@ -42,8 +42,8 @@ pub fn send_to_manager(tag: i32, wid: i32, body: Body) -> Result<bool, i32> {
     }
 }
 
-/// Ask the manager something, and wait for the answer. None: there is none, or it has ended: what was asked is our own
-/// affair.
+/// Sends a request to the manager, and waits for the answer. Returns `None` if there is no manager or it has ended; the
+/// caller then does the work itself.
 fn ask(tag: i32, body: Body) -> Result<Option<Vec<u8>>, i32> {
     let wid = {
         let library = library();
@@ -96,7 +96,7 @@ fn text(bytes: &[u8]) -> CString {
     CString::new(bytes).unwrap_or_default()
 }
 
-/// A host in a message.
+/// Reads a host from a message.
 fn described(from: &mut Reader) -> Option<Described> {
     Some(Described {
         tid: from.int()?,
@@ -107,7 +107,7 @@ fn described(from: &mut Reader) -> Option<Described> {
     })
 }
 
-/// The hosts that there are.
+/// Returns the hosts, if there is a manager.
 pub fn hosts() -> Result<Option<Vec<Described>>, i32> {
     let Some(answer) = ask(tag::CONFIG, Body::new())? else {
         return Ok(None);
@@ -121,7 +121,7 @@ pub fn hosts() -> Result<Option<Vec<Described>>, i32> {
     read().map(Some).ok_or(codes::BAD_MSG)
 }
 
-/// Be the manager in place of this one. Its answer, and the first host.
+/// Asks the current manager to let this task take over. Returns its answer and the first host.
 pub fn succeed() -> Result<Option<(c_int, Option<Described>)>, i32> {
     let Some(answer) = ask(tag::SCHED, Body::new())? else {
         return Ok(None);
@@ -139,7 +139,7 @@ fn named(names: &[&CStr]) -> Body {
     body
 }
 
-/// For each host that is to come its number, or why it does not.
+/// Has the manager add hosts. Returns for each its tid or an error.
 pub fn add_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
     let Some(answer) = ask(tag::ADDHOST, named(names))? else {
         return Ok(None);
@@ -147,7 +147,7 @@ pub fn add_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
     let mut from = Reader::new(&answer);
     let mut all = Vec::new();
     if let (Some(count), Some(_)) = (from.count(), from.int()) {
-        // The words beside the number of a host that does not come need make no sense.
+        // The other fields of a host that could not be added may be invalid.
         all.extend((0..count).map_while(|_| described(&mut from).map(|host| host.tid)));
     }
     match all.len() == names.len() {
@@ -156,13 +156,13 @@ pub fn add_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
     }
 }
 
-/// For each host that is to go 0, or why it does not.
+/// Has the manager remove hosts. Returns for each 0 or an error.
 pub fn delete_hosts(names: &[&CStr]) -> Result<Option<Vec<c_int>>, i32> {
     let answer = ask(tag::DELHOST, named(names))?;
     answer.map(|answer| numbers(&answer)).transpose()
 }
 
-/// A count and as many numbers.
+/// Reads a count and that many numbers.
 fn numbers(answer: &[u8]) -> Result<Vec<c_int>, i32> {
     let mut from = Reader::new(answer);
     let count = from.count().ok_or(codes::BAD_MSG)?;
@@ -180,7 +180,7 @@ pub struct Task {
     pub pid: c_int,
 }
 
-/// The tasks that there are: all (0), those of a host, or one.
+/// Returns the tasks: all (0), those of a host, or one.
 pub fn tasks(which: c_int) -> Result<Option<Vec<Task>>, i32> {
     let Some(answer) = ask(tag::TASK, Body::new().int(which))? else {
         return Ok(None);
@@ -208,7 +208,7 @@ pub fn tasks(which: c_int) -> Result<Option<Vec<Task>>, i32> {
     Ok(Some(all))
 }
 
-/// Have the manager tell of something. False: there is none.
+/// Has the manager send a notification. Returns `false` if there is none.
 pub fn notify(what: c_int, tag: c_int, count: c_int, tids: &[c_int]) -> Result<bool, i32> {
     if library().manager == 0 {
         return Ok(false);
@@ -217,10 +217,10 @@ pub fn notify(what: c_int, tag: c_int, count: c_int, tids: &[c_int]) -> Result<b
     send_to_manager(tag::NOTIFY, 0, about.int(count).ints(tids))
 }
 
-/// Have the manager start tasks: for each its number or why there is none.
+/// Has the manager start tasks. Returns for each its tid or an error.
 ///
 /// # Safety
-/// `arguments` is NULL or leads to texts, and NULL behind them.
+/// `arguments` is NULL or a NULL-terminated array of NUL-terminated strings.
 pub unsafe fn spawn(
     program: &CStr,
     arguments: *const *const c_char,
@@ -232,7 +232,7 @@ pub unsafe fn spawn(
         return Ok(None);
     }
     let mut words = Vec::new();
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         while !arguments.is_null() && !(*arguments.add(words.len())).is_null() {
             words.push(CStr::from_ptr(*arguments.add(words.len())).to_bytes());

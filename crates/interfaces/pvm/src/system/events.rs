@@ -1,12 +1,12 @@
-//! The names of events and of what they hold, which are part of the format of traces. Programs that read traces take
-//! them from the library: `pvmtevinfo`, `pvmtevdidlist`.
+//! The names of events and of their fields, which are part of PVM's trace format. Programs that read traces read them
+//! from the variables `pvmtevinfo` and `pvmtevdidlist`.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::last_results::Kept;
 
-/// The parts of events, by their numbers (`TEV_DID_`): a short name and one for readers.
+/// The fields of events, by number (`TEV_DID_`): a short name and a description.
 pub const MEANINGS: [(&CStr, &CStr); 123] = [
     (c"AN", c"PVM Architecture Name"),
     (c"AC", c"PVM Architecture Code"),
@@ -133,7 +133,7 @@ pub const MEANINGS: [(&CStr, &CStr); 123] = [
     (c"WID", c"Wait Identifier Number"),
 ];
 
-/// The events, by their numbers (`TEV_`).
+/// The events, by number (`TEV_`).
 const EVENTS: [&CStr; 109] = [
     c"addhosts",
     c"barrier",
@@ -246,14 +246,14 @@ const EVENTS: [&CStr; 109] = [
     c"user_defined",
 ];
 
-/// `struct Pvmtevdid`.
+/// `struct Pvmtevdid`: the names of a field.
 #[repr(C)]
 struct Meaning {
     name: *const c_char,
     words: *const c_char,
 }
 
-/// `struct Pvmtevinfo`: of each event its name, and room to count in.
+/// `struct Pvmtevinfo`: the name of an event, and its counters.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Counted {
@@ -266,7 +266,7 @@ pub struct Counted {
 
 impl Counted {
     pub fn name(&self) -> &'static [u8] {
-        // SAFETY: names are constants.
+        // SAFETY: the names are constants.
         unsafe { CStr::from_ptr(self.name) }.to_bytes()
     }
 
@@ -324,7 +324,7 @@ static pvmtevinfo: Kept<[Counted; EVENTS.len()]> = Kept::new({
     all
 });
 
-/// The number of the event of this name.
+/// Returns the number of an event, given its name.
 pub const fn number(name: &str) -> usize {
     let mut at = 0;
     while !same(EVENTS[at], name) {
@@ -333,7 +333,7 @@ pub const fn number(name: &str) -> usize {
     at
 }
 
-/// The number of the meaning of this short name.
+/// Returns the number of a field, given its short name.
 pub const fn meaning(name: &str) -> i32 {
     let mut at = 0;
     while !same(MEANINGS[at].0, name) {
@@ -351,15 +351,15 @@ const fn same(text: &CStr, name: &str) -> bool {
     at == text.len() && at == name.len()
 }
 
-/// The bits beside the number of an event that say which side of a call it is.
+/// The bits in an event's number that say whether the call begins or ends.
 const SIDES: i32 = 0xc000;
 
-/// The name of an event, whichever side of a call it is.
+/// Returns the name of an event, ignoring the bits of [`SIDES`].
 pub fn name(event: i32) -> Option<&'static CStr> {
     EVENTS.get((event & !SIDES) as usize).copied()
 }
 
-/// Whether this side of a call has been described to the tracer; from now on it has.
+/// Returns whether the event has been described to the tracer for this side of a call, and marks it as described.
 pub fn describe(event: usize, side: i32) -> bool {
     let known = &mut pvmtevinfo.get()[event].described;
     let described = *known & side != 0;
@@ -367,7 +367,7 @@ pub fn describe(event: usize, side: i32) -> bool {
     described
 }
 
-/// Nothing has been described to the tracer that we have now, or been counted for it.
+/// Resets the counters and the marks of described events, for a new tracer.
 pub fn begin() {
     let all = pvmtevinfo.get();
     for event in all.iter_mut() {
@@ -376,12 +376,12 @@ pub fn begin() {
     forget_counted(all);
 }
 
-/// One more event of this kind.
+/// Counts an event.
 pub fn count(event: usize) {
     pvmtevinfo.get()[event].count += 1;
 }
 
-/// One more event, of a call that begins or has ended: its time is added to that of the calls before it.
+/// Counts an event, and its time: notes the time when a call begins, and adds the duration when it ends.
 pub fn time(event: usize, begins: bool) {
     const SECOND: i64 = 1_000_000;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -392,7 +392,7 @@ pub fn time(event: usize, begins: bool) {
     let (place, value) = if begins {
         (&mut counted.mark, now)
     } else {
-        // Clocks are set back now and then.
+        // The duration is negative if the clock was set back.
         let took = (now - of(counted.mark)).max(0);
         let all = of(counted.total) + took;
         (&mut counted.total, all)
@@ -401,7 +401,7 @@ pub fn time(event: usize, begins: bool) {
     place.tv_usec = value % SECOND;
 }
 
-/// The counts so far. They begin anew.
+/// Returns the events that were counted, and resets the counters.
 pub fn counted() -> Vec<Counted> {
     let all = pvmtevinfo.get();
     let counted = all.iter().filter(|event| event.count > 0);

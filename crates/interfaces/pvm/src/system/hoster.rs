@@ -1,10 +1,10 @@
 //! The task that starts hosts: `pvm_reg_hoster`.
 //!
-//! Regatta says by a message of the task to itself which hosts are wanted (`rg_start_hosts` in `regatta.h`); that becomes
-//! PVM's `SM_STHOST`. The hoster's answer with `SM_STHOSTACK`, a line that the command has printed or the name of an
-//! error for each host, is told to Regatta. As on PVM a hoster is on the first host, answers under the number that the message
-//! bears, and is one no more when it registers again. PVM's daemon would wait for ever for an answer that makes no sense: here those hosts
-//! have not been started.
+//! Regatta sends the task, as a message to itself, the hosts to be started (`rg_start_hosts` in `regatta.h`). The
+//! library converts it to PVM's `SM_STHOST`. The hoster answers with `SM_STHOSTACK`: for each host a line that the
+//! command has printed, or the name of an error. The library passes this to Regatta. As on PVM a hoster runs on the
+//! first host, answers with the wait id of the request, and unregisters by registering again. PVM's daemon would wait
+//! forever after an invalid answer; here such hosts count as not started.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -15,9 +15,9 @@ use crate::notify::told_with;
 use crate::trace::{self, calls, traced};
 use crate::{contexts, mailbox, rg, tid};
 
-/// The context of what daemons send to those who do their work.
+/// Context of messages from daemons to tasks that take over their work.
 const CONTEXT: i32 = 0;
-/// How the line of a host that was started begins.
+/// Beginning of the line of a host that was started.
 const STARTED: &[u8] = b"ddpro<";
 
 #[unsafe(no_mangle)]
@@ -25,13 +25,13 @@ extern "C" fn pvm_reg_hoster() -> c_int {
     let registered = || -> Result<(), i32> {
         enrol()?;
         if let Some(index) = mailbox::role(HOSTER.name)? {
-            // SAFETY: nothing is passed.
+            // SAFETY: the call has no arguments.
             unsafe { rg::rg_end_hosting() };
             return mailbox::delete(HOSTER.name, index);
         }
         contexts::note(CONTEXT);
         let channel = contexts::channel(CONTEXT, tag::STHOST);
-        // SAFETY: plain numbers.
+        // SAFETY: the call takes plain values only.
         match unsafe { rg::rg_begin_hosting(tag::STHOST & i32::MAX, channel) } {
             rg::OK => mailbox::take_role(HOSTER.name),
             rg::ERR_EXISTS => Err(codes::ALREADY),
@@ -43,14 +43,14 @@ extern "C" fn pvm_reg_hoster() -> c_int {
     traced(calls::REG_HOSTER, || [], registered, trace::code)
 }
 
-/// Hosts that are wanted.
+/// Hosts to be started.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
     request: u32,
     hosts: Vec<Host<'a>>,
 }
 
-/// One of them, and what PVM's message says of it.
+/// One of the hosts, with the texts for PVM's message.
 #[derive(Debug, PartialEq, Eq)]
 struct Host<'a> {
     number: i32,
@@ -59,12 +59,12 @@ struct Host<'a> {
     command: &'a [u8],
 }
 
-/// The words at the front.
+/// Number of words before the list of hosts.
 const WORDS: usize = 4;
-/// Texts of each host.
+/// Number of texts per host.
 const TEXTS: usize = 3;
 
-/// Which hosts are wanted, if these bytes say so.
+/// Parses a request. Returns `None` if these bytes are none.
 pub fn read(bytes: &[u8]) -> Option<Wanted<'_>> {
     let word = |at: usize| Some(u32::from_ne_bytes(*bytes.get(4 * at..)?.first_chunk()?));
     if word(0)? != rg::HOSTS_MARK {
@@ -95,12 +95,12 @@ pub fn read(bytes: &[u8]) -> Option<Wanted<'_>> {
     })
 }
 
-/// Requests count from 0, and a message without a number has that.
+/// Returns the wait id of a request. Requests count from 0, and 0 is the wait id of messages without one.
 fn wid(request: u32) -> i32 {
     request.wrapping_add(1) as i32
 }
 
-/// PVM's message that says it. Behind the command there is one for Windows, of which there is none, and the name of the
+/// Makes PVM's message of a request. The command is followed by one for Windows, which is empty, and by the name of the
 /// virtual machine.
 pub fn wanted(wanted: &Wanted) -> Result<c_int, i32> {
     let machine = std::env::var("PVM_VMID").unwrap_or_default();
@@ -117,7 +117,7 @@ pub fn wanted(wanted: &Wanted) -> Result<c_int, i32> {
     told_with(wid(wanted.request), body, tag::STHOST, CONTEXT)
 }
 
-/// Reads the hoster's report about hosts. A task that is no hoster, or has not been asked, is refused.
+/// Passes the hoster's report to Regatta, which refuses it from a task that is not the hoster or was not asked.
 pub fn have_started(wid: i32, body: &mut Reader) -> Result<(), i32> {
     let answers = answers(body).unwrap_or_default();
     let (mut hosts, mut reasons, mut lines) = (Vec::new(), Vec::new(), Vec::<CString>::new());
@@ -128,7 +128,7 @@ pub fn have_started(wid: i32, body: &mut Reader) -> Result<(), i32> {
     }
     let texts: Vec<*const c_char> = lines.iter().map(|line| line.as_ptr()).collect();
     let request = (wid as u32).wrapping_sub(1);
-    // SAFETY: lists of as many entries, and texts.
+    // SAFETY: all lists have `hosts.len()` entries, and the texts are NUL-terminated.
     unsafe {
         rg::rg_hosts_started(
             request,
@@ -141,19 +141,19 @@ pub fn have_started(wid: i32, body: &mut Reader) -> Result<(), i32> {
     Ok(())
 }
 
-/// The numbers of hosts, and what is said of each.
+/// Returns the numbers of the hosts and the answer for each.
 fn answers<'a>(body: &mut Reader<'a>) -> Option<Vec<(i32, &'a [u8])>> {
     let count = body.count()?;
     let mut all = Vec::new();
     for _ in 0..count {
         let (daemon, answer) = (body.int()?, body.string()?);
-        // A number that no host can have is reported of none.
+        // Skip a tid that cannot be a host's.
         all.extend(tid::host(daemon).map(|host| (host, answer)));
     }
     Some(all)
 }
 
-/// Why a host was not started: an error by its name. All other nonsense means that it could not be started.
+/// Converts an answer to Regatta's code. An unknown text means that the host could not be started.
 fn reason(answer: &[u8]) -> c_int {
     if answer.starts_with(STARTED) {
         return rg::OK;

@@ -1,8 +1,8 @@
-//! The task that decides where tasks are started: `pvm_reg_rm`.
+//! The resource manager: the task that decides where tasks are started (`pvm_reg_rm`).
 //!
-//! It gets the requests of tasks, and has daemons do what it has decided. Here the library does that in place of them:
-//! through Regatta's launcher, on behalf of who has asked. The launcher also tells of every task that comes or goes, and
-//! of hosts.
+//! On PVM it gets the requests of tasks, and has daemons execute its decisions. Here the library executes them in place
+//! of the daemons, through Regatta's launcher, on behalf of the requesting task. The launcher also reports every task
+//! that starts or ends, and changes of hosts.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -19,9 +19,9 @@ use crate::state::library;
 use crate::trace::{self, calls, traced};
 use crate::{contexts, listing, mailbox, receive, rg, tid};
 
-/// The context of what daemons send to the manager.
+/// Context of messages from daemons to the manager.
 const CONTEXT: i32 = 0;
-/// The requests of tasks to it.
+/// Selects the requests of tasks.
 const REQUESTS: Select = Select {
     from: rg::ANY,
     tag: rg::ANY,
@@ -29,14 +29,14 @@ const REQUESTS: Select = Select {
     reserved: true,
 };
 
-/// Have Regatta tell of something, by events that become messages of daemons.
+/// Requests notifications of an event from Regatta. They become messages of daemons.
 fn watch(kind: c_int, what: c_int) -> Result<(), i32> {
     let channel = contexts::channel(CONTEXT, tag::TASKX);
     let mut number = 0;
-    // SAFETY: a place for the number.
+    // SAFETY: the result points to a local variable.
     match unsafe { rg::rg_notify(kind, what, tag::TASKX & i32::MAX, channel, &mut number) } {
         rg::OK => library().managing.push(number),
-        // A host that has gone is known to have gone.
+        // The host is already gone.
         rg::ERR_HOST => {}
         _ => return Err(codes::SYS_ERR),
     }
@@ -68,10 +68,10 @@ fn register() -> Result<Vec<asking::Described>, i32> {
     Ok(hosts.iter().map(machine::described).collect())
 }
 
-/// Become the task that decides where tasks are started.
+/// Registers this task as the resource manager.
 ///
 /// # Safety
-/// `host` is NULL or where the place of what is told of the first host goes.
+/// `host` is NULL or points to a pointer, which is set to the first host's description.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_reg_rm(host: *mut *mut HostInfo) -> c_int {
     static FIRST: Kept<Vec<asking::Described>> = Kept::new(Vec::new());
@@ -85,7 +85,7 @@ unsafe extern "C" fn pvm_reg_rm(host: *mut *mut HostInfo) -> c_int {
         *kept = hosts;
         *infos = kept.iter().map(HostInfo::of).collect();
         if !host.is_null() {
-            // SAFETY: the C contract.
+            // SAFETY: by the C contract the arguments are valid.
             unsafe { *host = infos.as_mut_ptr() };
         }
         0
@@ -93,28 +93,28 @@ unsafe extern "C" fn pvm_reg_rm(host: *mut *mut HostInfo) -> c_int {
     traced(calls::REG_RM, || [], registered, trace::code)
 }
 
-/// Whether an event is one that we hear of as the manager.
+/// Returns whether this task receives the event as the manager.
 pub fn concerns(event: &rg::Event) -> bool {
     library().managing.contains(&event.watch)
 }
 
-/// A message of a daemon to the manager.
+/// Makes a message from a daemon to the manager.
 fn daemon_message(tag: i32, wid: i32, body: Body) -> Result<c_int, i32> {
     told_with(wid, body, tag, CONTEXT)
 }
 
-/// The message that a manager gets for an event, if it gets one.
+/// Returns the message that the manager gets for an event, if there is one.
 pub fn happened(event: &rg::Event) -> Result<Option<c_int>, i32> {
     let task = tid::of(event.tid, event.host);
     match event.kind {
-        // Of tasks that tasks start it has decided itself.
+        // The manager itself decides about tasks that tasks start, so report only the others.
         rg::TASKS if event.value == rg::NONE => {
             daemon_message(tag::EXECACK, 0, Body::new().int(1).int(task)).map(Some)
         }
         rg::TASK_EXIT => {
             let usage = [0; 4];
             let ended = Body::new().int(task).int(super::status(event));
-            // A task that wants to be notified of this end has asked before it: the manager is to know that first.
+            // A task that wants to be notified of this end has sent its request earlier: take in the requests first.
             let mut all = take_all(REQUESTS);
             all.push(daemon_message(tag::TASKX, 0, ended.ints(&usage))?);
             Ok(in_order(all))
@@ -135,7 +135,7 @@ fn owned(texts: Vec<&[u8]>) -> Option<Vec<CString>> {
         .collect()
 }
 
-/// A manager's decision: tasks that are to be started on a host.
+/// A manager's order to start tasks on a host.
 struct Execution {
     parent: i32,
     program: CString,
@@ -152,7 +152,7 @@ impl Execution {
         let (flags, count) = (from.int()?, from.int()?);
         let arguments = owned(from.strings()?)?;
         let (out, out_context, out_tag) = (from.int()?, from.int()?, from.int()?);
-        // Where events go, the tasks know from their environment.
+        // The destination of events: the tasks get it from their environment.
         for _ in 0..3 {
             from.int()?;
         }
@@ -187,7 +187,7 @@ impl Execution {
     }
 }
 
-/// `SM_EXEC`: tasks are started, and `SM_EXECACK` says which.
+/// Handles `SM_EXEC`: starts tasks, and answers with `SM_EXECACK`.
 pub fn execute(daemon: c_int, wid: i32, body: &mut Reader) -> Result<(), i32> {
     let execution = Execution::read(body).ok_or(codes::BAD_MSG)?;
     let started = execution.start(daemon);
@@ -198,7 +198,7 @@ pub fn execute(daemon: c_int, wid: i32, body: &mut Reader) -> Result<(), i32> {
     Ok(())
 }
 
-/// `SM_ADD`: hosts are taken in, and `SM_ADDACK` says which.
+/// Handles `SM_ADD`: adds hosts, and answers with `SM_ADDACK`.
 pub fn add(wid: i32, body: &mut Reader) -> Result<(), i32> {
     let names = body.strings().and_then(owned).ok_or(codes::BAD_MSG)?;
     let names: Vec<&CStr> = names.iter().map(CString::as_c_str).collect();

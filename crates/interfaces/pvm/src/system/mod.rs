@@ -1,8 +1,8 @@
-//! Tasks that do a daemon's work: they have a place under a name that everybody knows, and speak with daemons by messages
-//! whose tags are those of `pvmproto.h`.
+//! Tasks that take over a daemon's work. Each is registered under a well-known name, and exchanges messages with
+//! daemons whose tags are those of `pvmproto.h`.
 //!
-//! There are no daemons of PVM here. The requests that a program sends to one are carried out by the library in place of it, and what a daemon
-//! would send to the program comes from Regatta's launcher and becomes PVM's message.
+//! Regatta has no daemons of PVM. The library executes the requests that a program sends to a daemon, and converts what
+//! Regatta's launcher reports to the messages that a daemon would send.
 
 pub mod asking;
 pub mod events;
@@ -21,7 +21,7 @@ use crate::{listing, mailbox, rg, tid};
 /// Tags of messages to and from daemons.
 pub mod tag {
     const FIRST: i32 = 0x8004_0001_u32 as i32;
-    /// The requests to a resource manager, and its answers.
+    /// Requests to a resource manager, and its answers.
     pub const SPAWN: i32 = FIRST;
     /// See [`SPAWN`].
     pub const TASK: i32 = FIRST + 3;
@@ -31,61 +31,61 @@ pub mod tag {
     pub const ADDHOST: i32 = FIRST + 5;
     /// See [`SPAWN`].
     pub const DELHOST: i32 = FIRST + 6;
-    /// See [`SPAWN`]. Not answered.
+    /// See [`SPAWN`]. Has no answer.
     pub const NOTIFY: i32 = FIRST + 9;
     /// See [`SPAWN`].
     pub const SCHED: i32 = FIRST + 13;
-    /// A manager's decision: start these tasks; and the answer, which have been started.
+    /// Order of a manager to start tasks, and the answer.
     pub const EXEC: i32 = FIRST + 1;
     /// See [`EXEC`].
     pub const EXECACK: i32 = FIRST + 2;
-    /// As `EXEC`, for hosts that are to be added.
+    /// Order of a manager to add hosts.
     pub const ADD: i32 = FIRST + 7;
     /// See [`ADD`].
     pub const ADDACK: i32 = FIRST + 8;
-    /// A host that is no more.
+    /// A host is gone.
     pub const HOSTX: i32 = FIRST + 11;
-    /// A task that is no more, and how it ended.
+    /// A task has ended, with its status.
     pub const TASKX: i32 = FIRST + 10;
-    /// A task that is to be started.
+    /// Request to start a task.
     pub const STTASK: i32 = FIRST + 16;
-    /// Hosts that are to be started; and what has become of them.
+    /// Request to start hosts, and the answer.
     pub const STHOST: i32 = FIRST + 14;
     /// See [`STHOST`].
     pub const STHOSTACK: i32 = FIRST + 15;
 }
 
-/// A task that does a daemon's work.
+/// A role of a task that takes over a daemon's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// Under this name it is known.
+    /// The name under which the task is registered.
     pub name: &'static CStr,
     /// Its flags in `pvm_tasks`.
     pub flag: i32,
 }
 
-/// It starts the tasks of its host.
+/// The tasker, which starts the tasks of its host.
 pub const TASKER: Role = Role {
     name: c"###_PVM_TASKER_###",
     flag: 0x400,
 };
 
-/// It starts hosts.
+/// The hoster, which starts hosts.
 pub const HOSTER: Role = Role {
     name: c"###_PVM_HOSTER_###",
     flag: 0x200,
 };
 
-/// It decides where tasks are started.
+/// The resource manager, which decides where tasks are started.
 pub const MANAGER: Role = Role {
     name: c"###_PVM_RM_###",
     flag: 0x100,
 };
 
-/// All there are.
+/// All roles.
 const ROLES: [Role; 4] = [TASKER, HOSTER, MANAGER, tracer::TRACER];
 
-/// The flags of the tasks that have a role, for each that has.
+/// Returns the tasks that have a role, with the role's flag.
 pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
     let mut all = Vec::new();
     for (name, owner) in listing::owners(c"###_PVM_*")? {
@@ -95,7 +95,7 @@ pub fn flags() -> Result<Vec<(i32, i32)>, i32> {
     Ok(all)
 }
 
-/// Finds, for a task that has just become one, the tasks that do a daemon's work.
+/// Finds the resource manager and the tracer for a task that has just joined.
 pub fn look_around() {
     let Ok(owners) = listing::owners(c"###_PVM_*") else {
         return;
@@ -111,7 +111,7 @@ pub fn look_around() {
     }
 }
 
-/// How a task has ended, as `wait` tells it.
+/// Returns how a task has ended, as a wait status.
 pub fn status(event: &rg::Event) -> i32 {
     match event.how {
         rg::BY_EXIT => event.value << 8,
@@ -120,7 +120,7 @@ pub fn status(event: &rg::Event) -> i32 {
     }
 }
 
-/// A program sends the current send buffer to a daemon.
+/// Handles a message that a program sends from the current send buffer to a daemon.
 #[cold]
 pub fn send_to_daemon(to: c_int, tag: c_int) -> Result<(), i32> {
     if tag >= 0 || !library().options.reserved() {
@@ -137,12 +137,12 @@ pub fn send_to_daemon(to: c_int, tag: c_int) -> Result<(), i32> {
         tag::STHOSTACK => hoster::have_started(out.wid, &mut body),
         tag::EXEC => manager::execute(to, out.wid, &mut body),
         tag::ADD => manager::add(out.wid, &mut body),
-        // A daemon takes no notice of what it does not know.
+        // A daemon ignores unknown messages.
         _ => Ok(()),
     }
 }
 
-/// Is this a daemon that messages can be sent to?
+/// Returns whether this is a daemon to which messages can be sent.
 pub fn is_daemon(to: c_int) -> bool {
     to == tid::DAEMON || tid::is_daemon(to)
 }

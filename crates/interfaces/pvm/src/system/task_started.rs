@@ -1,19 +1,19 @@
-//! How a tracer of single tasks hears that one has begun: a small message in place of its events, which its library makes
-//! those of a daemon from.
+//! The message that notifies a tracer of single tasks that a task has started. The tracer's library converts it to the
+//! messages that a daemon would send.
 
 use crate::send::{destination, send_bytes};
 
-/// The first word of such a message.
+/// First word of the message.
 const MARK: u32 = 0x6274_4752;
-/// The words before the name.
+/// Number of words before the name.
 const WORDS: usize = 4;
 
-/// A task that has begun, and is traced.
+/// A traced task that has started.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TaskStarted<'a> {
     pub task: i32,
     pub parent: i32,
-    /// As they were given to `pvm_spawn`.
+    /// The flags of `pvm_spawn`.
     pub flags: i32,
     pub name: &'a [u8],
 }
@@ -30,7 +30,7 @@ impl<'a> TaskStarted<'a> {
         words.chain(self.name.iter().copied()).collect()
     }
 
-    /// Reads these bytes, if they are such a message.
+    /// Parses such a message. Returns `None` if these bytes are none.
     pub fn read(bytes: &'a [u8]) -> Option<TaskStarted<'a>> {
         let (head, name) = bytes.split_at_checked(4 * WORDS)?;
         let word = |at: usize| Some(i32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
@@ -43,7 +43,7 @@ impl<'a> TaskStarted<'a> {
         })
     }
 
-    /// Tell the tracer. If it is gone nobody misses it.
+    /// Sends the message to the tracer. A tracer that is gone is ignored.
     pub fn send_to_tracer(&self, (to, tag, context): (i32, i32, i32)) {
         if let Ok(to) = destination(to, tag, context) {
             send_bytes(&self.write(), to);

@@ -1,7 +1,7 @@
-//! The task that starts the tasks of its host: `pvm_reg_tasker`.
+//! The tasker: the task that starts the tasks of its host (`pvm_reg_tasker`).
 //!
-//! Regatta says by a message of the task to itself what is to be started (`rg_start` in `regatta.h`); that becomes PVM's
-//! `SM_STTASK`. `SM_TASKX`, by which the tasker tells of an end, is told to Regatta.
+//! Regatta sends the task, as a message to itself, what is to be started (`rg_start` in `regatta.h`). The library
+//! converts it to PVM's `SM_STTASK`. The tasker reports an end with `SM_TASKX`, which the library passes to Regatta.
 
 use std::ffi::c_int;
 
@@ -13,7 +13,7 @@ use crate::spawn_environment::{SpawnEnvironment, VARIABLE};
 use crate::trace::{self, calls, traced};
 use crate::{contexts, mailbox, rg, tid};
 
-/// The context of what daemons send to those who do their work.
+/// Context of messages from daemons to tasks that take over their work.
 const CONTEXT: i32 = 0;
 
 #[unsafe(no_mangle)]
@@ -22,7 +22,7 @@ extern "C" fn pvm_reg_tasker() -> c_int {
         enrol()?;
         contexts::note(CONTEXT);
         let channel = contexts::channel(CONTEXT, tag::STTASK);
-        // SAFETY: plain numbers.
+        // SAFETY: the call takes plain values only.
         match unsafe { rg::rg_start_others(tag::STTASK & i32::MAX, channel) } {
             rg::OK => mailbox::take_role(TASKER.name),
             rg::ERR_EXISTS => Err(codes::ALREADY),
@@ -34,7 +34,7 @@ extern "C" fn pvm_reg_tasker() -> c_int {
     traced(calls::REG_TASKER, || [], registered, trace::code)
 }
 
-/// A task that is to be started.
+/// A task to be started.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Start<'a> {
     task: i32,
@@ -44,10 +44,10 @@ pub struct Start<'a> {
     environment: Vec<&'a [u8]>,
 }
 
-/// The words before the texts.
+/// Number of words before the texts.
 const WORDS: usize = 6;
 
-/// Reads these bytes, if they are such a request.
+/// Parses a request. Returns `None` if these bytes are none.
 pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
     let (head, texts) = bytes.split_at_checked(4 * WORDS)?;
     let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
@@ -71,7 +71,7 @@ pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
     })
 }
 
-/// PVM's message that says it.
+/// Makes PVM's message of a request.
 pub fn started(start: &Start) -> Result<c_int, i32> {
     let task = tid::of_task(start.task).ok_or(codes::SYS_ERR)?;
     let inherited = start.environment.iter().find_map(|variable| {
@@ -92,7 +92,7 @@ pub fn started(start: &Start) -> Result<c_int, i32> {
         format!("PVMEPID={}", start.ticket),
         format!("PVMCTX={:#x}", inherited.context),
     ];
-    // For tasks that a daemon starts the spawner gives these, and they mean the process. A tasker is told a ticket in its place.
+    // The spawner sets these two for tasks that the daemon starts, with the process id. A tasker gets a ticket instead.
     let replaced = |variable: &&[u8]| {
         let mut names = own.iter().filter_map(|own| own.split_once('='));
         names.any(|(name, _)| {
@@ -110,11 +110,11 @@ pub fn started(start: &Start) -> Result<c_int, i32> {
     told(body, tag::STTASK, CONTEXT)
 }
 
-/// The tasker says that a task has ended.
+/// Handles the tasker's report that a task has ended.
 pub fn has_ended(body: &mut Reader) -> Result<(), i32> {
     let (task, status) =
         (|| Some((tid::task(body.int()?)?, body.int()?)))().ok_or(codes::BAD_MSG)?;
-    // SAFETY: plain numbers. That it knows nothing of such a task a daemon would not say either.
+    // SAFETY: the call takes plain numbers. An error about an unknown task is ignored, as a daemon does.
     unsafe { rg::rg_has_ended(task, status) };
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! The task that gets the events of others: `pvm_reg_tracer`.
+//! The tracer: the task that receives the events of other tasks (`pvm_reg_tracer`).
 //!
-//! Its number, and the place where it wants events, stand in the mailbox, where tasks look when they become tasks. Their own events
-//! (`trace.rs`) they send by themselves. That tasks begin and end a daemon of PVM says; here Regatta's events become its
-//! messages, and for who has single tasks traced (`PvmTraceTid`) the words of these tasks (`task_started.rs`).
+//! Its tid and the destination of events are in a mailbox, which tasks read when they join. Tasks send their own events
+//! themselves (`trace.rs`). On PVM daemons report that tasks start and end. Here the library converts Regatta's events
+//! to these messages; for the tracer of single tasks (`PvmTraceTid`) it converts messages of the tasks themselves
+//! (`task_started.rs`).
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char, c_int};
@@ -18,13 +19,13 @@ use crate::trace::record::{Value, record};
 use crate::trace::{self, calls, ints, traced};
 use crate::{contexts, mailbox, rg, tid};
 
-/// It gets the events of others.
+/// The role of the task that receives the events of others.
 pub const TRACER: Role = Role {
     name: c"###_PVM_TRACER_###",
     flag: 0x800,
 };
 
-/// Marks and numbers of the format of traces, those of `pvmtev.h`.
+/// Marks and numbers of the trace format, from `pvmtev.h`.
 mod format {
     use super::events::{meaning, number};
 
@@ -39,11 +40,11 @@ mod format {
     pub const ENDTASK: i32 = number("endtask") as i32;
 }
 
-/// The wishes of a tracer.
+/// The settings of a tracer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     pub tracer: i32,
-    /// Where events are sent: the context and the tag; and output.
+    /// Destination of events (context and tag) and of output.
     pub context: i32,
     pub tag: i32,
     output: (i32, i32),
@@ -74,28 +75,29 @@ impl Wanted {
     }
 }
 
-/// The wishes of the present tracer; none: there is none but us.
+/// Returns the settings of the present tracer. Returns `None` if there is none, or if it is this task.
 pub fn wanted() -> Option<Wanted> {
     let body = mailbox::first(TRACER.name).ok()?;
     let wanted = Wanted::read(&mut Reader::new(&body))?;
     (wanted.tracer != library().tid).then_some(wanted)
 }
 
-/// Our state as a tracer.
+/// This task's state as a tracer.
 pub struct Tracing {
-    /// Regatta's number for the watch of all tasks, if we are the tracer of all.
+    /// Regatta's id of the notification for all tasks, if this task is the tracer of all.
     all: Option<c_int>,
-    /// Single tasks that are traced for us, with the number of the watch of the end of each.
+    /// Single tasks that this task traces: the id of the notification of each end, and the tid.
     tasks: Vec<(c_int, i32)>,
-    /// All of which it has been said that they have begun.
+    /// Tasks whose start has been reported.
     known: BTreeSet<i32>,
-    /// We have been told what the parts of events mean, and these events have been described to us.
+    /// Whether the meanings of fields have been reported to this tracer, and which kinds of events have been described
+    /// to it.
     begun: bool,
     described: [bool; 3],
 }
 
 impl Tracing {
-    /// Nothing yet.
+    /// Returns the state of a task that traces nothing.
     pub const fn new() -> Tracing {
         Tracing {
             all: None,
@@ -107,7 +109,7 @@ impl Tracing {
     }
 }
 
-/// The meanings of the parts of all events.
+/// Returns the descriptions of all fields of events.
 fn meanings() -> Body {
     let mut all = Body::new().int(format::MEANINGS);
     for (number, (name, words)) in events::MEANINGS.iter().enumerate() {
@@ -122,7 +124,7 @@ fn begin(wanted: &Wanted) -> Result<(), i32> {
     contexts::note(context);
     let channel = contexts::channel(context, tag);
     let mut watch = 0;
-    // SAFETY: a place for the number.
+    // SAFETY: the result points to a local variable.
     if unsafe { rg::rg_notify(rg::TASKS, 0, tag & i32::MAX, channel, &mut watch) } != rg::OK {
         return Err(codes::SYS_ERR);
     }
@@ -131,16 +133,16 @@ fn begin(wanted: &Wanted) -> Result<(), i32> {
 }
 
 fn end(watch: c_int) -> Result<(), i32> {
-    // SAFETY: a number and no place for the answer.
+    // SAFETY: the result may be NULL.
     unsafe { rg::rg_notify_cancel(watch, std::ptr::null_mut()) };
     library().tracing = Tracing::new();
     mailbox::delete(TRACER.name, 0)
 }
 
-/// Become the task that gets the events of others; of who is it already: be it no more.
+/// Registers this task as the tracer. If it is already registered, unregisters it.
 ///
 /// # Safety
-/// `mask` is a text.
+/// `mask` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_reg_tracer(
     context: c_int,
@@ -162,7 +164,7 @@ unsafe extern "C" fn pvm_reg_tracer(
         if mailbox::first(TRACER.name).is_ok() {
             return Err(codes::ALREADY);
         }
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         let mask = unsafe { CStr::from_ptr(mask) }.to_bytes().to_vec();
         begin(&Wanted {
             tracer: me,
@@ -178,7 +180,7 @@ unsafe extern "C" fn pvm_reg_tracer(
     let entry = || {
         let [context, tag, output_context, output_tag, buffer, options] =
             ints([context, tag, output_context, output_tag, buffer, options]);
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let mask = unsafe { trace::text(mask) };
         [
             context,
@@ -193,7 +195,7 @@ unsafe extern "C" fn pvm_reg_tracer(
     traced(calls::REG_TRACER, entry, registered, trace::code)
 }
 
-/// Whether an event of Regatta's is one that we hear of as a tracer.
+/// Returns whether this task receives the event as a tracer.
 pub fn concerns(event: &rg::Event) -> bool {
     let tracing = &library().tracing;
     let of_one = |&(watch, _): &(c_int, i32)| watch == event.watch;
@@ -215,7 +217,7 @@ enum Said<'a> {
     },
 }
 
-/// The messages by which it says so: this one, and before the first of all another one.
+/// Returns the messages for a report. The first report is preceded by the descriptions of fields.
 fn messages_of(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_int>, i32> {
     let (number, which, values) = match said {
         Said::New {
@@ -235,7 +237,7 @@ fn messages_of(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_in
             (format::SPNTASK, 1, spawned)
         }
         Said::Ended { status } => {
-            // Nobody counts its resources: 0, in the four places behind the status.
+            // Resource usage is not counted: report 0 in the four fields after the status.
             let usage = (0..4).map(|at| (format::STATUS + 1 + at, Value::Int(0)));
             let ended = [(format::STATUS, Value::Int(status))].into_iter();
             (format::ENDTASK, 2, ended.chain(usage).collect())
@@ -251,12 +253,12 @@ fn messages_of(task: i32, said: Said, tag: i32, context: i32) -> Result<Vec<c_in
     Ok(all)
 }
 
-/// The message that a tracer gets for an event of Regatta's.
+/// Returns the message that a tracer gets for an event of Regatta's.
 pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let name = event.name.map(|letter| letter as u8);
     let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
     let said = match (event.kind, event.value) {
-        // A task that was started by hand has neither parent nor name for PVM.
+        // A task that was started by hand has neither a parent nor a name in PVM.
         (rg::TASKS, rg::NONE) => Said::New {
             parent: -1,
             flags: -1,
@@ -279,7 +281,7 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     };
     let mut all = Vec::new();
     if let (Said::Ended { .. }, Some(from)) = (&said, tid::task(task)) {
-        // Its earlier reports that we have not taken in yet.
+        // Take in the task's earlier reports before its end.
         all = take_all(Select {
             from,
             tag: tag & i32::MAX,
@@ -291,8 +293,9 @@ pub fn happened(event: &rg::Event, tag: i32, context: i32) -> Result<Option<c_in
     Ok(in_order(all))
 }
 
-/// A task has begun that is traced for us: what its daemon would say of it. The task says so itself, and who has started
-/// it, so that it is known before anything else of it; it is said once.
+/// Handles the start of a task that this one traces, and returns the messages that a daemon would send. Both the task
+/// and its parent report the start, so that it is known before any other event of the task; the second report is
+/// ignored.
 pub fn begun(started: &TaskStarted, tag: i32, context: i32) -> Result<Option<c_int>, i32> {
     let tracing = &mut library().tracing;
     let Some(task) = tid::task(started.task) else {
@@ -303,7 +306,7 @@ pub fn begun(started: &TaskStarted, tag: i32, context: i32) -> Result<Option<c_i
     }
     let channel = contexts::channel(context, tag);
     let mut watch = 0;
-    // SAFETY: a place for the number.
+    // SAFETY: the result points to a local variable.
     match unsafe { rg::rg_notify(rg::TASK_EXIT, task, tag & i32::MAX, channel, &mut watch) } {
         rg::OK => tracing.tasks.push((watch, started.task)),
         _ => return Ok(None),
@@ -324,7 +327,7 @@ pub fn begun(started: &TaskStarted, tag: i32, context: i32) -> Result<Option<c_i
     Ok(in_order(all))
 }
 
-/// Take up what the tracer wants, as a task that has just become one.
+/// Applies the tracer's settings to a task that has just joined.
 pub fn follow() {
     let Some(wanted) = wanted() else { return };
     library().options.trace_to(&wanted);

@@ -1,6 +1,6 @@
-//! The reports around a call, for a tracer.
+//! The reports of calls to a tracer.
 //!
-//! As long as nobody traces it a call looks at one flag. Calls that it makes inside the library are not told.
+//! While no tracer wants events, a call checks one flag. Calls that the library makes inside a call are not reported.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,26 +13,27 @@ use crate::send;
 use crate::state::library;
 use crate::system::events;
 
-/// Which side of a call an event is, beside its number.
+/// The bit that is added to an event's number at the begin and at the end of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Entry = 0x4000,
     Exit = 0x8000,
 }
 
-/// Where several events lie in one message, before the first and behind the last.
+/// Marks the beginning and the end of a message with several events.
 const SEVERAL: i32 = -1;
 const SEVERAL_END: i32 = -2;
 
-/// The reports of calls.
+/// State of the reports of calls.
 pub struct Telling {
-    /// Calls have to look further: something is wanted, or we are no task yet and do not know.
+    /// Whether calls have to check for tracing: events are wanted, or the process is not a task yet and does not know.
     looks: bool,
-    /// How many of them go on, each inside the one before.
+    /// Number of calls in progress, nested in each other.
     inside: u32,
-    /// The first of them began when we were no task yet: it is told when we have become one by it.
+    /// The outermost call began before the process was a task. Its begin is reported when it ends, if it has made the
+    /// process a task.
     untold: bool,
-    /// Events that wait for others to fill a message.
+    /// Events that are buffered until they fill a message.
     waiting: Vec<u8>,
 }
 
@@ -46,7 +47,7 @@ impl Telling {
         }
     }
 
-    /// From now on calls look, or do not.
+    /// Sets whether calls have to check for tracing.
     pub fn look(&mut self, looks: bool) {
         self.looks = looks;
         if !looks {
@@ -55,7 +56,8 @@ impl Telling {
     }
 }
 
-/// Make a call, and tell of it what is wanted. The place that is looked at behind it lies in memory, so that compilers keep one copy
+/// Makes a call, and reports it if a tracer wants it. What is checked after the call is in memory, so that compilers
+/// keep one copy of the call itself and inline it here.
 /// of the call itself and put it here.
 #[inline(always)]
 pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
@@ -70,7 +72,7 @@ pub fn traced<'a, 'b, R: Copy, const N: usize, const M: usize>(
     result
 }
 
-/// The first half of [`traced`].
+/// Reports the begin of a call, if it is wanted. The first half of [`traced`].
 #[inline(always)]
 pub fn begins<'a, const N: usize>(call: &'static Call, entry: impl Fn() -> [Value<'a>; N]) {
     if library().telling.looks {
@@ -78,7 +80,7 @@ pub fn begins<'a, const N: usize>(call: &'static Call, entry: impl Fn() -> [Valu
     }
 }
 
-/// The second half of it.
+/// Reports the end of a call, if it is wanted. The second half of [`traced`].
 #[inline(always)]
 pub fn ends<'a, 'b, const N: usize, const M: usize>(
     call: &'static Call,
@@ -90,8 +92,8 @@ pub fn ends<'a, 'b, const N: usize, const M: usize>(
     }
 }
 
-/// Tell that something of the program's begins inside a call, and of the calls that it makes as if it were outside, if that
-/// is wanted at all.
+/// Reports a function of the program that the library calls inside a call, if it is wanted. Calls that the function
+/// makes are then reported as if they were not nested.
 pub fn apart<'a, const N: usize>(
     call: &'static Call,
     entry: impl FnOnce() -> [Value<'a>; N],
@@ -130,7 +132,7 @@ fn end<'a, 'b, const N: usize, const M: usize>(
 ) {
     let telling = &mut library().telling;
     telling.inside -= 1;
-    // A task that has left with this call has nobody to notify.
+    // If this call has made the task leave, there is no tracer to notify.
     if telling.inside > 0 || library().tid == 0 {
         return;
     }
@@ -140,7 +142,7 @@ fn end<'a, 'b, const N: usize, const M: usize>(
     trace_call(call, Side::Exit, exit);
 }
 
-/// Tell this of a call, or count it, if it is wanted.
+/// Reports a begin or an end of a call, or counts it, if it is wanted.
 fn trace_call<'a, const N: usize>(
     call: &Call,
     side: Side,
@@ -185,7 +187,7 @@ fn trace_fully<'a, const N: usize>(
     }
 }
 
-/// Send what waits for more, or what has been counted.
+/// Sends the buffered events, or the counts.
 pub fn flush() {
     let me = library().tid;
     let (to, _, _) = library().options.trace();
@@ -206,7 +208,7 @@ pub fn flush() {
     }
 }
 
-/// A message to the tracer. If it is gone nobody misses it.
+/// Sends a message to the tracer. A tracer that is gone is ignored.
 fn send(body: &[u8]) {
     let (to, tag, context) = library().options.trace();
     let Ok(to) = send::destination(to, tag, context) else {
@@ -221,51 +223,51 @@ fn send(body: &[u8]) {
     send::send_bytes(&bytes, to);
 }
 
-/// Numbers, as most calls have them.
+/// Returns numbers as values. Most calls have only numbers.
 pub fn ints<const N: usize>(numbers: [c_int; N]) -> [Value<'static>; N] {
     numbers.map(Value::Int)
 }
 
-/// The value of a call's result.
+/// Returns a call's result as values.
 pub fn code(code: c_int) -> [Value<'static>; 1] {
     ints([code])
 }
 
-/// A program's text; where there is none, an empty one.
+/// Returns a program's string as a value; NULL gives an empty string.
 ///
 /// # Safety
-/// `at` is a text that outlives the value, or NULL.
+/// `at` is a NUL-terminated string that outlives the value, or NULL.
 pub unsafe fn text<'a>(at: *const c_char) -> Value<'a> {
     match at.is_null() {
         true => Value::Text(b""),
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         false => Value::Text(unsafe { CStr::from_ptr(at) }.to_bytes()),
     }
 }
 
-/// A program's numbers; where there are none, no numbers.
+/// Returns a program's numbers as a value; NULL gives no numbers.
 ///
 /// # Safety
-/// `at` points to so many, which outlive the value, or is NULL.
+/// `at` points to `count` numbers that outlive the value, or is NULL.
 pub unsafe fn numbers<'a>(at: *const c_int, count: c_int) -> Value<'a> {
     match usize::try_from(count) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         Ok(count) if !at.is_null() => Value::Ints(unsafe { std::slice::from_raw_parts(at, count) }),
         _ => Value::Ints(&[]),
     }
 }
 
-/// A program's texts, of which there are none where it has none.
+/// Returns a program's strings as a value; NULL gives none, and NULL entries are skipped.
 ///
 /// # Safety
-/// `at` points to so many texts or NULLs, which outlive the value, or is NULL.
+/// `at` points to `count` NUL-terminated strings or NULLs, which outlive the value, or is NULL.
 pub unsafe fn texts<'a>(at: *const *const c_char, count: c_int) -> Value<'a> {
     let count = usize::try_from(count).unwrap_or(0);
     let count = if at.is_null() { 0 } else { count };
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let all = (0..count).map(|index| unsafe { *at.add(index) });
     let all = all.filter(|text| !text.is_null());
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     Value::Texts(
         all.map(|text| unsafe { CStr::from_ptr(text) }.to_bytes())
             .collect(),

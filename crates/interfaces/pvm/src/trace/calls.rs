@@ -1,13 +1,13 @@
-//! The calls that a tracer can hear of, and what it hears when each begins and when it ends.
+//! The calls that a tracer can trace, and the values that it gets at the begin and at the end of each.
 //!
-//! Names and meanings are those of `pvmtev.h`. The times and the task stand before them in every event.
+//! Names and meanings are those of `pvmtev.h`. In every event the time and the task precede these values.
 
 use crate::system::events;
 
-/// One of them.
+/// A call that can be traced.
 pub struct Call {
     pub event: usize,
-    /// The meanings of its values at its beginning, and at its end.
+    /// The meanings of its values at the begin, and at the end.
     pub entry: &'static [i32],
     pub exit: &'static [i32],
 }
@@ -54,7 +54,7 @@ calls! {
     REG_TASKER reg_tasker [] [CC];
     REG_TRACER reg_tracer [TRC TRT TRX TRO TRM TRB TRL] [CC];
 
-    // Messages on their way.
+    // Sending and receiving.
     SEND send [MNB DST MC MCX] [CC];
     MCAST mcast [MNB MC MCX MDL] [CC];
     PSEND psend [DST MC MCX PDA PC PDT] [CC];

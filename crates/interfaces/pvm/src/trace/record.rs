@@ -1,32 +1,33 @@
-//! One event as tracers read it: numbers and texts, which are described the first time that a task sends such an event.
+//! An event in the trace format: numbers and strings, with a description the first time that a task sends such an
+//! event.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::message::Body;
 use crate::system::events;
 
-// Marks of `pvmtev.h`.
+// Marks from `pvmtev.h`.
 const DESCRIPTION: i32 = -5;
 const DESCRIPTION_END: i32 = -6;
 const RECORD: i32 = -7;
 const RECORD_END: i32 = -8;
 
-// Types of data.
+// Data types.
 const INT: i32 = 6;
 const LONG: i32 = 8;
 const STRING: i32 = 12;
 const ARRAY: i32 = 0x80;
 
-// The first parts of every event.
+// The first fields of every event.
 const SECONDS: i32 = events::meaning("TS");
 const MICROSECONDS: i32 = events::meaning("TU");
 const TASK: i32 = events::meaning("TID");
 
-/// The parts of an event.
+/// A value of an event.
 #[derive(Clone)]
 pub enum Value<'a> {
     Int(i32),
-    /// Of which PVM sends the lower half: in its encoding a `long` has four bytes.
+    /// PVM sends the lower 32 bits: in its encoding a `long` has four bytes.
     Address(usize),
     Text(&'a [u8]),
     Ints(&'a [i32]),
@@ -58,7 +59,8 @@ impl Value<'_> {
     }
 }
 
-/// An event of a task: its number, which says too whether it begins or ends, and what it holds, each behind what it means.
+/// Encodes an event of a task. `number` includes whether the call begins or ends. Unless the event has been `described`
+/// before, each value is preceded by its meaning and type.
 pub fn record<'a>(
     number: i32,
     described: bool,
@@ -100,10 +102,10 @@ mod tests {
             let body = record(number, described, 7, [(events::meaning("PT"), value)]);
             body.into_vec().len() / 4
         };
-        // A mark, a number, a name of three words, four values with two words before each, and a mark.
+        // A mark, a number, a name of three words, four values preceded by two words each, and a mark.
         assert_eq!(words(false, Value::Int(1)), 2 + 3 + 12 + 1);
         assert_eq!(words(true, Value::Int(1)), 2 + 4 + 1);
-        // How many there are stands before several.
+        // Several values are preceded by their number.
         assert_eq!(words(true, Value::Ints(&[1, 2])), 2 + 3 + 3 + 1);
         assert_eq!(
             words(true, Value::Texts(vec![b"abc", b""])),

@@ -1,4 +1,4 @@
-//! The reports for a tracer that wants the number and times of calls, and not each call.
+//! The reports for a tracer that wants counts and times of calls instead of single events.
 
 use super::record::{Value, record};
 use crate::message::Body;
@@ -10,10 +10,10 @@ const SECONDS: i32 = meaning("TGS");
 const MICROSECONDS: i32 = meaning("TGU");
 const COUNTS: i32 = meaning("PRF");
 
-/// A column of the counts: its meaning, and the part of the count.
+/// A column of the report: its meaning, and the function that picks its values.
 type Column = (i32, fn(&Counted) -> i32);
 
-/// An event of this task that says of all calls that have been counted what is picked of them. Counting begins anew.
+/// Encodes an event with these columns for all calls that have been counted, and resets the counters.
 fn tally(event: &str, task: i32, picked: &[Column]) -> Body {
     let counted = events::counted();
     let names = counted.iter().map(|one| one.name()).collect();
@@ -36,7 +36,7 @@ fn tally(event: &str, task: i32, picked: &[Column]) -> Body {
     )
 }
 
-/// How often each was made, and how long all of these took.
+/// Encodes how often each call was made, and how long these calls took in total.
 pub fn times(task: i32) -> Body {
     tally(
         "timing",
@@ -49,7 +49,7 @@ pub fn times(task: i32) -> Body {
     )
 }
 
-/// How often each was made.
+/// Encodes how often each call was made.
 pub fn counts(task: i32) -> Body {
     tally("profiling", task, &[(COUNTS, Counted::count)])
 }
