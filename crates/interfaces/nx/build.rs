@@ -1,4 +1,5 @@
-//! The part of the library that has to be C, and how the library is linked: with libregatta.so, as the crate `sys` has it, and by this name.
+//! Compiles the part of the library that has to be C, and sets how the library is linked: to libregatta.so (through the
+//! crate `sys`) and with the library's name.
 
 fn main() {
     for file in ["csrc/attributes.c", "include/nx.h", "build.rs"] {
@@ -10,6 +11,6 @@ fn main() {
         .extra_warnings(true)
         .compile("regatta_nx_attributes");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libnx.so.0");
-    // Where cargo builds, libregatta.so lies beside this library, installed one folder above.
+    // In cargo's target folder libregatta.so lies beside this library; when installed it lies one folder above.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
 }

@@ -1,21 +1,24 @@
 /*
- * nx_initve_attr and nx_mkpart_attr, which take any number of attributes: pairs of an attribute and its value, NX_ATTR_END behind the last one.
+ * nx_initve_attr and nx_mkpart_attr, which take any number of attributes: pairs of an attribute and its value,
+ * terminated by NX_ATTR_END.
  *
- * Only C can read such a list; what has been read is used in Rust. Numbers may be passed as int or as long: the lower half is read.
+ * Only C can read a variadic list; Rust uses what has been read. Numbers may be passed as int or as long: only the
+ * lower 32 bits are read.
  */
 #include <stdarg.h>
 #include <stddef.h>
 
 #include "../include/nx.h"
 
-/* As in src/attributes.rs. A size of 0, and others of -1, have not been said; nor has a rectangle that has_rectangle does not tell of. */
+/* The same layout as in src/attributes.rs. A size of 0, and -1 in the other fields, means not given. rows and columns
+ * are valid only if has_rectangle is set. */
 struct attributes {
     long size, has_rectangle, rows, columns, scheduling, quantum, mode, priority_limit;
     const long *map;
-    long wrong; /* an attribute that there is not, or 0 */
+    long wrong; /* an unknown attribute, or 0 */
 };
 
-/* A va_list inside a struct can be handed on; as an argument it may be an array. */
+/* Wraps a va_list so that a pointer to it can be passed: as a parameter a va_list may decay from an array. */
 struct arguments {
     va_list list;
 };
@@ -36,7 +39,7 @@ static void read_rectangle(struct attributes *attributes, struct arguments *argu
     }
 }
 
-/* Reads a value; returns whether there is such an attribute. */
+/* Reads a value. Returns 0 if the attribute is unknown. */
 static int read_value(int attribute, struct attributes *attributes, struct arguments *arguments)
 {
     switch (attribute) {
@@ -61,7 +64,7 @@ static int read_value(int attribute, struct attributes *attributes, struct argum
     case NX_ATTR_MOD:
         attributes->mode = va_arg(arguments->list, int);
         return 1;
-    case NX_ATTR_SEL: /* which kinds of nodes: there is one */
+    case NX_ATTR_SEL: /* which types of nodes: there is only one */
         (void)va_arg(arguments->list, const char *);
         return 1;
     case NX_ATTR_ANCHOR:

@@ -266,7 +266,7 @@ long _gcolx(const void *x, const long xlens[], void *y);
 
 /* ---- hosts ------------------------------------------------------------------------------------ */
 
-/* A host is a program that is started by itself and loads others. -1 as node or pid stands for all. */
+/* A host is a program that is started by itself and loads others. -1 as node or pid means all. */
 
 /* Size of a cube's name, including the NUL. */
 #define NAMELEN 16
@@ -353,8 +353,8 @@ void nx_perror(const char *text);
 /* These have no effect here. */
 #define NX_ATTR_PRI 108     /* the priority of an application */
 #define NX_ATTR_ANCHOR 109  /* the first node of a rectangle */
-#define NX_ATTR_RELAXED 110 /* nodes may be anywhere */
-#define NX_ATTR_SEL 111     /* char *: which kinds of nodes */
+#define NX_ATTR_RELAXED 110 /* nodes need not be contiguous */
+#define NX_ATTR_SEL 111     /* char *: types of nodes */
 
 #define NX_STD 1
 #define NX_GANG 2
@@ -401,10 +401,10 @@ typedef struct {
 long nx_part_attr(const char *partition, nx_part_info_t *attributes);
 /* Node numbers in the parent partition. */
 long nx_part_nodes(const char *partition, nx_nodes_t *nodes, unsigned long *number);
-/* A list of the contents of a partition, in memory that the program frees. */
+/* Returns a list of the contents of a partition, which the program frees. */
 long nx_pspart(const char *partition, nx_pspart_t **list, unsigned long *number);
 
-/* ---- numbers of 64 bits ------------------------------------------------------------------------ */
+/* ---- 64-bit numbers --------------------------------------------------------------------------- */
 
 /* Each half has 32 bits, even where long has more. */
 struct s_size {
@@ -446,7 +446,7 @@ esize_t _stoe(const char *text);
 #define SIZE_CUR 1
 #define SIZE_END 2
 
-/* All nodes call these two. */
+/* These two are collective. */
 int gopen(const char *path, int oflag, int iomode, mode_t mode);
 void setiomode(int fd, int iomode);
 long iomode(int fd);

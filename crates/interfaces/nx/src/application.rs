@@ -1,7 +1,8 @@
-//! Applications, in the Paragon's words: a program begins one of some nodes, and starts programs there, or itself again.
+//! Applications, in the Paragon's terms: a program begins an application of some nodes, and starts programs there, or
+//! itself again.
 //!
-//! It is a host: its cube is the application, and its pid the one that it gives itself by `setptype`. Each call returns -1 and sets `errno` when
-//! it fails; none ends the program.
+//! The program is a host: its cube is the application, and its pid the one that it sets with `setptype`. A call that
+//! fails returns -1 and sets `errno`; none ends the program.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong};
 use std::io::Write;
@@ -20,26 +21,26 @@ use crate::rg;
 use crate::state::library;
 use crate::who::shape;
 
-/// The pid of the system's of a process of another program, where nobody can know it.
+/// The process id that is reported where the real one cannot be known.
 const UNKNOWN_PROCESS: c_long = c_int::MAX as c_long;
 /// The highest priority.
 pub const MAX_PRIORITY: c_long = 10;
 
-/// A text of the program's, or none.
+/// Returns a string of the program; NULL gives an empty one.
 ///
 /// # Safety
-/// It is a text, or NULL.
+/// `text` is a NUL-terminated string or NULL.
 pub unsafe fn text(text: *const c_char) -> Result<String, Fault> {
     if text.is_null() {
         return Ok(String::new());
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let text = unsafe { CStr::from_ptr(text) };
     let text = text.to_str().map_err(|_| Fault::plain(EQPARAM))?;
     Ok(text.to_owned())
 }
 
-/// The size of an application in a partition: as is said, or as large as the partition, or as is usual.
+/// Returns the size of an application in a partition: the wanted size, or that of the partition, or the default.
 fn size_in(partition: &str, wanted: Option<Size>) -> Result<Size, Fault> {
     let whole = library().partitions.find(partition)?.map(|made| made.size);
     match (wanted, whole) {
@@ -52,8 +53,8 @@ fn size_in(partition: &str, wanted: Option<Size>) -> Result<Size, Fault> {
     }
 }
 
-/// Begins an application, or goes on as a part of the one that has started this process by `nx_nfork`. Returns its number of nodes. Options
-/// go before the arguments of the call.
+/// Begins an application, or joins the one that has started this process by `nx_nfork`. Returns its number of nodes.
+/// Options take precedence over the arguments of the call.
 pub fn begin(partition: &str, wanted: Option<Size>, options: Options) -> Answer {
     let library = library();
     if library.application.is_some() {
@@ -72,23 +73,24 @@ pub fn begin(partition: &str, wanted: Option<Size>, options: Options) -> Answer 
     Ok(library.nodes.into())
 }
 
-/// The options among the program's arguments, which are taken out.
+/// Parses the options among the program's arguments, and removes them.
 ///
 /// # Safety
-/// There are as many texts as the number says, and room for one address behind them, or NULL is passed.
+/// `argv` has `*argc` NUL-terminated strings and room for one more pointer; both may be NULL.
 unsafe fn take_options(argc: *mut c_int, argv: *mut *mut c_char) -> Result<Options, Fault> {
     if argc.is_null() || argv.is_null() {
         return Ok(Options::default());
     }
-    // SAFETY: the caller's. A number of 64 bits has its lower half first.
+    // SAFETY: the caller guarantees that `argc` is valid. On a little-endian machine the lower half of a long comes
+    // first.
     let count = unsafe { argc.read_unaligned() }.max(0) as usize;
     let places: Vec<*mut c_char> = (0..count)
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         .map(|at| unsafe { argv.add(at).read() })
         .collect();
     let said = |&place: &*mut c_char| match place.is_null() {
         true => String::new(),
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         false => unsafe { CStr::from_ptr(place) }
             .to_string_lossy()
             .into_owned(),
@@ -96,11 +98,11 @@ unsafe fn take_options(argc: *mut c_int, argv: *mut *mut c_char) -> Result<Optio
     let said: Vec<String> = places.iter().map(said).collect();
     let (options, others) = options::take(&said)?;
     for (to, &from) in others.iter().enumerate() {
-        // SAFETY: as above, no further than they were.
+        // SAFETY: the caller guarantees that `argv` is valid; no string moves behind its old index.
         unsafe { argv.add(to).write(places[from]) };
     }
     if others.len() < count {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that `argv` is valid; no string moves behind its old index.
         unsafe {
             argv.add(others.len()).write(std::ptr::null_mut());
             argc.write_unaligned(others.len() as c_int);
@@ -109,7 +111,7 @@ unsafe fn take_options(argc: *mut c_int, argv: *mut *mut c_char) -> Result<Optio
     Ok(options)
 }
 
-/// The size that a call names: 0 and -1 leave it to the partition.
+/// Returns the size that a call passes; 0 and -1 mean that of the partition.
 pub fn wanted(size: c_long) -> Result<Option<Size>, Fault> {
     match size {
         0 | -1 => Ok(None),
@@ -124,7 +126,7 @@ unsafe fn init(
     argc: *mut c_int,
     argv: *mut *mut c_char,
 ) -> Answer {
-    // SAFETY: the C contract: texts, or NULL.
+    // SAFETY: by the C contract the strings are NUL-terminated or NULL.
     let (partition, options) = unsafe { (text(partition)?, take_options(argc, argv)?) };
     begin(&partition, wanted(size)?, options)
 }
@@ -138,27 +140,27 @@ unsafe fn init_rectangle(
     argc: *mut c_int,
     argv: *mut *mut c_char,
 ) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the strings are NUL-terminated or NULL.
     let (partition, options) = unsafe { (text(partition)?, take_options(argc, argv)?) };
     begin(&partition, Some(Size::rectangle(rows, columns)?), options)
 }
 
-/// Begins an application for `nx_initve_attr`, which has read its attributes.
+/// Begins an application for `nx_initve_attr`, whose attributes have been read.
 ///
 /// # Safety
-/// As of `nx_initve`.
+/// The same as for `nx_initve`.
 pub unsafe fn init_sized(
     partition: *const c_char,
     size: Option<Size>,
     argc: *mut c_int,
     argv: *mut *mut c_char,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (partition, options) = unsafe { (text(partition)?, take_options(argc, argv)?) };
     begin(&partition, size, options)
 }
 
-/// The state, as the program that has begun an application, and may start programs there.
+/// Fails unless this program has begun an application and may start programs there.
 fn check_controller() -> Result<(), Fault> {
     match (&library().application, &library().cube) {
         (Some(_), Some(_)) => Ok(()),
@@ -167,10 +169,10 @@ fn check_controller() -> Result<(), Fault> {
     }
 }
 
-/// The nodes that a list means: so many, or all of the application.
+/// Returns the nodes in a list of `count` numbers; -1 means all nodes of the application.
 ///
 /// # Safety
-/// There are as many numbers as is said.
+/// `nodes` has `count` numbers.
 unsafe fn listed(nodes: *const c_long, count: c_long) -> Result<Vec<c_int>, Fault> {
     let all = library().nodes;
     if count == -1 {
@@ -180,7 +182,7 @@ unsafe fn listed(nodes: *const c_long, count: c_long) -> Result<Vec<c_int>, Faul
         return Err(Fault::of(EQPARAM, "number", count));
     }
     let number = |at: usize| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let node = unsafe { nodes.add(at).read_unaligned() };
         let checked = c_int::try_from(node).ok();
         let checked = checked.filter(|node| (0..all).contains(node));
@@ -189,14 +191,14 @@ unsafe fn listed(nodes: *const c_long, count: c_long) -> Result<Vec<c_int>, Faul
     (0..count as usize).map(number).collect()
 }
 
-/// The system's numbers of the processes that are these tasks.
+/// Returns the process ids of these tasks.
 fn processes_of(tasks: &[c_int]) -> Result<Vec<c_long>, Fault> {
     let mut count = 0;
-    // SAFETY: no room, which is said.
+    // SAFETY: no room is passed.
     check(unsafe { rg::rg_tasks(std::ptr::null_mut(), 0, &mut count) })?;
-    // SAFETY: entries made of zeros are some.
+    // SAFETY: an entry of zeros is valid.
     let mut all: Vec<rg::Task> = vec![unsafe { std::mem::zeroed() }; count.max(0) as usize];
-    // SAFETY: as much room as is said.
+    // SAFETY: `all` has `count` entries.
     check(unsafe { rg::rg_tasks(all.as_mut_ptr(), count, &mut count) })?;
     let process = |&task: &c_int| {
         let known = all.iter().find(|one| one.tid == task);
@@ -205,18 +207,18 @@ fn processes_of(tasks: &[c_int]) -> Result<Vec<c_long>, Fault> {
     Ok(tasks.iter().map(process).collect())
 }
 
-/// Starts a program on nodes. Returns the numbers of the processes.
+/// Starts a program on nodes. Returns the process ids.
 fn start(nodes: &[c_int], pid: c_long, program: &Program) -> Result<Vec<c_long>, Fault> {
     let tasks = host::load_on(nodes, pid, program)?;
     processes_of(&tasks)
 }
 
 /// # Safety
-/// There is room for them, or NULL is passed.
+/// `pids` has room for all of them, or is NULL.
 unsafe fn tell_processes(pids: *mut c_long, processes: &[c_long]) {
     if !pids.is_null() {
         for (at, &process) in processes.iter().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the memory is valid.
             unsafe { pids.add(at).write_unaligned(process) };
         }
     }
@@ -230,22 +232,22 @@ pub unsafe fn load(
     file: *const c_char,
 ) -> Answer {
     let none = std::ptr::null();
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { load_with(nodes, count, pid, pids, file, none, none) }
 }
 
-/// Texts of the program's, up to NULL.
+/// Returns the program's strings up to a NULL.
 ///
 /// # Safety
-/// They end with NULL, or it is NULL itself.
+/// `from` is a NULL-terminated array of NUL-terminated strings, or NULL.
 unsafe fn texts(from: *const *const c_char) -> Vec<CString> {
     let mut all = Vec::new();
     if !from.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         while let text = unsafe { from.add(all.len()).read() }
             && !text.is_null()
         {
-            // SAFETY: the caller's.
+            // SAFETY: the caller guarantees that the memory is valid.
             all.push(unsafe { CStr::from_ptr(text) }.to_owned());
         }
     }
@@ -265,14 +267,14 @@ unsafe fn load_with(
     if file.is_null() {
         return Err(Fault::plain(EQPFIL));
     }
-    // SAFETY: the C contract: texts, and lists that end with NULL.
+    // SAFETY: by the C contract the strings are NUL-terminated, and the lists NULL-terminated.
     let (file, mut arguments, environment) =
         unsafe { (text(file)?, texts(arguments), texts(environment)) };
     let mut program = Program::named(&file)?;
-    // The first one is the program's own name.
+    // Drop the first one, the program's own name.
     program.arguments = arguments.split_off(1.min(arguments.len()));
     program.environment = environment;
-    // SAFETY: the C contract: lists as long as is said.
+    // SAFETY: by the C contract `nodes` has `count` numbers, and `pids` has room.
     unsafe {
         let processes = start(&listed(nodes, count)?, pid, &program)?;
         tell_processes(pids, &processes);
@@ -280,10 +282,10 @@ unsafe fn load_with(
     }
 }
 
-/// The mark that the system puts behind the path of a program whose file is not there any more.
+/// The suffix that Linux appends to the path of an executable that has been deleted.
 const DELETED: &[u8] = b" (deleted)";
 
-/// The path of this program. A file that has been built anew since then stands there for the old one.
+/// Returns the path of this program. If the file has been replaced since, this is the path of the new one.
 fn own_path() -> Result<CString, Fault> {
     let path = std::fs::read_link("/proc/self/exe").map_err(|_| Fault::plain(EQPFIL))?;
     let is_gone = !path.exists();
@@ -294,7 +296,7 @@ fn own_path() -> Result<CString, Fault> {
     CString::new(path).map_err(|_| Fault::plain(EQPFIL))
 }
 
-/// This program again, with its arguments as they were.
+/// Returns this program with its arguments, to be started again by this call of `nx_nfork`.
 fn itself(fork: c_int) -> Result<Program, Fault> {
     let arguments: Result<Vec<CString>, _> = std::env::args_os()
         .skip(1)
@@ -308,7 +310,8 @@ fn itself(fork: c_int) -> Result<Program, Fault> {
     })
 }
 
-/// Starts this program on nodes, as if it had forked there: what is started runs from its beginning to this call, which returns 0 there.
+/// Starts this program on nodes, as if it forked there. The started processes run from their beginning to this call,
+/// which returns 0 there.
 pub unsafe fn fork(nodes: *const c_long, count: c_long, pid: c_long, pids: *mut c_long) -> Answer {
     let library = library();
     if library.cube.is_none() && library.fork > library.forks {
@@ -316,8 +319,8 @@ pub unsafe fn fork(nodes: *const c_long, count: c_long, pid: c_long, pids: *mut 
         if library.fork == library.forks {
             return Ok(0);
         }
-        // A call before that one: what it has started is there.
-        // SAFETY: the C contract: lists as long as is said.
+        // An earlier call than the one that has started this process: its processes exist already.
+        // SAFETY: by the C contract `nodes` has `count` numbers, and `pids` has room.
         unsafe {
             let count = listed(nodes, count)?.len();
             tell_processes(pids, &vec![UNKNOWN_PROCESS; count]);
@@ -327,7 +330,7 @@ pub unsafe fn fork(nodes: *const c_long, count: c_long, pid: c_long, pids: *mut 
     check_controller()?;
     library.forks += 1;
     let program = itself(library.forks)?;
-    // SAFETY: as above.
+    // SAFETY: by the C contract `nodes` has `count` numbers, and `pids` has room.
     unsafe {
         let processes = start(&listed(nodes, count)?, pid, &program)?;
         tell_processes(pids, &processes);
@@ -337,14 +340,14 @@ pub unsafe fn fork(nodes: *const c_long, count: c_long, pid: c_long, pids: *mut 
 
 pub unsafe fn wait() -> Answer {
     check_controller()?;
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     unsafe { wait_for_all(-1, -1) }
 }
 
-/// A group of processes that is the application, by its number; 0 is the caller's own.
+/// Fails unless `group` is the process group of the application: 0 or the caller's own.
 fn check_group(group: c_long) -> Result<(), Fault> {
     enrolled()?;
-    // SAFETY: plain questions.
+    // SAFETY: the calls take plain values only.
     let own = unsafe { [libc::getpgrp(), libc::getpid()] };
     match group == 0 || own.into_iter().any(|own| c_long::from(own) == group) {
         true => Ok(()),
@@ -352,7 +355,7 @@ fn check_group(group: c_long) -> Result<(), Fault> {
     }
 }
 
-/// A priority is taken, and has no meaning: the system shares its processors out.
+/// Checks a priority and ignores it: the operating system schedules processes.
 pub unsafe fn set_priority(group: c_long, priority: c_long) -> Answer {
     check_group(group)?;
     match (0..=MAX_PRIORITY).contains(&priority) {
@@ -366,7 +369,7 @@ pub unsafe fn rectangle(rows: *mut c_long, columns: *mut c_long) -> Answer {
         return Err(Fault::plain(EQPARAM));
     }
     let (height, width) = shape()?;
-    // SAFETY: the C contract: places for two numbers.
+    // SAFETY: by the C contract the results are writable.
     unsafe {
         rows.write_unaligned(height.into());
         columns.write_unaligned(width.into());
@@ -374,10 +377,10 @@ pub unsafe fn rectangle(rows: *mut c_long, columns: *mut c_long) -> Answer {
     Ok(0)
 }
 
-/// Numbers in memory that the program frees.
+/// Copies numbers to memory that the program frees.
 ///
 /// # Safety
-/// There are places for an address and a number.
+/// `list` and `size` are writable or NULL.
 pub unsafe fn give(
     numbers: &[c_long],
     list: *mut *mut c_long,
@@ -386,7 +389,7 @@ pub unsafe fn give(
     if list.is_null() || size.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: a plain call; room for the numbers, and for one if there is none.
+    // SAFETY: the memory has room for the numbers (at least one), and the caller guarantees `list` and `size`.
     unsafe {
         let memory = libc::malloc(size_of_val(numbers).max(size_of::<c_long>()));
         if memory.is_null() {
@@ -399,7 +402,7 @@ pub unsafe fn give(
     Ok(())
 }
 
-/// The nodes of an application, by their numbers in the partition.
+/// Returns the nodes of an application, by their numbers in the partition.
 pub fn nodes_of_group(group: c_long) -> Result<Vec<c_long>, Fault> {
     check_group(group)?;
     let library = library();
@@ -414,28 +417,28 @@ pub fn nodes_of_group(group: c_long) -> Result<Vec<c_long>, Fault> {
 
 unsafe fn application_nodes(group: c_int, list: *mut *mut c_long, size: *mut c_ulong) -> Answer {
     let nodes = nodes_of_group(group.into())?;
-    // SAFETY: the C contract: places for the answer.
+    // SAFETY: by the C contract the results are writable.
     unsafe { give(&nodes, list, size) }?;
     Ok(0)
 }
 
-/// A job has no nodes that are not there.
+/// Returns an empty list: a job has no empty or failed nodes.
 unsafe fn no_nodes(list: *mut *mut c_long, size: *mut c_ulong) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the results are writable.
     unsafe { give(&[], list, size) }?;
     Ok(0)
 }
 
-/// The partition of the application that has been begun here, if it is this one, and its size.
+/// Returns the number of nodes of the application that was begun here, if it is in this partition.
 pub fn application_in(partition: &str) -> Option<c_int> {
     let library = library();
     let own = library.application.as_deref()?;
     is_same(own, partition).then_some(library.nodes)
 }
 
-/// Prints the meaning of `errno` on the standard error, behind a text of the program's.
+/// Prints the meaning of `errno` to standard error, after a text of the program.
 pub fn say_error(text: &str) {
-    // SAFETY: the calling thread's own errno.
+    // SAFETY: `__errno_location` returns the calling thread's own errno.
     let code = unsafe { *libc::__errno_location() };
     let library = library();
     let who = match library.joined {
@@ -450,13 +453,13 @@ pub fn say_error(text: &str) {
         true => who,
         false => format!("{who}{text}: "),
     };
-    // Nobody may read it, and the program goes on all the same.
+    // Ignore write errors: standard error may be closed.
     let _ = writeln!(std::io::stderr(), "{prefix}{}", words(code));
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nx_perror(said: *const c_char) {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     say_error(&unsafe { text(said) }.unwrap_or_default());
 }
 

@@ -1,5 +1,5 @@
-//! The calls for applications and partitions from Fortran. A text has a length, which comes behind all other arguments; a list of numbers is an
-//! array of the program's, as long as the number behind it says before the call.
+//! The Fortran calls for applications and partitions. The length of a string is passed after all other arguments. A
+//! list of numbers is an array of the program, whose length is in the following argument before the call.
 
 use std::ffi::{CString, c_char, c_int, c_long};
 
@@ -12,34 +12,34 @@ use crate::partition::Settings;
 use crate::partitions::{self, change, nodes_of, remove, rename};
 use crate::state::library;
 
-/// A list that the program has, as C has it.
+/// Converts a Fortran list of numbers to C's type.
 ///
 /// # Safety
-/// There are as many numbers as the number says; no number behind -1 is read.
+/// `list` has `count` numbers; a negative count means none.
 unsafe fn numbers(list: *const c_int, count: c_long) -> Vec<c_long> {
     (0..count.max(0) as usize)
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         .map(|at| unsafe { c_long::take(list.add(at)) })
         .collect()
 }
 
-/// Writes numbers into the program's array, as many as fit there, and how many there are.
+/// Writes as many numbers into the program's array as fit, and the number of all.
 ///
 /// # Safety
-/// The array is as long as the size says.
+/// `list` has room for `*size` numbers.
 unsafe fn tell(all: &[c_long], list: *mut c_int, size: *mut c_int) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let room = unsafe { size.read_unaligned() }.max(0) as usize;
     for (at, &number) in all.iter().take(room).enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { list.add(at).write_unaligned(number as c_int) };
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { size.write_unaligned(all.len() as c_int) };
     Ok(0)
 }
 
-/// The options of the command, if they are meant.
+/// Returns the options on the command line, if they are to be parsed.
 fn options_of(command: bool) -> Result<Options, Fault> {
     if !command {
         return Ok(Options::default());
@@ -58,7 +58,7 @@ unsafe fn init(
     length: usize,
     _: usize,
 ) -> Answer {
-    // SAFETY: the program's contract: texts as long as is said, numbers by reference.
+    // SAFETY: by the Fortran contract strings have the lengths that are passed, and numbers are valid references.
     let (partition, size, parse) = unsafe {
         (
             text(partition, length)?,
@@ -80,7 +80,7 @@ unsafe fn init_rectangle(
     length: usize,
     _: usize,
 ) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract strings have the lengths that are passed, and numbers are valid references.
     let (partition, rows, columns, parse) = unsafe {
         (
             text(partition, length)?,
@@ -93,17 +93,17 @@ unsafe fn init_rectangle(
     begin(&partition, Some(size), options_of(parse != 0)?)
 }
 
-/// A call that starts processes on nodes, and tells of them.
+/// Runs a call that starts processes on nodes, and returns their process ids.
 ///
 /// # Safety
-/// Lists are as long as the number says; of -1 that of processes is as long as there are nodes.
+/// The lists have `*count` entries; if that is -1, `pids` has as many as there are nodes.
 unsafe fn start(
     nodes: *const c_int,
     count: *const c_int,
     pids: *mut c_int,
     call: impl FnOnce(*const c_long, c_long, *mut c_long) -> Answer,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (count, nodes) = unsafe {
         let count = c_long::take(count);
         (count, numbers(nodes, count))
@@ -115,7 +115,7 @@ unsafe fn start(
     let mut processes = vec![0; room];
     let started = call(nodes.as_ptr(), count, processes.as_mut_ptr())?;
     for (at, &process) in processes.iter().take(started as usize).enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { pids.add(at).write_unaligned(process as c_int) };
     }
     Ok(started)
@@ -129,7 +129,7 @@ unsafe fn load(
     file: *const c_char,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let file = text(file, length)?;
         let file = CString::new(file).map_err(|_| Fault::plain(EQPARAM))?;
@@ -146,7 +146,7 @@ unsafe fn fork(
     pid: *const c_int,
     pids: *mut c_int,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let pid = c_long::take(pid);
         start(nodes, count, pids, |nodes, count, processes| {
@@ -157,7 +157,7 @@ unsafe fn fork(
 
 unsafe fn rectangle(rows: *mut c_int, columns: *mut c_int) -> Answer {
     let (mut height, mut width) = (0, 0);
-    // SAFETY: places for two numbers, and two of the program's.
+    // SAFETY: the numbers are local variables, and by the Fortran contract the results are writable.
     unsafe {
         application::rectangle(&mut height, &mut width)?;
         rows.write_unaligned(height as c_int);
@@ -167,12 +167,12 @@ unsafe fn rectangle(rows: *mut c_int, columns: *mut c_int) -> Answer {
 }
 
 unsafe fn application_nodes(group: *const c_int, list: *mut c_int, size: *mut c_int) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { tell(&nodes_of_group(c_long::take(group))?, list, size) }
 }
 
 unsafe fn no_nodes(list: *mut c_int, size: *mut c_int) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { tell(&[], list, size) }
 }
 
@@ -182,16 +182,16 @@ unsafe fn partition_nodes(
     size: *mut c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { tell(&nodes_of(&text(name, length)?)?, list, size) }
 }
 
-/// A name, as C has it.
+/// Converts a name to a C string.
 ///
 /// # Safety
-/// It has that length.
+/// `name` has this length.
 unsafe fn named(name: *const c_char, length: usize) -> Result<CString, Fault> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let name = unsafe { text(name, length) }?;
     CString::new(name).map_err(|_| Fault::plain(EQPARAM))
 }
@@ -202,7 +202,7 @@ unsafe fn make_partition(
     scheduling: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let (size, scheduling) = (c_long::take(size), c_long::take(scheduling));
         partitions::make_sized(named(name, length)?.as_ptr(), size, scheduling)
@@ -216,7 +216,7 @@ unsafe fn make_rectangle(
     scheduling: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let (rows, columns) = (c_long::take(rows), c_long::take(columns));
         let scheduling = c_long::take(scheduling);
@@ -231,7 +231,7 @@ unsafe fn make_of(
     scheduling: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract: as many nodes as the number says.
+    // SAFETY: by the Fortran contract `nodes` has `*number` entries.
     unsafe {
         let (number, scheduling) = (c_long::take(number), c_long::take(scheduling));
         let nodes = numbers(nodes, number);
@@ -250,7 +250,7 @@ unsafe fn remove_partition(
     recursive: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     let (name, force, recursive) = unsafe {
         (
             text(name, length)?,
@@ -261,23 +261,23 @@ unsafe fn remove_partition(
     remove(&name, force != 0, recursive != 0)
 }
 
-/// Changes one setting of a partition.
+/// Changes a setting of a partition.
 ///
 /// # Safety
-/// The name has that length, and the value is a number.
+/// `name` has this length, and `value` is a valid reference.
 unsafe fn change_one(
     name: *const c_char,
     length: usize,
     value: *const c_int,
     with: impl FnOnce(&mut Settings, c_long),
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (name, value) = unsafe { (text(name, length)?, c_long::take(value)) };
     change(&name, |settings| with(settings, value))
 }
 
 unsafe fn change_limit(name: *const c_char, priority: *const c_int, length: usize) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         change_one(name, length, priority, |it, value| {
             it.priority_limit = value
@@ -286,17 +286,17 @@ unsafe fn change_limit(name: *const c_char, priority: *const c_int, length: usiz
 }
 
 unsafe fn change_mode(name: *const c_char, mode: *const c_int, length: usize) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { change_one(name, length, mode, |it, value| it.mode = value) }
 }
 
 unsafe fn change_quantum(name: *const c_char, quantum: *const c_int, length: usize) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { change_one(name, length, quantum, |it, value| it.quantum = value) }
 }
 
 unsafe fn change_scheduling(name: *const c_char, kind: *const c_int, length: usize) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { change_one(name, length, kind, |it, value| it.scheduling = value) }
 }
 
@@ -306,7 +306,7 @@ unsafe fn change_owner(
     group: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: as above, of both numbers.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let group = c_long::take(group);
         change_one(name, length, owner, |it, owner| {
@@ -321,18 +321,18 @@ unsafe fn change_name(
     length: usize,
     new_length: usize,
 ) -> Answer {
-    // SAFETY: as above, of both texts.
+    // SAFETY: by the Fortran contract the arguments are valid.
     let (name, new) = unsafe { (text(name, length)?, text(new, new_length)?) };
     rename(&name, &new)
 }
 
 unsafe fn set_priority(group: *const c_int, priority: *const c_int) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { application::set_priority(c_long::take(group), c_long::take(priority)) }
 }
 
 unsafe fn say(said: *const c_char, length: usize) -> Answer {
-    // SAFETY: the program's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     say_error(&unsafe { text(said, length) }?);
     Ok(0)
 }

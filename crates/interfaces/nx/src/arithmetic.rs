@@ -1,16 +1,16 @@
-//! Gray codes, by which the nodes of a cube are put into a ring or a grid so that neighbours are neighbours.
+//! Gray codes, which map a ring or a grid onto the nodes of a cube so that neighbours stay neighbours.
 
 use std::ffi::c_long;
 
 use crate::error::Answer;
 use crate::forms::{c_forms, fortran_forms};
 
-/// The binary reflected Gray code.
+/// Returns the binary reflected Gray code.
 fn gray_of(number: c_long) -> c_long {
     number >> 1 ^ number
 }
 
-/// Its inverse.
+/// Returns the number with this Gray code.
 fn inverse_of(code: c_long) -> c_long {
     let mut number = code;
     let mut shift = 1;

@@ -1,7 +1,8 @@
 //! `nx_initve_attr` and `nx_mkpart_attr`.
 //!
-//! They take any number of arguments, so `csrc/attributes.c` has them, which brings here what it has read. A library made by Rust exports only
-//! what is written in Rust, therefore the names of `nx.h` are jumps.
+//! They are variadic and therefore implemented in `csrc/attributes.c`, which passes what it has read to the functions
+//! here. A Rust library exports only symbols defined in Rust, therefore the names of `nx.h` are jumps to the C
+//! functions.
 
 use std::ffi::{c_char, c_int, c_long};
 
@@ -22,7 +23,8 @@ regatta_sys::jumps! {
     nx_mkpart_attr => regatta_nx_mkpart_attr,
 }
 
-/// As in `csrc/attributes.c`: a size of 0, and others of -1, have not been said; nor has a rectangle that `has_rectangle` does not tell of.
+/// The same layout as in `csrc/attributes.c`. A size of 0, and -1 in the other fields, means not given; `rows` and
+/// `columns` are valid only if `has_rectangle` is set.
 #[repr(C)]
 struct Attributes {
     size: c_long,
@@ -38,7 +40,7 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// The size that is said, if any.
+    /// Returns the size, if one is given.
     fn size(&self) -> Result<Option<Size>, Fault> {
         match (self.wrong, self.has_rectangle, self.size) {
             (0, 0, 0 | -1) => Ok(None),
@@ -71,15 +73,15 @@ unsafe fn init(
     argv: *mut *mut c_char,
     attributes: *const Attributes,
 ) -> Answer {
-    // SAFETY: `csrc/attributes.c` passes them, and the program's arguments.
+    // SAFETY: `csrc/attributes.c` passes a valid struct and the program's arguments.
     unsafe { init_sized(partition, (*attributes).size()?, argc, argv) }
 }
 
 unsafe fn make_partition(partition: *const c_char, attributes: *const Attributes) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: `csrc/attributes.c` passes a valid struct.
     let attributes = unsafe { &*attributes };
     let size = attributes.size()?;
-    // SAFETY: the C contract: as many numbers in the map as the size says.
+    // SAFETY: by the C contract the map has as many numbers as the size says.
     unsafe { make(partition, size, attributes.map, attributes.settings()) }
 }
 

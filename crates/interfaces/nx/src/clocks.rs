@@ -1,4 +1,4 @@
-//! Clocks, giving up the processor, and the light of a node.
+//! Clocks, yielding the processor, and a node's light.
 
 use std::ffi::{c_double, c_int, c_long};
 
@@ -9,16 +9,16 @@ use crate::life::enrolled;
 use crate::rg;
 use crate::state::library;
 
-/// Ticks of the hardware clock in a second: `HWHZ` of `nx.h`.
+/// Ticks per second of the hardware clock: `HWHZ` of `nx.h`.
 const TICKS: f64 = 1e7;
 
-/// Seconds since some moment in the past.
+/// Returns seconds since some moment in the past.
 fn now() -> f64 {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     unsafe { rg::rg_time() }
 }
 
-/// Milliseconds since the first call of this clock, as a number of 31 bits.
+/// Returns milliseconds since the first call, modulo 2^31.
 unsafe fn milliseconds() -> Answer {
     let library = library();
     if library.began == 0.0 {
@@ -56,19 +56,19 @@ unsafe fn hardware(place: *mut Extended) -> Answer {
     if place.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the C contract: a place for a number.
+    // SAFETY: by the C contract the result is writable.
     unsafe { place.write_unaligned(Extended::new(ticks() as i64)) };
     Ok(0)
 }
 
 /// # Safety
-/// Fortran's array of two INTEGERs, or NULL.
+/// `place` points to two INTEGERs or is NULL.
 unsafe fn hardware_of_fortran(place: *mut c_int) -> Answer {
     if place.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
     let ticks = ticks();
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe {
         place
             .cast::<[c_int; 2]>()
@@ -77,10 +77,10 @@ unsafe fn hardware_of_fortran(place: *mut c_int) -> Answer {
     Ok(0)
 }
 
-/// Lets another process have the processor, and what can advance advance.
+/// Makes progress, and yields the processor to another process.
 unsafe fn give_way() -> Answer {
     enrolled()?;
-    // SAFETY: plain calls.
+    // SAFETY: the calls take plain values only.
     unsafe {
         check(rg::rg_progress())?;
         libc::sched_yield();
@@ -88,7 +88,7 @@ unsafe fn give_way() -> Answer {
     Ok(0)
 }
 
-/// There is no light.
+/// Does nothing: there is no light.
 unsafe fn light(_: c_long) -> Answer {
     Ok(0)
 }

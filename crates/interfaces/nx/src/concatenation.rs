@@ -1,4 +1,4 @@
-//! The contributions of all nodes, one behind the other in the order of the nodes, for every node.
+//! Concatenation (allgather): every node gets the contributions of all nodes, in order of nodes.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -10,7 +10,7 @@ use crate::send::length;
 use crate::state::Library;
 use crate::world::global_group;
 
-/// The lengths of all contributions become offsets; returns the length of the whole.
+/// Computes the offsets from the lengths of all contributions. Returns the total length, or `None` on overflow.
 fn set_offsets(library: &mut Library) -> Option<usize> {
     let mut whole = 0usize;
     library.offsets.clear();
@@ -24,11 +24,11 @@ fn set_offsets(library: &mut Library) -> Option<usize> {
 /// Gathers contributions whose lengths all nodes know.
 ///
 /// # Safety
-/// `mine` and `all` have the bytes that the lengths say.
+/// `mine` and `all` have the lengths in `library.lengths`.
 unsafe fn gather(library: &Library, mine: *const c_void, all: *mut c_void) -> Result<(), Fault> {
     let group = global_group()?;
     let length = library.lengths[library.me as usize];
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     check(unsafe {
         rg::rg_allgatherv(
             mine,
@@ -41,10 +41,10 @@ unsafe fn gather(library: &Library, mine: *const c_void, all: *mut c_void) -> Re
     })
 }
 
-/// Gathers contributions of which each node knows its own length only. Returns the length of the whole.
+/// Gathers contributions of which each node knows only its own length. Returns the total length.
 ///
 /// # Safety
-/// `mine` has `length` bytes and `all` has `room`.
+/// `mine` has `own` bytes, and `all` has `room`.
 unsafe fn concatenate(
     mine: *const c_void,
     own: c_long,
@@ -56,7 +56,7 @@ unsafe fn concatenate(
     let (own, room) = (length(mine, own)?, length(all, room)?);
     library.lengths.resize(library.nodes as usize, 0);
     let size = size_of::<usize>();
-    // SAFETY: a number of ours, and a place for as many as there are nodes.
+    // SAFETY: `own` is a local number, and `lengths` has one entry for each node.
     check(unsafe {
         rg::rg_allgather(
             (&raw const own).cast(),
@@ -69,16 +69,16 @@ unsafe fn concatenate(
         return Err(Fault::plain(EQMEM));
     };
     if whole <= room {
-        // SAFETY: the caller's; all of it fits.
+        // SAFETY: the caller guarantees the memory, and the result fits.
         unsafe { gather(library, mine, all) }?;
         return Ok(whole);
     }
-    // The others have room: they are not left alone with it.
+    // Other nodes may have enough room. Take part in the collective, so that they do not wait forever.
     let mut enough = Vec::<u8>::new();
     if enough.try_reserve_exact(whole).is_err() {
         return Err(Fault::plain(EQMEM));
     }
-    // SAFETY: room for the whole.
+    // SAFETY: `enough` has room for the whole result.
     unsafe { gather(library, mine, enough.as_mut_ptr().cast()) }?;
     Err(Fault::of(EQLEN, "result of length", whole as c_long))
 }
@@ -90,10 +90,10 @@ unsafe fn concatenate_for_c(
     room: c_long,
     whole: *mut c_long,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let length = unsafe { concatenate(mine, own, all, room) }?;
     if !whole.is_null() {
-        // SAFETY: the C contract: a place for the length.
+        // SAFETY: by the C contract `whole` is writable.
         unsafe { whole.write_unaligned(length as c_long) };
     }
     Ok(0)
@@ -106,17 +106,18 @@ unsafe fn concatenate_for_fortran(
     room: c_long,
     whole: *mut c_int,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let length = unsafe { concatenate(mine, own, all, room) }?;
     if !whole.is_null() {
-        // SAFETY: Fortran's contract: a reference to an INTEGER.
+        // SAFETY: by the Fortran contract `whole` is a valid reference to an INTEGER.
         unsafe { whole.write_unaligned(length as c_int) };
     }
     Ok(0)
 }
 
 /// # Safety
-/// There are as many lengths as nodes, the same on every node; `mine` has as many bytes as ours, and `all` as many as all.
+/// `lengths` has one entry for each node, the same on every node; `mine` has the length of this node, and `all` the
+/// total length.
 unsafe fn concatenate_known<T: Copy + Into<c_long>>(
     mine: *const c_void,
     lengths: *const T,
@@ -129,7 +130,7 @@ unsafe fn concatenate_known<T: Copy + Into<c_long>>(
     }
     library.lengths.clear();
     for node in 0..library.nodes as usize {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let given = unsafe { lengths.add(node).read_unaligned() }.into();
         let Ok(length) = usize::try_from(given) else {
             return Err(Fault::of(EQLEN, "length", given));
@@ -139,7 +140,7 @@ unsafe fn concatenate_known<T: Copy + Into<c_long>>(
     if set_offsets(library).is_none() {
         return Err(Fault::plain(EQMEM));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { gather(library, mine, all) }?;
     Ok(0)
 }

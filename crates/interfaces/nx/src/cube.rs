@@ -1,4 +1,4 @@
-//! A host's cube: its nodes, and the processes that have been loaded there. Pure.
+//! A host's cube: its nodes, and the processes loaded there. Pure, without calls of Regatta.
 
 use std::ffi::{c_int, c_long};
 
@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_long};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     Runs,
-    /// With this code; `waitone` has not told of it.
+    /// Ended with this code; `waitone` has not reported it yet.
     Ended(c_long),
 }
 
@@ -19,23 +19,23 @@ pub struct Process {
     pub state: State,
 }
 
-/// The processes of a cube in the order in which they were loaded, or have ended.
+/// A cube. Running processes are in the order of loading, ended ones in the order of their ends.
 #[derive(Debug, Default)]
 pub struct Cube {
     pub name: String,
-    /// The pid with which all nodes were loaded last; until then, that of the first process.
+    /// The pid with which all nodes were loaded last; before that, the pid of the first process.
     pub loaded: Option<c_int>,
     pub processes: Vec<Process>,
 }
 
-/// Whether a process is meant by a node and a pid, where -1 stands for all.
+/// Returns whether a process matches a node and a pid, where -1 matches all.
 pub fn is_meant(process: &Process, node: c_long, pid: c_long) -> bool {
     let matches = |number: c_int, wanted: c_long| wanted == -1 || c_long::from(number) == wanted;
     matches(process.node, node) && matches(process.pid, pid)
 }
 
 impl Cube {
-    /// A process that runs and is meant.
+    /// Returns a running process that matches.
     pub fn running(&self, node: c_long, pid: c_long) -> Option<&Process> {
         let runs = |process: &&Process| process.state == State::Runs;
         self.processes
@@ -44,7 +44,7 @@ impl Cube {
             .find(|process| is_meant(process, node, pid))
     }
 
-    /// A process has been loaded.
+    /// Records a loaded process.
     pub fn add(&mut self, task: c_int, node: c_int, pid: c_int) {
         self.loaded.get_or_insert(pid);
         self.processes.push(Process {
@@ -55,7 +55,7 @@ impl Cube {
         });
     }
 
-    /// A process has ended. Processes that end later are told of later.
+    /// Records the end of a process, and moves it behind those that ended before.
     pub fn end(&mut self, task: c_int, code: c_long) {
         let runs = |process: &Process| process.task == task && process.state == State::Runs;
         if let Some(at) = self.processes.iter().position(runs) {
@@ -65,7 +65,7 @@ impl Cube {
         }
     }
 
-    /// Takes out the process that ended first, of those that are meant, with its code.
+    /// Removes and returns, with its code, the first matching process that has ended.
     pub fn take_ended(&mut self, node: c_long, pid: c_long) -> Option<(Process, c_long)> {
         let ended = self.processes.iter().enumerate().find_map(|(at, process)| {
             match (process.state, is_meant(process, node, pid)) {
@@ -76,14 +76,15 @@ impl Cube {
         ended.map(|(at, code)| (self.processes.remove(at), code))
     }
 
-    /// Whether any process is known that is meant.
+    /// Returns whether any process, running or ended, matches.
     pub fn knows(&self, node: c_long, pid: c_long) -> bool {
         let mut all = self.processes.iter();
         all.any(|process| is_meant(process, node, pid))
     }
 }
 
-/// The number of nodes that a cube's type means: a number of nodes, or d and a dimension. Letters behind it name kinds of nodes.
+/// Returns the number of nodes that a cube's type means: a number, or d and a dimension. Letters after it name types of
+/// nodes and are ignored.
 pub fn nodes_of(kind: &str) -> Option<c_int> {
     let kind = kind.trim();
     let (digits, cube) = match kind.strip_prefix(['d', 'D']) {

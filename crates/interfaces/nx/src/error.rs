@@ -1,7 +1,7 @@
-//! Errors: NX's numbers, and the two ways in which a call tells of one.
+//! Errors: NX's numbers, and the two ways in which a call reports an error.
 //!
-//! A call by its plain name says what happened and ends the program, as on NX; the same call with an underscore before its
-//! name sets `errno` and returns -1.
+//! A call by its plain name prints the error and ends the program, as on NX. The same call with an underscore in front
+//! sets `errno` and returns -1.
 
 use std::ffi::{CStr, c_int, c_long};
 use std::io::Write;
@@ -9,12 +9,12 @@ use std::io::Write;
 use crate::rg;
 use crate::state::library;
 
-/// NX's error numbers, as `nx.h` has them.
+/// NX's error numbers, as in `nx.h`.
 macro_rules! codes {
     ($($name:ident = $value:literal: $meaning:literal,)*) => {
         $(#[allow(dead_code)] pub const $name: c_int = $value;)*
 
-        /// The name of a number and its meaning.
+        /// Returns the name and the meaning of a number.
         fn meaning(code: c_int) -> (&'static str, &'static str) {
             match code {
                 $($value => (stringify!($name), $meaning),)*
@@ -71,14 +71,14 @@ codes! {
 pub struct Fault {
     /// The value of `errno`.
     pub code: c_int,
-    /// The argument that is at fault and its value.
+    /// The argument that caused the error, and its value.
     pub argument: Option<(&'static str, c_long)>,
-    /// Regatta's last error has a sentence about it.
+    /// Whether Regatta's last error message describes it.
     told: bool,
 }
 
 impl Fault {
-    /// A fault without an argument to name.
+    /// Returns a fault without an argument.
     pub const fn plain(code: c_int) -> Fault {
         Fault {
             code,
@@ -87,12 +87,12 @@ impl Fault {
         }
     }
 
-    /// This fault by another number.
+    /// Returns this fault with another number.
     pub fn as_code(self, code: c_int) -> Fault {
         Fault { code, ..self }
     }
 
-    /// The fault of an argument.
+    /// Returns the fault of an argument.
     pub const fn of(code: c_int, argument: &'static str, value: c_long) -> Fault {
         Fault {
             code,
@@ -102,10 +102,10 @@ impl Fault {
     }
 }
 
-/// The result of a call: what it returns, or why not.
+/// The result of a call: its value, or a fault.
 pub type Answer = Result<c_long, Fault>;
 
-/// The outcome of a call of Regatta's.
+/// Converts the result of a Regatta call.
 #[inline(always)]
 pub fn check(code: c_int) -> Result<(), Fault> {
     if code == rg::OK {
@@ -124,14 +124,14 @@ pub fn fault(code: c_int) -> Fault {
     }
 }
 
-/// The error of a call of the system.
+/// Returns the fault of a system call that has just failed.
 #[cold]
 pub fn system() -> Fault {
     let code = std::io::Error::last_os_error().raw_os_error();
     Fault::plain(code.unwrap_or(EQDRVERR))
 }
 
-/// NX's number for an error of Regatta's.
+/// Returns NX's number for an error of Regatta's.
 fn number(code: c_int) -> c_int {
     match code {
         rg::ERR_ARGUMENT => EQPARAM,
@@ -156,7 +156,7 @@ pub fn value_or_exit(name: &str, answer: Answer) -> c_long {
     }
 }
 
-/// Returns the value of a call by its name with an underscore, or -1 with `errno`.
+/// Returns the value of a call by its underscored name, or sets `errno` and returns -1.
 #[inline(always)]
 pub fn value_or_errno(answer: Answer) -> c_long {
     match answer {
@@ -168,12 +168,12 @@ pub fn value_or_errno(answer: Answer) -> c_long {
 #[cold]
 #[inline(never)]
 fn set_errno(code: c_int) -> c_long {
-    // SAFETY: the calling thread's own errno.
+    // SAFETY: `__errno_location` returns the calling thread's own errno.
     unsafe { *libc::__errno_location() = code };
     -1
 }
 
-/// Says what happened and ends the program. The task counts as failed: it does not take leave.
+/// Prints the error and ends the program. The task counts as failed, so it does not call `rg_finalize`.
 #[cold]
 #[inline(never)]
 pub fn end(name: &str, fault: Fault) -> ! {
@@ -190,11 +190,11 @@ pub fn end(name: &str, fault: Fault) -> ! {
     };
     text += &sentence(fault);
     let _ = std::io::stderr().write_all(text.as_bytes());
-    // SAFETY: as a program ends; the functions it has registered run.
+    // SAFETY: a program may call `exit`; its atexit functions run.
     unsafe { libc::exit(1) }
 }
 
-/// Returns the words for a value of `errno`, and its name if it is one of NX's.
+/// Returns the text for a value of `errno`, with its name if it is one of NX's.
 pub fn words(code: c_int) -> String {
     let (name, meaning) = meaning(code);
     match code < EQDRVERR {
@@ -203,7 +203,7 @@ pub fn words(code: c_int) -> String {
     }
 }
 
-/// The sentence about a fault, with its end of line.
+/// Returns the message for a fault, with a newline.
 fn sentence(fault: Fault) -> String {
     let (name, meaning) = meaning(fault.code);
     let mut text = String::new();
@@ -215,7 +215,7 @@ fn sentence(fault: Fault) -> String {
         false => text += meaning,
     }
     if fault.told {
-        // SAFETY: a text that stays until this thread's next failure.
+        // SAFETY: the string is NUL-terminated and valid until this thread's next failure.
         let why = unsafe { CStr::from_ptr(rg::rg_last_error()) };
         text += &format!(": {}", why.to_string_lossy());
     }

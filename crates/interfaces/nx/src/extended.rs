@@ -1,11 +1,11 @@
-//! NX's numbers of 64 bits, made of two: offsets and sizes of files, and the arithmetic for them.
+//! NX's 64-bit numbers, which consist of two halves: file offsets and sizes, and their arithmetic.
 
 use std::ffi::{CStr, c_char, c_long};
 
 use crate::error::{Answer, EQPARAM, Fault, value_or_errno, value_or_exit};
 use crate::forms::c_forms;
 
-/// `esize_t`: 32 bits in each half, whatever `long` could hold.
+/// `esize_t`: 32 bits in each half, even where a `long` has more.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extended {
@@ -21,7 +21,7 @@ impl Extended {
         }
     }
 
-    /// The number. A lower half that is longer than 32 bits, as programs write it where `long` is, counts whole.
+    /// Returns the number. If a program has put a number of more than 32 bits into the lower half, all of it counts.
     pub const fn value(self) -> i64 {
         let (low, high) = (wide(self.low), wide(self.high));
         if high == 0 || low > 0xffff_ffff {
@@ -31,16 +31,16 @@ impl Extended {
     }
 }
 
-/// A C number in 64 bits, which it has on most machines.
+/// Widens a C `long` to 64 bits, which it already has on most machines.
 #[allow(clippy::unnecessary_cast)]
 pub const fn wide(number: c_long) -> i64 {
     number as i64
 }
 
-/// Both halves of -1: what a call returns that sets `errno`.
+/// Both halves of -1: the result of a call that sets `errno`.
 pub const FAILED: Extended = Extended::new(-1);
 
-/// The end of a call that returns such a number, by its plain name.
+/// Returns the result of a call by its plain name, or ends the program.
 pub fn extended_or_exit(name: &str, answer: Result<i64, Fault>) -> Extended {
     match answer {
         Ok(value) => Extended::new(value),
@@ -51,7 +51,7 @@ pub fn extended_or_exit(name: &str, answer: Result<i64, Fault>) -> Extended {
     }
 }
 
-/// The end of a call that returns such a number, by its name with an underscore.
+/// Returns the result of a call by its underscored name, or sets `errno` and returns -1.
 pub fn extended_or_errno(answer: Result<i64, Fault>) -> Extended {
     match answer {
         Ok(value) => Extended::new(value),
@@ -62,7 +62,7 @@ pub fn extended_or_errno(answer: Result<i64, Fault>) -> Extended {
     }
 }
 
-/// Defines the two names of a call that returns such a number.
+/// Defines the two names of a call that returns an `esize_t`.
 macro_rules! extended {
     ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $value:expr;)*) => {
         $(
@@ -85,18 +85,18 @@ extended! {
     emul, _emul: (a: Extended, b: c_long) = Ok(a.value().wrapping_mul(wide(b)));
 }
 
-/// Such a number of a Fortran program: two INTEGERs, the lower half first.
+/// A 64-bit number of a Fortran program: two INTEGERs, the lower half first.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Pair([i32; 2]);
 
 impl Pair {
-    /// The halves of a number.
+    /// Splits a number.
     pub const fn new(value: i64) -> Pair {
         Pair([value as i32, (value >> 32) as i32])
     }
 
-    /// The number. The lower half has no sign.
+    /// Joins the halves. The lower half is unsigned.
     pub const fn value(self) -> i64 {
         let Pair([low, high]) = self;
         (high as i64) << 32 | low as u32 as i64
@@ -123,24 +123,24 @@ pub unsafe fn remainder(a: Extended, b: c_long) -> Answer {
 }
 
 /// # Safety
-/// There is room for 21 characters.
+/// `text` has room for 21 characters or is NULL.
 unsafe fn to_text(number: Extended, text: *mut c_char) -> Answer {
     if text.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
     let digits = format!("{}\0", number.value());
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { std::ptr::copy_nonoverlapping(digits.as_ptr(), text.cast::<u8>(), digits.len()) };
     Ok(0)
 }
 
 /// # Safety
-/// It is a text, or NULL.
+/// `text` is a NUL-terminated string or NULL.
 unsafe fn from_text(text: *const c_char) -> Result<i64, Fault> {
     if text.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let text = unsafe { CStr::from_ptr(text) }.to_str().ok();
     let number = text.and_then(|text| text.trim().parse().ok());
     number.ok_or(Fault::plain(EQPARAM))
@@ -148,13 +148,13 @@ unsafe fn from_text(text: *const c_char) -> Result<i64, Fault> {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn stoe(text: *const c_char) -> Extended {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     extended_or_exit("stoe", unsafe { from_text(text) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _stoe(text: *const c_char) -> Extended {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     extended_or_errno(unsafe { from_text(text) })
 }
 

@@ -1,8 +1,9 @@
-//! Files that nodes share, in the Paragon's ways.
+//! Files that nodes share, in the Paragon's I/O modes.
 //!
-//! A node opens files like any program, or all nodes open one together (`gopen`). How they share it is the nodes' affair: the position of a
-//! descriptor is the system's, and nodes that share one set it alike. Only a log has its position elsewhere, under a name of the job, which
-//! a node takes away for as long as it reads or writes.
+//! A node opens files like any program, or all nodes open a file together (`gopen`). The nodes themselves coordinate
+//! sharing: the position of a descriptor is the kernel's, and nodes that share a position set it identically. Only a
+//! file in log mode has its position elsewhere: under a name of the job, from which a node takes it while it reads or
+//! writes.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_uint, c_void};
 
@@ -17,20 +18,21 @@ use crate::send::length;
 use crate::state::library;
 use crate::world::global_group;
 
-/// How a size changes: `lsize`, `esize`.
+/// Values of `whence` for `lsize` and `esize`.
 const SIZE_SET: c_int = 0;
 const SIZE_CUR: c_int = 1;
 const SIZE_END: c_int = 2;
 
-/// The direction of the bytes.
+/// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Read,
     Write,
 }
 
-/// A mark on an open file that has a mode: a signal that the system would send for it, if somebody asked for signals, which nobody does for files.
-/// A program closes files by the system's call, and gets the descriptor again for another file, which has no mark.
+/// Marks a descriptor that has a mode: it is set as the signal that the kernel would send for asynchronous I/O, which
+/// regular files do not have. When the program closes the descriptor with the system call and gets the same number for
+/// another file, that one has no mark.
 const MARK: c_int = libc::SIGURG;
 const F_SETSIG: c_int = 10;
 const F_GETSIG: c_int = 11;
@@ -42,10 +44,10 @@ pub struct Moded {
     marked: bool,
 }
 
-/// The mode of a descriptor: the first one unless it was set.
+/// Returns the mode of a descriptor: M_UNIX unless it was set.
 fn mode_of(fd: c_int) -> Mode {
     let set = library().modes.iter().find(|moded| moded.fd == fd);
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     let is_it = |moded: &&Moded| !moded.marked || unsafe { libc::fcntl(fd, F_GETSIG) } == MARK;
     set.filter(is_it).map_or(Mode::Unix, |moded| moded.mode)
 }
@@ -54,15 +56,15 @@ fn set_mode(fd: c_int, mode: Mode) {
     let modes = &mut library().modes;
     modes.retain(|moded| moded.fd != fd);
     if mode != Mode::Unix {
-        // SAFETY: a plain call.
+        // SAFETY: the call takes plain values only.
         let marked = unsafe { libc::fcntl(fd, F_SETSIG, MARK) } == 0;
         modes.push(Moded { fd, mode, marked });
     }
 }
 
-/// The position of a descriptor, moved.
+/// Moves the position of a descriptor, and returns the new one.
 pub fn seek(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     match unsafe { libc::lseek(fd, offset, whence) } {
         -1 => Err(system()),
         position => Ok(position),
@@ -70,7 +72,7 @@ pub fn seek(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
 }
 
 fn size_of_file(fd: c_int) -> Result<i64, Fault> {
-    // SAFETY: a status made of zeros is one, and there is room for it.
+    // SAFETY: a `stat` of zeros is valid, and `status` is writable.
     unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         match libc::fstat(fd, &mut status) {
@@ -80,10 +82,10 @@ fn size_of_file(fd: c_int) -> Result<i64, Fault> {
     }
 }
 
-/// Reads or writes all that is there, from the descriptor's position or another one.
+/// Reads or writes until `length` bytes are done or the file ends, at the descriptor's position or at `from`.
 ///
 /// # Safety
-/// `memory` has `length` bytes.
+/// `memory` is valid for `length` bytes.
 unsafe fn transfer(
     way: Way,
     fd: c_int,
@@ -95,7 +97,7 @@ unsafe fn transfer(
     while done < length {
         let (place, left) = (memory.wrapping_byte_add(done), length - done);
         let at = from.map(|from| from + done as i64);
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let moved = unsafe {
             match (way, at) {
                 (Way::Read, None) => libc::read(fd, place, left),
@@ -114,11 +116,11 @@ unsafe fn transfer(
     Ok(done)
 }
 
-/// The numbers of all nodes.
+/// Gathers a value from every node, in order of nodes.
 fn of_all_nodes<T: Copy + Default>(own: T) -> Result<Vec<T>, Fault> {
     let group = global_group()?;
     let mut all = vec![T::default(); library().nodes as usize];
-    // SAFETY: a number, and room for one of each node.
+    // SAFETY: `own` is a local value, and `all` has one entry for each node.
     check(unsafe {
         rg::rg_allgather(
             (&raw const own).cast(),
@@ -132,14 +134,14 @@ fn of_all_nodes<T: Copy + Default>(own: T) -> Result<Vec<T>, Fault> {
 
 fn broadcast(memory: *mut c_void, length: usize) -> Result<(), Fault> {
     let group = global_group()?;
-    // SAFETY: the callers': memory of that length.
+    // SAFETY: callers pass memory of this length.
     check(unsafe { rg::rg_broadcast(memory, length, 0, group) })
 }
 
-/// A node's part of what all read or write.
+/// Transfers this node's part of a collective read or write.
 ///
 /// # Safety
-/// As of `transfer`.
+/// The same as for `transfer`.
 unsafe fn transfer_part(
     way: Way,
     fd: c_int,
@@ -148,16 +150,16 @@ unsafe fn transfer_part(
     part: Option<Part>,
 ) -> Result<usize, Fault> {
     let part = part.ok_or(Fault::plain(EQPARAM))?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let done = unsafe { transfer(way, fd, memory, length, Some(part.begin)) };
     seek(fd, part.next, libc::SEEK_SET)?;
     done
 }
 
-/// Node 0 reads or writes, and all hear what came of it.
+/// Transfers on node 0, and broadcasts the result to all nodes.
 ///
 /// # Safety
-/// As of `transfer`.
+/// The same as for `transfer`.
 unsafe fn transfer_for_all(
     way: Way,
     fd: c_int,
@@ -167,7 +169,7 @@ unsafe fn transfer_for_all(
     let from = seek(fd, 0, libc::SEEK_CUR)?;
     let mut told = [0i64; 2];
     if library().me == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         told = match unsafe { transfer(way, fd, memory, length, Some(from)) } {
             Ok(done) => [done as i64, 0],
             Err(fault) => [0, fault.code.into()],
@@ -186,9 +188,9 @@ unsafe fn transfer_for_all(
     Ok(done)
 }
 
-/// The name under which the position of a log stands. All nodes have the same file.
+/// Returns the name under which the position of a log is stored. All nodes have the same file.
 fn log_name(fd: c_int) -> Result<CString, Fault> {
-    // SAFETY: a status made of zeros is one, and there is room for it.
+    // SAFETY: a `stat` of zeros is valid, and `status` is writable.
     let status = unsafe {
         let mut status: libc::stat = std::mem::zeroed();
         if libc::fstat(fd, &mut status) != 0 {
@@ -197,16 +199,16 @@ fn log_name(fd: c_int) -> Result<CString, Fault> {
         status
     };
     let library = library();
-    // Processes of one pid share it.
+    // Processes with the same pid share the log.
     let owner = (library.task - library.me, library.ptype);
     let name = format!("nx.log.{}.{}.{}", owner.0, owner.1, status.st_ino);
     CString::new(name).map_err(|_| Fault::plain(EQPARAM))
 }
 
-/// Takes the position of a log away: nobody else has it until it is put back.
+/// Takes the position of a log, which locks it until it is put back. Waits while another node has it.
 fn take_position(name: &CStr) -> Result<i64, Fault> {
     let (mut position, mut length) = (0i64, 0);
-    // SAFETY: a text, and room for a number.
+    // SAFETY: the name is NUL-terminated, and `position` has the given size.
     check(unsafe {
         rg::rg_get(
             name.as_ptr(),
@@ -221,9 +223,9 @@ fn take_position(name: &CStr) -> Result<i64, Fault> {
     Ok(position)
 }
 
-/// Puts the position of a log there.
+/// Stores the position of a log.
 fn put_position(name: &CStr, position: i64) -> Result<(), Fault> {
-    // SAFETY: a text, and a number.
+    // SAFETY: the name is NUL-terminated, and `position` has the given size.
     check(unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -237,7 +239,7 @@ fn put_position(name: &CStr, position: i64) -> Result<(), Fault> {
 }
 
 /// # Safety
-/// As of `transfer`.
+/// The same as for `transfer`.
 unsafe fn transfer_in_turn(
     way: Way,
     fd: c_int,
@@ -246,16 +248,16 @@ unsafe fn transfer_in_turn(
 ) -> Result<usize, Fault> {
     let name = log_name(fd)?;
     let from = take_position(&name)?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let done = unsafe { transfer(way, fd, memory, length, Some(from)) };
     put_position(&name, from + done.unwrap_or_default() as i64)?;
     done
 }
 
-/// Reads or writes as the descriptor's mode has it.
+/// Reads or writes according to the descriptor's mode.
 ///
 /// # Safety
-/// As of `transfer`.
+/// The same as for `transfer`.
 unsafe fn transfer_by_mode(
     way: Way,
     fd: c_int,
@@ -264,7 +266,7 @@ unsafe fn transfer_by_mode(
 ) -> Result<usize, Fault> {
     length(memory, count as c_long)?;
     let mode = mode_of(fd);
-    // SAFETY: the caller's, of all calls below.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe {
         match mode {
             Mode::Unix | Mode::Async => transfer(way, fd, memory, count, None),
@@ -286,7 +288,7 @@ unsafe fn transfer_by_mode(
     }
 }
 
-/// Nothing is left to be read: a fault, unless nothing was wanted.
+/// Fails if nothing was read at the end of the file, unless nothing was requested.
 fn at_the_end(done: usize, count: usize) -> Result<usize, Fault> {
     match done == 0 && count > 0 {
         true => Err(Fault::plain(ERDEOF)),
@@ -295,31 +297,31 @@ fn at_the_end(done: usize, count: usize) -> Result<usize, Fault> {
 }
 
 pub unsafe fn read(fd: c_int, memory: *mut c_void, count: c_uint) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let done = unsafe { transfer_by_mode(Way::Read, fd, memory, count as usize) }?;
     at_the_end(done, count as usize).map(|done| done as c_long)
 }
 
 pub unsafe fn write(fd: c_int, memory: *const c_void, count: c_uint) -> Answer {
-    // SAFETY: the caller's; nothing is written to the memory.
+    // SAFETY: the caller guarantees the memory, and writing to a file does not change it.
     let done = unsafe { transfer_by_mode(Way::Write, fd, memory.cast_mut(), count as usize) }?;
     Ok(done as c_long)
 }
 
-/// Begins a read, which is over at once; what came of it is told at its end.
+/// Reads at once; the result is returned when the program waits for the id.
 unsafe fn begin_read(fd: c_int, memory: *mut c_void, count: c_uint) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let done = unsafe { read(fd, memory, count) };
     begun(done)
 }
 
 unsafe fn begin_write(fd: c_int, memory: *const c_void, count: c_uint) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let done = unsafe { write(fd, memory, count) };
     begun(done)
 }
 
-/// The id of what was begun, and is over.
+/// Returns an id for an operation that is already complete.
 pub fn begun(done: Answer) -> Answer {
     let id = library().transfers.insert(done);
     id.map(c_long::from)
@@ -344,10 +346,10 @@ pub unsafe fn mode(fd: c_int) -> Answer {
     Ok(mode_of(fd) as c_long)
 }
 
-/// All nodes change the mode of a file. If they share a position, they have to be at the same one.
+/// Changes the mode of a file, collectively. If the nodes will share a position, they must be at the same one.
 pub unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
     let number = c_long::from(number);
-    // A node at fault takes part all the same: the others wait for it.
+    // Take part in the collective even if this node has failed: the others wait for it.
     let position = seek(fd, 0, libc::SEEK_CUR);
     let mode = Mode::of(number);
     let own = [position.unwrap_or(-1), mode.map_or(-1, |mode| mode as i64)];
@@ -360,7 +362,7 @@ pub unsafe fn change_mode(fd: c_int, number: c_int) -> Answer {
         return Err(Fault::plain(ENFPS));
     }
     if mode == Mode::Log {
-        // Nobody reads before it is there: all take part once more.
+        // No node may read before the position is stored: synchronize.
         if library().me == 0 {
             put_position(&log_name(fd)?, position)?;
         }
@@ -386,14 +388,14 @@ unsafe fn open(
 ) -> Answer {
     let path = match path.is_null() {
         true => Err(Fault::plain(EQPARAM)),
-        // SAFETY: the C contract: a text.
+        // SAFETY: by the C contract the string is NUL-terminated.
         false => Ok(unsafe { CStr::from_ptr(path) }),
     };
     open_on_all(path, &[flags], mode, permissions)
 }
 
-/// All nodes open a file, each by the first of the flags that its permissions allow. Node 0 makes it, if it is to be made. A node
-/// that has no path takes part all the same: the others wait for it.
+/// Opens a file on all nodes, each with the first of the `flags` that its permissions allow. Node 0 creates the file if
+/// necessary. A node without a path takes part in the collective, too, because the others wait for it.
 pub fn open_on_all(
     path: Result<&CStr, Fault>,
     flags: &[c_int],
@@ -403,7 +405,7 @@ pub fn open_on_all(
     let library = enrolled()?;
     let making = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
     let open_by = |path: &CStr, flags: c_int| {
-        // SAFETY: a text.
+        // SAFETY: the string is NUL-terminated.
         match unsafe { libc::open(path.as_ptr(), flags, permissions as c_uint) } {
             -1 => Err(system()),
             fd => Ok(fd),
@@ -435,13 +437,13 @@ pub fn open_on_all(
     let done = match (opened, failed) {
         (Err(fault), _) => Err(fault),
         (Ok(_), Some(code)) => Err(Fault::plain(code)),
-        // SAFETY: an open descriptor.
+        // SAFETY: `fd` is an open descriptor.
         (Ok(fd), None) => unsafe { change_mode(fd, mode) },
     };
     match (done, opened) {
         (Ok(_), Ok(fd)) => Ok(fd.into()),
         (Err(fault), Ok(fd)) if fd >= 0 => {
-            // SAFETY: ours, and nobody has it.
+            // SAFETY: `fd` was opened here, and nothing else uses it.
             unsafe { libc::close(fd) };
             Err(fault)
         }
@@ -449,7 +451,7 @@ pub fn open_on_all(
     }
 }
 
-/// Whether the position is at the end of the file.
+/// Returns whether the position is at the end of the file.
 pub unsafe fn is_at_end(fd: c_int) -> Answer {
     let position = match mode_of(fd) {
         Mode::Log => {
@@ -463,7 +465,7 @@ pub unsafe fn is_at_end(fd: c_int) -> Answer {
     Ok((position >= size_of_file(fd)?) as c_long)
 }
 
-/// Makes a file longer, if it is not as long already. Returns its size.
+/// Extends a file if it is shorter. Returns its size.
 pub fn resize(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
     let size = size_of_file(fd)?;
     let base = match whence {
@@ -476,7 +478,7 @@ pub fn resize(fd: c_int, offset: i64, whence: c_int) -> Result<i64, Fault> {
     if wanted <= size {
         return Ok(size);
     }
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     match unsafe { libc::ftruncate(fd, wanted) } {
         0 => Ok(wanted),
         _ => Err(system()),
@@ -487,7 +489,7 @@ unsafe fn long_resize(fd: c_int, offset: c_long, whence: c_int) -> Answer {
     resize(fd, wide(offset), whence).map(|size| size as c_long)
 }
 
-/// There are no volumes to choose from.
+/// Does nothing: there are no volumes to choose from.
 unsafe fn restrict(_: c_int, _: c_int, _: *const c_int) -> Answer {
     Ok(0)
 }

@@ -1,5 +1,5 @@
-//! The calls for files from Fortran, and its numbers of 64 bits. A file is named by its unit (`units.rs`), a number of 64 bits is an array of
-//! two INTEGERs, and a call that returns one in C has a place for it as its last argument.
+//! The Fortran calls for files, and Fortran's 64-bit numbers. A file is named by its unit (`units.rs`), a 64-bit number
+//! is an array of two INTEGERs, and a call that returns such a number in C has a last argument for it.
 
 use std::ffi::{CString, c_char, c_int, c_long, c_uint, c_void};
 
@@ -10,9 +10,9 @@ use crate::forms::{Argument, fortran_forms, fortran_raw_forms};
 use crate::host_fortran::text;
 use crate::units::Unit;
 
-/// Flags by which `gopen` opens a file that may be written, and one that may only be read.
+/// Flags with which `gopen` opens a file: for reading and writing, or else read-only.
 const WAYS: [c_int; 2] = [libc::O_RDWR | libc::O_CREAT, libc::O_RDONLY];
-/// Permissions of a file that `gopen` makes, without those that the umask takes away.
+/// Permissions of a file that `gopen` creates, before the umask.
 const PERMISSIONS: libc::mode_t = 0o666;
 
 fn size(count: c_long) -> Result<c_uint, Fault> {
@@ -20,41 +20,41 @@ fn size(count: c_long) -> Result<c_uint, Fault> {
 }
 
 unsafe fn read(unit: Unit, memory: *mut c_void, count: c_long) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { files::read(unit.descriptor()?, memory, size(count)?) }
 }
 
 unsafe fn write(unit: Unit, memory: *const c_void, count: c_long) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { files::write(unit.descriptor()?, memory, size(count)?) }
 }
 
 unsafe fn begin_read(unit: Unit, memory: *mut c_void, count: c_long) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     files::begun(unsafe { read(unit, memory, count) })
 }
 
 unsafe fn begin_write(unit: Unit, memory: *const c_void, count: c_long) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     files::begun(unsafe { write(unit, memory, count) })
 }
 
 unsafe fn mode(unit: Unit) -> Answer {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     unsafe { files::mode(unit.descriptor()?) }
 }
 
-/// A node without the unit takes part all the same: the others wait for it.
+/// Takes part in the collective even if this node does not have the unit: the others wait for it.
 unsafe fn change_mode(unit: Unit, mode: c_long) -> Answer {
     let fd = unit.descriptor();
     let mode = c_int::try_from(mode).unwrap_or(-1);
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     let done = unsafe { files::change_mode(fd.unwrap_or(-1), mode) };
     fd.and(done)
 }
 
 unsafe fn is_at_end(unit: Unit) -> Answer {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     unsafe { files::is_at_end(unit.descriptor()?) }
 }
 
@@ -92,7 +92,7 @@ unsafe fn open(
     mode: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (unit, mode, path) = unsafe { (Unit::take(unit), c_long::take(mode), text(path, length)) };
     let path = unit.is_free().and(path);
     let path = path.and_then(|path| CString::new(path).map_err(|_| Fault::plain(EQPARAM)));
@@ -104,37 +104,37 @@ unsafe fn open(
 }
 
 /// # Safety
-/// It is a place for two INTEGERs.
+/// `place` points to two INTEGERs or is NULL.
 unsafe fn put(value: i64, place: *mut Pair) -> Answer {
     if place.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { place.write_unaligned(Pair::new(value)) };
     Ok(0)
 }
 
 /// # Safety
-/// It is two INTEGERs.
+/// `of` points to two INTEGERs.
 unsafe fn value(of: *const Pair) -> i64 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { of.read_unaligned() }.value()
 }
 
-/// Calls a function of C's with a descriptor, an offset and what that is counted from, and gives the program its number.
+/// Calls `call` with a descriptor, an offset and its base, and returns a 64-bit number to the program.
 ///
 /// # Safety
-/// They are INTEGERs, two each of the offset and the place.
+/// All are references to INTEGERs; the offset and the result are two INTEGERs each.
 unsafe fn at_wide_offset(
     call: impl FnOnce(c_int, i64, c_int) -> Result<i64, Fault>,
     (unit, offset, whence): (*const c_int, *const Pair, *const c_int),
     place: *mut Pair,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (unit, offset, whence) =
         unsafe { (Unit::take(unit), value(offset), whence.read_unaligned()) };
     let number = call(unit.descriptor()?, offset, whence)?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { put(number, place) }
 }
 
@@ -144,7 +144,7 @@ unsafe fn wide_seek(
     whence: *const c_int,
     place: *mut Pair,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { at_wide_offset(files::seek, (unit, offset, whence), place) }
 }
 
@@ -154,48 +154,48 @@ unsafe fn wide_resize(
     whence: *const c_int,
     place: *mut Pair,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { at_wide_offset(files::resize, (unit, offset, whence), place) }
 }
 
 unsafe fn add(a: *const Pair, b: *const Pair, sum: *mut Pair) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { put(value(a).wrapping_add(value(b)), sum) }
 }
 
 unsafe fn subtract(a: *const Pair, b: *const Pair, difference: *mut Pair) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { put(value(a).wrapping_sub(value(b)), difference) }
 }
 
 unsafe fn multiply(a: *const Pair, b: *const c_int, product: *mut Pair) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { put(value(a).wrapping_mul(b.read_unaligned().into()), product) }
 }
 
 unsafe fn divide(a: *const Pair, b: *const c_int) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { extended::divide(Extended::new(value(a)), c_long::take(b)) }
 }
 
 unsafe fn remainder(a: *const Pair, b: *const c_int) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { extended::remainder(Extended::new(value(a)), c_long::take(b)) }
 }
 
 unsafe fn compare(a: *const Pair, b: *const Pair) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { Ok(value(a).cmp(&value(b)) as c_long) }
 }
 
-/// The text is filled up with blanks.
+/// Writes the number as text, padded with blanks.
 unsafe fn to_text(number: *const Pair, place: *mut c_char, length: usize) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let digits = unsafe { value(number) }.to_string();
     if place.is_null() || digits.len() > length {
         return Err(Fault::of(EQLEN, "length of the text", length as c_long));
     }
-    // SAFETY: the caller's: a text of that length.
+    // SAFETY: the caller guarantees that the text has this length.
     let place = unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), length) };
     let (digits_place, blanks) = place.split_at_mut(digits.len());
     digits_place.copy_from_slice(digits.as_bytes());
@@ -204,10 +204,10 @@ unsafe fn to_text(number: *const Pair, place: *mut c_char, length: usize) -> Ans
 }
 
 unsafe fn from_text(digits: *const c_char, place: *mut Pair, length: usize) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let digits = unsafe { text(digits, length) }?;
     let number = digits.parse().map_err(|_| Fault::plain(EQPARAM))?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { put(number, place) }
 }
 

@@ -1,19 +1,19 @@
-//! The four forms of most calls: C's and Fortran's, each once by its plain name and once with an underscore before it.
+//! The four forms of most calls: for C and Fortran, each with the plain and with the underscored name.
 //!
-//! C's integers are `long`, Fortran's INTEGER has 32 bits and comes by reference. The work of a call is written once, as a function
-//! that returns an [`Answer`](crate::error::Answer).
+//! C's integers are `long`; a Fortran INTEGER has 32 bits and is passed by reference. Each call is implemented once, as
+//! a function that returns an [`Answer`](crate::error::Answer).
 
 use std::ffi::{c_int, c_long, c_void};
 
 use crate::handlers::{ExtendedFortranHandler, FortranHandler};
 
-/// A type of argument, as Fortran passes it.
+/// A type of argument, and how Fortran passes it.
 pub trait Argument: Sized {
     /// The argument of a Fortran program.
     type Fortran;
 
     /// # Safety
-    /// It is what a Fortran program passes: a reference for a number.
+    /// `from` is an argument of a Fortran program: a valid reference, if it is a number.
     unsafe fn take(from: Self::Fortran) -> Self;
 }
 
@@ -22,12 +22,12 @@ impl Argument for c_long {
 
     #[inline(always)]
     unsafe fn take(from: *const i32) -> c_long {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         c_long::from(unsafe { from.read_unaligned() })
     }
 }
 
-/// Memory, which is passed alike in both languages.
+/// Implements [`Argument`] for memory, which both languages pass in the same way.
 macro_rules! memory {
     ($($memory:ty,)*) => {
         $(impl Argument for $memory {
@@ -50,7 +50,7 @@ memory! {
     Option<ExtendedFortranHandler>,
 }
 
-/// A value that a call returns, as Fortran gets it: what does not fit is cut, as a 32-bit machine would.
+/// Converts a result for Fortran. It is truncated to 32 bits, as on a 32-bit machine.
 #[inline(always)]
 pub fn to_fortran(value: c_long) -> c_int {
     value as c_int
@@ -62,14 +62,14 @@ macro_rules! c_forms {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $plain($($name: $type),*) -> std::ffi::c_long {
-                // SAFETY: the C contract: memory is as long as its argument says.
+                // SAFETY: by the C contract memory has the length that its argument says.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
                 $crate::error::value_or_exit(stringify!($plain), answer)
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored($($name: $type),*) -> std::ffi::c_long {
-                // SAFETY: as above.
+                // SAFETY: by the C contract memory has the length that its argument says.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
                 $crate::error::value_or_errno(answer)
             }
@@ -77,7 +77,7 @@ macro_rules! c_forms {
     };
 }
 
-/// Defines the Fortran forms of calls. The arguments are those of the function; INTEGERs come by reference.
+/// Defines the Fortran forms of calls. The arguments are those of the function; INTEGERs are passed by reference.
 macro_rules! fortran_forms {
     ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $body:path;)*) => {
         $(
@@ -85,7 +85,8 @@ macro_rules! fortran_forms {
             unsafe extern "C" fn $plain(
                 $($name: <$type as $crate::forms::Argument>::Fortran),*
             ) -> std::ffi::c_int {
-                // SAFETY: Fortran's contract: as C's, with numbers by reference.
+                // SAFETY: by the Fortran contract numbers are valid references, and memory has the length that its
+                // argument says.
                 let answer = $crate::handlers::around(|| unsafe {
                     $body($(<$type as $crate::forms::Argument>::take($name)),*)
                 });
@@ -97,7 +98,7 @@ macro_rules! fortran_forms {
             unsafe extern "C" fn $underscored(
                 $($name: <$type as $crate::forms::Argument>::Fortran),*
             ) -> std::ffi::c_int {
-                // SAFETY: as above.
+                // SAFETY: by the Fortran contract numbers are valid references, and memory has the length that its
                 let answer = $crate::handlers::around(|| unsafe {
                     $body($(<$type as $crate::forms::Argument>::take($name)),*)
                 });
@@ -107,14 +108,14 @@ macro_rules! fortran_forms {
     };
 }
 
-/// Defines the two Fortran names of a call whose arguments are taken as they come: texts, whose lengths stand behind all other
-/// arguments, and places for results.
+/// Defines the two Fortran names of a call whose arguments are passed to the function unchanged: strings, whose lengths
+/// come after all other arguments, and references to results.
 macro_rules! fortran_raw_forms {
     ($($plain:ident, $underscored:ident: ($($name:ident: $type:ty),*) = $body:path;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $plain($($name: $type),*) -> std::ffi::c_int {
-                // SAFETY: Fortran's contract: texts as long as is said, numbers and places by reference.
+                // SAFETY: by the Fortran contract strings have the lengths that are passed, and references are valid.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
                 let name = stringify!($plain).trim_end_matches('_');
                 $crate::forms::to_fortran($crate::error::value_or_exit(name, answer))
@@ -122,7 +123,7 @@ macro_rules! fortran_raw_forms {
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored($($name: $type),*) -> std::ffi::c_int {
-                // SAFETY: as above.
+                // SAFETY: by the Fortran contract strings have the lengths that are passed, and references are valid.
                 let answer = $crate::handlers::around(|| unsafe { $body($($name),*) });
                 $crate::forms::to_fortran($crate::error::value_or_errno(answer))
             }
@@ -130,14 +131,14 @@ macro_rules! fortran_raw_forms {
     };
 }
 
-/// Defines calls that have one form, C's or Fortran's: they return -1 and set `errno` when they fail. Their arguments are taken as they come. The
-/// type of what they return comes first, with the function that converts the answer to it.
+/// Defines calls that have one form, C's or Fortran's, and return -1 and set `errno` if they fail. Their arguments are
+/// passed to the function unchanged. First come the type of the result and the function that converts the answer to it.
 macro_rules! value_forms {
     ($result:ty, $made:path; $($name:ident: ($($argument:ident: $type:ty),*) = $body:path;)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type),*) -> $result {
-                // SAFETY: the program's contract: texts and lists are as long as is said.
+                // SAFETY: by the program's contract strings and lists have the lengths that are passed.
                 let answer = $crate::handlers::around(|| unsafe { $body($($argument),*) });
                 $made($crate::error::value_or_errno(answer))
             }

@@ -1,4 +1,4 @@
-//! Operations of all nodes whose result every node gets: the barrier, and reductions of vectors, element by element.
+//! Collectives whose result every node gets: the barrier and element-wise reductions of vectors.
 
 use std::ffi::{c_double, c_int, c_long, c_void};
 
@@ -9,13 +9,13 @@ use crate::rg;
 use crate::send::length;
 use crate::world::global_group;
 
-/// The elements of C's `long`.
+/// The element type of C's `long`.
 const LONG: c_int = match size_of::<c_long>() {
     8 => rg::INT64,
     _ => rg::INT32,
 };
 
-/// Replaces the vector of every node by that of the operation. The program's second vector is not needed.
+/// Replaces the vector of every node by the result of the reduction. The program's work vector is not needed.
 ///
 /// # Safety
 /// `vector` has `count` elements of this kind.
@@ -23,38 +23,40 @@ unsafe fn reduce(vector: *mut c_void, count: c_long, kind: c_int, op: rg::Op) ->
     let group = global_group()?;
     let count = length(vector, count)?;
     let input = rg::IN_PLACE as *const c_void;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     check(unsafe { rg::rg_allreduce(input, vector, count, kind, op, group) })?;
     Ok(0)
 }
 
-/// Defines reductions: the element of C with its kind, the element of Fortran with its kind, and for each operation the four names.
+/// Defines reductions: C's element type with its kind, Fortran's element type with its kind, and for each operation the
+/// four names.
 macro_rules! reductions {
     ($c:ty, $c_kind:expr, $fortran:ty, $fortran_kind:expr;
      $($plain:ident $underscored:ident $f_plain:ident $f_underscored:ident = $op:expr,)*) => {
         $(
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $plain(vector: *mut $c, count: c_long, _: *mut $c) -> c_long {
-                // SAFETY: the C contract: a vector of this many elements.
+                // SAFETY: by the C contract the vector has this many elements.
                 value_or_exit(stringify!($plain), around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $underscored(vector: *mut $c, count: c_long, _: *mut $c) -> c_long {
-                // SAFETY: as above.
+                // SAFETY: by the C contract the vector has this many elements.
                 value_or_errno(around(|| unsafe { reduce(vector.cast(), count, $c_kind, $op) }))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_plain(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
-                // SAFETY: Fortran's contract: as above, with the number by reference.
+                // SAFETY: by the Fortran contract the vector has this many elements, and the number is a valid
+                // reference.
                 let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
                 to_fortran(value_or_exit(stringify!($plain), answer))
             }
 
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $f_underscored(vector: *mut $fortran, count: *const c_int, _: *mut $fortran) -> c_int {
-                // SAFETY: as above.
+                // SAFETY: by the Fortran contract the vector has this many elements, and the number is a valid
                 let answer = around(|| unsafe { reduce(vector.cast(), c_long::take(count), $fortran_kind, $op) });
                 to_fortran(value_or_errno(answer))
             }
@@ -94,7 +96,7 @@ reductions! {
 
 unsafe fn barrier() -> Answer {
     let group = global_group()?;
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     check(unsafe { rg::rg_barrier(group) })?;
     Ok(0)
 }

@@ -1,4 +1,4 @@
-//! Sends and receives whose end a function of the program hears of, and `masktrap`.
+//! Sends and receives at whose completion a handler runs, and `masktrap`.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -15,7 +15,7 @@ use crate::send::{Message, others, send_to_all};
 use crate::state::{To, library, or_successor};
 use crate::types::{self, TypeSelect};
 
-/// The handler of a begun message, and what it is told of a send.
+/// The handler of a started operation, and the description of the message if it is a send.
 #[derive(Clone, Copy)]
 struct Expected {
     handler: Handler,
@@ -23,36 +23,36 @@ struct Expected {
 }
 
 impl Expected {
-    /// The handler is due.
+    /// Queues the handler: it is due.
     fn put(self, status: &rg::Status) {
         let handler = self.handler;
         let told = self.sent.map_or(Told::Came(*status), Told::Sent);
         handlers::put(Due { handler, told });
     }
 
-    /// Has the end of a request told.
+    /// Registers the handler for the completion of a request.
     fn at_the_end(self, request: &mut rg::Request) -> Result<(), Fault> {
         let argument = Box::into_raw(Box::new(self));
-        // SAFETY: `over` gets the box back, once.
+        // SAFETY: `over` takes ownership of the box, and is called once.
         let code = unsafe { rg::rg_on_complete(request, Some(over), argument.cast()) };
         if code != rg::OK {
-            // SAFETY: nobody else has it.
+            // SAFETY: the request was not registered, so the box is still owned here.
             drop(unsafe { Box::from_raw(argument) });
             return Err(fault(code));
         }
-        // It may be over already, and then nothing else says so.
-        // SAFETY: a plain call.
+        // The request may be complete already: then only progress reports it.
+        // SAFETY: the call takes plain values only.
         check(unsafe { rg::rg_progress() })
     }
 }
 
-/// A send or a receive is over. Regatta calls this, in either thread.
+/// Called by Regatta, in either thread, when a send or a receive is complete.
 unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
-    // SAFETY: `at_the_end` has made it; the status is Regatta's.
+    // SAFETY: `at_the_end` has made the box; Regatta passes a valid status.
     let (expected, status) = unsafe { (Box::from_raw(argument.cast::<Expected>()), &*status) };
     match status.error {
         rg::OK => expected.put(status),
-        // Of a node that has gone no message comes, and nobody waits for it.
+        // A receive from a node that is gone: no message will come, and the program does not wait for it.
         rg::ERR_LEFT | rg::ERR_DEAD if expected.sent.is_none() => handlers::take_back(),
         // The program is about to end.
         rg::ERR_STATE => {}
@@ -67,7 +67,7 @@ unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
     }
 }
 
-/// Takes a promise back if nothing comes of it.
+/// Announces a handler, and takes that back if the operation fails to start.
 fn promised<T>(begun: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     handlers::promise()?;
     begun().inspect_err(|_| handlers::take_back())
@@ -94,7 +94,7 @@ fn receive(
             .or_else(|why| or_successor(source, why, |next| start_receive(select, next, buffer)));
         match begun {
             Ok(mut request) => expected.at_the_end(&mut request),
-            // As when the node goes later.
+            // The same as if the node had gone later.
             Err(why) if why.code == EQNOACT => {
                 handlers::take_back();
                 Ok(())
@@ -107,7 +107,7 @@ fn receive(
 fn start_receive(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Request, Fault> {
     let (tag, channel) = tag_and_channel(select);
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the program's memory is as long as it says, and stays until the handler runs.
+    // SAFETY: by the C contract the memory has this length, and stays valid until the handler runs.
     check(unsafe {
         rg::rg_irecv(
             buffer.memory,
@@ -140,7 +140,8 @@ fn send(message: Message, to: To, told: [c_long; 4], handler: Handler) -> Result
     })
 }
 
-/// A type selector of a receive with a handler. Sets of types are not looked for while the program is in no call.
+/// Converts the type selector of a receive with a handler. Masks are refused: they cannot be matched while the program
+/// is outside calls.
 fn select(selector: c_long) -> Result<TypeSelect, Fault> {
     match types::select(selector)? {
         TypeSelect::Classes(_) => Err(Fault::of(EQTYPE, "type selector", selector)),
@@ -179,7 +180,7 @@ fn begin_send(
 
 unsafe extern "C" fn nothing(_: *const rg::Status, _: *mut c_void) {}
 
-/// Begins to send and to receive; the handler hears of the message that has come.
+/// Starts a send and a receive; the handler gets the description of the received message.
 fn begin_exchange(
     (kind, from, length): (c_long, *const c_void, c_long),
     (node, ptype): (c_long, c_long),
@@ -189,11 +190,11 @@ fn begin_exchange(
     let to = enrolled()?.destination(node, ptype)?;
     let message = Message::new(kind, from, length)?;
     let (select, buffer) = (select(selector)?, Buffer::new(memory, count)?);
-    // The send comes first: where it fails, nothing is to be received.
+    // Start the send first: if it fails, nothing is received.
     match to {
         To::Task(task) => {
             let mut request = message.start(task)?;
-            // SAFETY: a function that does nothing with the null pointer it is given.
+            // SAFETY: `nothing` ignores its arguments.
             check(unsafe {
                 rg::rg_on_complete(&mut request, Some(nothing), std::ptr::null_mut())
             })?;
@@ -204,7 +205,7 @@ fn begin_exchange(
     Ok(0)
 }
 
-/// Defines the calls for a kind of handlers and one with a number of the program's own.
+/// Defines the calls for a type of handler, and for the one with an extra argument of the program.
 macro_rules! calls {
     ($receive:ident $send:ident $exchange:ident $receive_x:ident $send_x:ident:
      $function:ty => $made:expr, $extended:ty, $own:ty => $made_x:expr) => {
@@ -294,7 +295,7 @@ calls! {
     FortranHandler => Handler::Fortran, ExtendedFortranHandler, c_int => Handler::ExtendedFortran
 }
 
-/// Anything but 0 forbids handlers. Returns what it was, as 0 or 1.
+/// Masks handlers unless `state` is 0. Returns the previous state as 0 or 1.
 unsafe fn mask(state: c_long) -> Answer {
     Ok(c_long::from(handlers::mask(state != 0)))
 }

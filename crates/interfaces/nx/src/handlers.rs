@@ -1,12 +1,14 @@
-//! Functions of the program that run when a message has come, or has gone: as interrupts, once for each call that names one.
+//! Functions of the program that run when a message has been received or sent: as interrupts, once per call that names
+//! one.
 //!
-//! A handler runs in the program's thread, one at a time: inside the call of NX that the program is in, also while that waits, or between
-//! two instructions of the program. Regatta tells of a message in a call only. So when the first handler is named, a thread
-//! is started that makes progress while the program is in no call, and interrupts the program by a signal ([`crate::interrupt`]). Programs
-//! without handlers have neither.
+//! A handler runs in the program's thread, one at a time: inside an NX call, even while that waits, or between two
+//! instructions of the program. Regatta reports a message only inside a call. Therefore, when the program names its
+//! first handler, a thread is started. It makes progress while the program is outside calls, and interrupts the program
+//! by a signal ([`crate::interrupt`]). Programs without handlers have neither the thread nor the signal.
 //!
-//! Three rules keep the two threads apart. The other thread makes progress only while `CALLS` is 0, under the lock that a call
-//! passes at its begin. It never runs a handler, but puts it into the queue. And the queue is emptied by the program's thread alone.
+//! Three rules keep the two threads apart. The other thread makes progress only while `CALLS` is 0, holding the lock
+//! that a call acquires when it begins. The other thread never runs a handler but queues it. And only the program's
+//! thread empties the queue.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_long};
@@ -19,35 +21,35 @@ use crate::interrupt;
 use crate::rg;
 use crate::state::library;
 
-/// Somebody has named a handler.
+/// Whether the program has named a handler.
 static IN_USE: AtomicBool = AtomicBool::new(false);
-/// Calls that the program's thread is in.
+/// Nesting depth of calls in the program's thread.
 static CALLS: AtomicU32 = AtomicU32::new(0);
-/// `masktrap(1)`: no handler runs.
+/// Whether handlers are masked (`masktrap(1)`).
 static MASKED: AtomicBool = AtomicBool::new(false);
-/// A handler runs.
+/// Whether a handler is running.
 static RUNNING: AtomicBool = AtomicBool::new(false);
-/// The other thread waits for the end of a call.
+/// Whether the other thread waits for the end of a call.
 static AWAITED: AtomicBool = AtomicBool::new(false);
-/// Handlers that are going to run.
+/// Number of handlers that are going to run: announced, but not run yet.
 static PROMISED: AtomicUsize = AtomicUsize::new(0);
 /// Handlers that are due.
 static QUEUE: Mutex<VecDeque<Due>> = Mutex::new(VecDeque::new());
-/// Held by the thread that makes progress in between calls.
+/// Held by the thread that makes progress outside calls.
 static BETWEEN: Mutex<()> = Mutex::new(());
 static END_OF_CALL: Condvar = Condvar::new();
 
-/// A function of a C program.
+/// A handler in C.
 pub type CHandler = unsafe extern "C" fn(c_long, c_long, c_long, c_long);
-/// A function of a C program that is handed a number of the program's own.
+/// A handler in C with an extra argument of the program.
 pub type ExtendedCHandler = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long);
-/// A subroutine of a Fortran program.
+/// A handler in Fortran.
 pub type FortranHandler = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int);
-/// A subroutine of a Fortran program that is handed such a number.
+/// A handler in Fortran with an extra argument of the program.
 pub type ExtendedFortranHandler =
     unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
 
-/// A handler, by its arguments.
+/// A handler with its extra argument.
 #[derive(Clone, Copy)]
 pub enum Handler {
     C(CHandler),
@@ -56,16 +58,16 @@ pub enum Handler {
     ExtendedFortran(ExtendedFortranHandler, c_int),
 }
 
-/// Facts that a handler is told.
+/// The message that a handler is called for.
 #[derive(Clone, Copy)]
 pub enum Told {
-    /// Of a send: its type, length, node and pid.
+    /// A sent message: its type, length, node and pid.
     Sent([c_long; 4]),
-    /// Of a message that has come.
+    /// A received message.
     Came(rg::Status),
 }
 
-/// A handler that is to run.
+/// A handler that is due.
 #[derive(Clone, Copy)]
 pub struct Due {
     pub handler: Handler,
@@ -80,21 +82,21 @@ fn between() -> MutexGuard<'static, ()> {
     BETWEEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the program has named one.
+/// Returns whether the program has named a handler.
 pub fn are_used() -> bool {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// One more handler is going to run: calls make room for it from now on. The calling thread is the program's.
+/// Announces a handler and reserves room for it in the queue. Called in the program's thread.
 pub fn promise() -> Result<(), Fault> {
     let promised = PROMISED.fetch_add(1, Ordering::SeqCst) + 1;
-    // The other thread must not allocate when it puts one there.
+    // The other thread must not allocate when it queues the handler.
     let mut queue = queue();
     let missing = promised.saturating_sub(queue.len());
     queue.reserve(missing);
     drop(queue);
     if !IN_USE.load(Ordering::Relaxed) {
-        // The call that this one is in has not been counted.
+        // The call in progress has not been counted, because handlers were not in use.
         CALLS.fetch_add(1, Ordering::SeqCst);
         let started = interrupt::start();
         IN_USE.store(started.is_ok(), Ordering::SeqCst);
@@ -104,12 +106,12 @@ pub fn promise() -> Result<(), Fault> {
     Ok(())
 }
 
-/// A promised one is not going to run.
+/// Withdraws an announced handler that is not going to run, or has been taken out of the queue.
 pub fn take_back() {
     PROMISED.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// A call of the program's: handlers may run in it.
+/// Wraps every call of the program: due handlers run in it.
 #[inline(always)]
 pub fn around<T>(call: impl FnOnce() -> T) -> T {
     if !IN_USE.load(Ordering::Relaxed) {
@@ -121,17 +123,17 @@ pub fn around<T>(call: impl FnOnce() -> T) -> T {
 #[inline(never)]
 fn around_slowly<T>(call: impl FnOnce() -> T) -> T {
     if CALLS.fetch_add(1, Ordering::SeqCst) > 0 {
-        // A handler's call.
+        // A call inside a handler.
         let value = call();
         CALLS.fetch_sub(1, Ordering::SeqCst);
         return value;
     }
-    // A look that the other thread has begun is over.
+    // Wait until progress that the other thread is making has ended.
     drop(between());
     run_due();
     let value = call();
-    // A message of the program's to itself rings nobody.
-    // SAFETY: a plain call. A failure is that of the next call, too.
+    // A message of the program to itself does not wake the other thread.
+    // SAFETY: the call takes no arguments. The next call returns the same error.
     unsafe { rg::rg_progress() };
     run_due();
     end_of_calls();
@@ -146,7 +148,7 @@ fn end_of_calls() {
     }
 }
 
-/// The program ends: the other thread does nothing any more.
+/// Stops the other thread's work, when the program ends.
 pub fn end() {
     if IN_USE.load(Ordering::Relaxed) {
         CALLS.fetch_add(1, Ordering::SeqCst);
@@ -154,7 +156,7 @@ pub fn end() {
     }
 }
 
-/// Runs in the other thread: `progress` is called while the program is in no call.
+/// Runs `progress` in the other thread, once the program is outside calls.
 pub fn in_between(progress: impl FnOnce()) {
     let mut guard = between();
     AWAITED.store(true, Ordering::SeqCst);
@@ -166,7 +168,7 @@ pub fn in_between(progress: impl FnOnce()) {
     progress();
 }
 
-/// A handler is due. It runs at once if it can.
+/// Queues a handler, and runs it at once if possible.
 pub fn put(due: Due) {
     queue().push_back(due);
     if interrupt::is_programs_thread() {
@@ -174,13 +176,13 @@ pub fn put(due: Due) {
     }
 }
 
-/// Whether handlers wait for an interrupt. At the end of a call they run without.
+/// Returns whether queued handlers need an interrupt. At the end of a call they run without one.
 pub fn are_due() -> bool {
     let could = !MASKED.load(Ordering::SeqCst) && CALLS.load(Ordering::SeqCst) == 0;
     could && !queue().is_empty()
 }
 
-/// Runs what is due, in the program's thread.
+/// Runs the queued handlers, in the program's thread.
 fn run_due() {
     while !MASKED.load(Ordering::SeqCst) && !RUNNING.load(Ordering::SeqCst) {
         let next = queue().pop_front();
@@ -194,7 +196,7 @@ fn run_due() {
     }
 }
 
-/// Runs one handler. The numbers of the program's last message stay as they are.
+/// Runs a handler. The description of the program's last message (`msginfo`) is preserved.
 fn run(due: Due) {
     let told = match due.told {
         Told::Sent(told) => told,
@@ -202,7 +204,8 @@ fn run(due: Due) {
     };
     let before = info::replace(told);
     let [kind, count, node, ptype] = told;
-    // SAFETY: the program's function, with the arguments that its call says it has. No reference of ours is held.
+    // SAFETY: the program has passed a function with these arguments, and no reference into the library's state is
+    // held.
     unsafe {
         match due.handler {
             Handler::C(handler) => handler(kind, count, node, ptype),
@@ -220,7 +223,7 @@ fn run(due: Due) {
     info::replace(before);
 }
 
-/// The program's thread has been interrupted in its own code: runs what is due, unless it is in a call.
+/// Runs queued handlers in the program's thread, which a signal has interrupted, unless it is inside a call.
 pub fn run_interrupting() {
     if CALLS.load(Ordering::SeqCst) > 0 {
         return;
@@ -230,7 +233,7 @@ pub fn run_interrupting() {
     end_of_calls();
 }
 
-/// Forbids handlers, or allows them and runs those that are due. Returns what it was.
+/// Masks or unmasks handlers, and in the latter case runs those that are due. Returns the previous state.
 pub fn mask(masked: bool) -> bool {
     let before = MASKED.swap(masked, Ordering::SeqCst);
     run_due();

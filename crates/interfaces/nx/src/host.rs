@@ -1,4 +1,4 @@
-//! The calls of a host: it gets a cube, loads processes, waits for their ends, kills them.
+//! The calls of a host: it gets a cube, loads processes, waits for their ends, and kills them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::receive::{Buffer, FOR_EVER, receive_within};
 use crate::rg;
 use crate::state::{ENDS, Library, library};
 
-/// The code of a process that was lost.
+/// The code of a process that was lost with its host.
 const LOST: c_long = -1;
 
-/// A pid that a process can have.
+/// Checks that a process can have this pid.
 fn checked_pid(pid: c_long) -> Result<c_int, Fault> {
     let checked = c_int::try_from(pid).ok().filter(|&pid| pid >= 0);
     checked.ok_or(Fault::of(EQPID, "pid", pid))
@@ -29,7 +29,7 @@ unsafe fn set_pid(pid: c_long) -> Answer {
     Ok(0)
 }
 
-/// The state, as a host that has its pid.
+/// Returns the state, if this is a host that has set its pid.
 fn host<'a>() -> Result<&'a mut Library, Fault> {
     let library = library();
     match (&library.cube, library.joined) {
@@ -43,23 +43,24 @@ fn own_cube(library: &mut Library) -> &mut Cube {
     library.cube.get_or_insert_default()
 }
 
-/// A text of the program's.
+/// Returns a string of the program, or `None` for NULL.
 ///
 /// # Safety
-/// It is a text, or NULL.
+/// `text` is a NUL-terminated string or NULL.
 unsafe fn text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_string_lossy().into_owned())
 }
 
-/// The size of the cube that a host gets without asking: what the shell's `getcube` was on the iPSC. The name is the Paragon's.
+/// The variable with the size of the default cube, in place of the shell command `getcube` on the iPSC. The name is the
+/// Paragon's.
 const SHELLS_CUBE: &str = "NX_DFLT_SIZE";
 
-/// Nodes of a cube that the program has not asked for: as many as the variable says, or one for each core.
+/// Returns the number of nodes of the default cube: as the variable says, or one for each core.
 pub fn usual_nodes() -> Result<c_int, Fault> {
     if let Ok(size) = std::env::var(SHELLS_CUBE) {
         let number = size.trim().parse().unwrap_or(0);
@@ -69,7 +70,7 @@ pub fn usual_nodes() -> Result<c_int, Fault> {
     Ok(cores.map_or(1, |cores| c_int::try_from(cores.get()).unwrap_or(1)))
 }
 
-/// The size of the cube. Programs that were loaded into another one are not of this.
+/// Sets the size of the cube. Processes that were loaded into a previous cube do not belong to it.
 fn set_nodes(library: &mut Library, nodes: c_int) {
     library.nodes = nodes;
     library.me = nodes;
@@ -77,7 +78,7 @@ fn set_nodes(library: &mut Library, nodes: c_int) {
     own_cube(library).loaded = None;
 }
 
-/// Gets a cube of so many nodes as its type says. It needs no nodes until processes are loaded.
+/// Gets a cube whose size is given by its type. No nodes are used until processes are loaded.
 pub fn get(name: &str, kind: &str) -> Answer {
     let library = library();
     if library.joined && library.cube.is_none() {
@@ -103,12 +104,12 @@ unsafe fn get_cube(
     _: *const c_char,
     _: c_long,
 ) -> Answer {
-    // SAFETY: the C contract: texts, or NULL.
+    // SAFETY: by the C contract the strings are NUL-terminated or NULL.
     let (name, kind) = unsafe { (text(name), text(kind)) };
     get(&name.unwrap_or_default(), &kind.unwrap_or_default())
 }
 
-/// Whether this is the name of the cube. No name is that of any.
+/// Fails unless this is the name of the cube. The empty name matches any cube.
 fn check_name(name: &str) -> Result<(), Fault> {
     let cube = library().cube.as_ref();
     let cube = cube.ok_or(Fault::plain(EQCUBENOTEXIST))?;
@@ -118,7 +119,7 @@ fn check_name(name: &str) -> Result<(), Fault> {
     }
 }
 
-/// Takes the cube that there is: one of the program's own, or the one that the variable stands for.
+/// Attaches to the existing cube: the program's own, or the one of the variable.
 pub fn attach(name: &str) -> Answer {
     if library().cube.is_none() && std::env::var_os(SHELLS_CUBE).is_some() {
         return get(name, "");
@@ -127,7 +128,7 @@ pub fn attach(name: &str) -> Answer {
     Ok(0)
 }
 
-/// Gives the cube back: what runs there is killed.
+/// Releases the cube, and kills the processes there.
 pub fn release(name: &str) -> Answer {
     check_name(name)?;
     if library().joined {
@@ -140,26 +141,26 @@ pub fn release(name: &str) -> Answer {
 }
 
 unsafe fn attach_cube(name: *const c_char) -> Answer {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     attach(&unsafe { text(name) }.unwrap_or_default())
 }
 
 unsafe fn release_cube(name: *const c_char) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     release(&unsafe { text(name) }.unwrap_or_default())
 }
 
-/// A program to be loaded, with arguments and settings behind those of the job.
+/// A program to be loaded, with arguments and variables in addition to those of the job.
 pub struct Program {
     pub path: CString,
     pub arguments: Vec<CString>,
     pub environment: Vec<CString>,
-    /// The call of `nx_nfork` that starts it, or 0.
+    /// Number of the `nx_nfork` call that starts it, or 0.
     pub fork: c_int,
 }
 
 impl Program {
-    /// The program of this name: in the directory of the job, or searched for as a command is.
+    /// Returns the program with this name: a file in the job's directory, otherwise one found as a command is.
     pub fn named(file: &str) -> Result<Program, Fault> {
         let file = file.trim();
         if file.is_empty() {
@@ -178,7 +179,7 @@ impl Program {
     }
 }
 
-/// Loads a program on a node, or on all, with this pid.
+/// Loads a program on a node, or on all (-1), with this pid.
 pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
     let library = host()?;
     checked_pid(pid)?;
@@ -197,7 +198,7 @@ pub fn load_file(file: &str, node: c_long, pid: c_long) -> Answer {
     Ok(0)
 }
 
-/// Loads a program on these nodes of the cube, with this pid. Returns their tasks. Some without the others are no good.
+/// Loads a program on these nodes of the cube, with this pid. Returns their tasks. If one fails, the others are killed.
 pub fn load_on(nodes: &[c_int], pid: c_long, program: &Program) -> Result<Vec<c_int>, Fault> {
     let library = host()?;
     let pid = checked_pid(pid)?;
@@ -209,7 +210,7 @@ pub fn load_on(nodes: &[c_int], pid: c_long, program: &Program) -> Result<Vec<c_
         }
     }
     let mut tasks = Vec::new();
-    // Nodes that follow each other are started together.
+    // Start consecutive nodes together.
     for run in nodes.chunk_by(|one, next| one + 1 == *next) {
         match start(program, run[0], run.len() as c_int, pid) {
             Ok(started) => tasks.extend(started),
@@ -224,7 +225,7 @@ pub fn load_on(nodes: &[c_int], pid: c_long, program: &Program) -> Result<Vec<c_
     Ok(tasks)
 }
 
-/// Starts a program on nodes that follow each other.
+/// Starts a program on consecutive nodes.
 fn start(program: &Program, first: c_int, count: c_int, pid: c_int) -> Result<Vec<c_int>, Fault> {
     let library = library();
     let place = Place {
@@ -251,24 +252,24 @@ fn start(program: &Program, first: c_int, count: c_int, pid: c_int) -> Result<Ve
     Ok(tasks)
 }
 
-/// The texts as C has them, NULL behind the last one.
+/// Returns the strings as a NULL-terminated array.
 fn addresses(texts: &[CString]) -> Vec<*const c_char> {
     let all = texts.iter().map(|text| text.as_ptr());
     all.chain([std::ptr::null()]).collect()
 }
 
-/// Starts tasks at their place. Some without the others are no good.
+/// Starts tasks with this place. If one fails, the others are killed.
 fn spawn(program: &Program, place: Place, count: c_int) -> Result<Vec<c_int>, Fault> {
     let variable = CString::new(place.write()).map_err(|_| Fault::plain(EQBADFIL))?;
     let arguments = addresses(&program.arguments);
     let mut environment = addresses(&program.environment);
     environment.insert(0, variable.as_ptr());
-    // SAFETY: options made of zeros are the usual ones.
+    // SAFETY: options of zeros are the defaults.
     let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
     options.environment = environment.as_ptr();
     let mut tasks = vec![rg::NONE; count as usize];
     let mut started = 0;
-    // SAFETY: texts, options, and room for as many tasks.
+    // SAFETY: the strings are NUL-terminated, the arrays are NULL-terminated, and `tasks` has `count` entries.
     let code = unsafe {
         rg::rg_spawn(
             program.path.as_ptr(),
@@ -287,27 +288,27 @@ fn spawn(program: &Program, place: Place, count: c_int) -> Result<Vec<c_int>, Fa
         why = why.as_code(EQNOPROC);
     }
     for &task in &tasks[..started.max(0) as usize] {
-        // SAFETY: a plain call.
+        // SAFETY: the call takes plain values only.
         unsafe { rg::rg_kill(task) };
     }
     Err(why)
 }
 
 unsafe fn load_program(file: *const c_char, node: c_long, pid: c_long) -> Answer {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: by the C contract the string is NUL-terminated or NULL.
     let file = unsafe { text(file) }.ok_or(Fault::plain(EQPFIL))?;
     load_file(&file, node, pid)
 }
 
-/// Kills processes of the host's cube, and forgets them.
+/// Kills matching processes of the host's cube, and removes them from it.
 ///
-/// Returns the tasks that have been sent the signal, of whose ends the host will hear.
+/// Returns the tasks that were sent the signal. Their ends will be reported to the host.
 pub fn kill_loaded(node: c_long, pid: c_long) -> Vec<c_int> {
     let library = library();
     let cube = library.cube.get_or_insert_default();
     let mut killed = Vec::new();
     while let Some(task) = cube.running(node, pid).map(|process| process.task) {
-        // SAFETY: a plain call. One that has ended cannot be killed any more.
+        // SAFETY: the call takes a plain number. A task that has ended cannot be killed, so the error is ignored.
         if unsafe { rg::rg_kill(task) } == rg::OK {
             killed.push(task);
         }
@@ -317,7 +318,7 @@ pub fn kill_loaded(node: c_long, pid: c_long) -> Vec<c_int> {
     killed
 }
 
-/// A node kills processes with its own pid, itself last.
+/// Kills, as a node, processes with its own pid, itself last.
 fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     if pid != -1 && pid != library.ptype {
         return;
@@ -326,34 +327,39 @@ fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     let meant = |one: c_long| node == -1 || node == one;
     for other in (0..c_long::from(library.nodes)).filter(|&one| meant(one) && one != me) {
         if let Ok(task) = library.task_of(other, ptype) {
-            // SAFETY: as above.
+            // SAFETY: the call takes a plain number. A task that has ended cannot be killed, so the error is ignored.
             let code = unsafe { rg::rg_kill(task) };
             if code == rg::ERR_STATE && node == -1 {
-                // From a signal handler that has interrupted a call the launcher can be told one thing: that all are to end.
-                // SAFETY: as above.
+                // From a signal handler that has interrupted a call, only one request to the launcher is possible: to
+                // abort all tasks.
+                // SAFETY: the call takes a plain number. A task that has ended cannot be killed, so the error is
+                // ignored.
                 unsafe { rg::rg_abort(1) };
             }
             let killed = code == rg::OK;
             if let Some(next) = (!killed).then(|| library.successor(task)).flatten() {
-                // SAFETY: as above.
+                // SAFETY: the call takes a plain number. A task that has ended cannot be killed, so the error is
+                // ignored.
                 unsafe { rg::rg_kill(next) };
             }
         }
     }
     if meant(me) {
         library.failed = true;
-        // SAFETY: as a program ends.
+        // SAFETY: a program may call `exit`.
         unsafe { libc::exit(1) };
     }
 }
 
-/// Kills the processes that a node and a pid mean; -1 is any. That there are none is no fault: programs begin with it.
+/// Kills the processes that match a node and a pid; -1 matches all. It is not a fault if there are none: programs begin
+/// with this call.
 unsafe fn kill(node: c_long, pid: c_long) -> Answer {
     match library().cube {
         Some(_) => {
             host()?;
             let mut dying = kill_loaded(node, pid);
-            // Another process may be loaded in the place of one: from then on nobody finds the old one there.
+            // Wait until they have ended: another process may be loaded in place of one, and must not be mistaken for
+            // it.
             while !dying.is_empty() {
                 let ended = await_end(FOR_EVER)?;
                 dying.retain(|&task| task != ended);
@@ -364,13 +370,13 @@ unsafe fn kill(node: c_long, pid: c_long) -> Answer {
     Ok(0)
 }
 
-/// Asks to hear of the end of a process. It is the host's affair then, and does not end the job.
+/// Requests notification of a process's end. Its end then does not end the job.
 fn watch(task: c_int) -> Result<(), Fault> {
-    // SAFETY: the number of the watch is not wanted.
+    // SAFETY: the notification's number is not requested, so NULL is passed.
     check(unsafe { rg::rg_notify(rg::TASK_EXIT, task, 0, ENDS, std::ptr::null_mut()) })
 }
 
-/// Takes notice of the ends of processes that have come by now.
+/// Handles the ends of processes that have been reported.
 pub fn take_notice() -> Result<(), Fault> {
     while library().joined {
         match await_end(0.0) {
@@ -382,9 +388,9 @@ pub fn take_notice() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Waits until one more process has ended, this many seconds at most; negative: as long as it takes. Returns its task.
+/// Waits until one more process has ended, at most `seconds` (negative: without a limit). Returns its task.
 pub fn await_end(seconds: f64) -> Result<c_int, Fault> {
-    // SAFETY: an event made of zeros is one.
+    // SAFETY: an event of zeros is valid.
     let mut event: rg::Event = unsafe { std::mem::zeroed() };
     let buffer = Buffer {
         memory: (&raw mut event).cast::<c_void>(),
@@ -402,7 +408,7 @@ pub fn await_end(seconds: f64) -> Result<c_int, Fault> {
     Ok(event.tid)
 }
 
-/// Waits until all processes have ended that are meant.
+/// Waits until all matching processes have ended.
 pub unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
     host()?;
     while own_cube(library()).running(node, pid).is_some() {
@@ -412,7 +418,7 @@ pub unsafe fn wait_for_all(node: c_long, pid: c_long) -> Answer {
     Ok(0)
 }
 
-/// The process that ends first, of those that are meant, with its code.
+/// Waits until a matching process has ended, and returns the first one with its code.
 pub fn wait_for_one(node: c_long, pid: c_long) -> Result<(Process, c_long), Fault> {
     host()?;
     if !own_cube(library()).knows(node, pid) {
@@ -439,7 +445,7 @@ unsafe fn wait_one(
         }
     }
     let (process, ended) = wait_for_one(node, pid)?;
-    // SAFETY: the C contract: places for numbers.
+    // SAFETY: by the C contract the results are writable.
     unsafe {
         its_node.write_unaligned(process.node.into());
         its_pid.write_unaligned(process.pid.into());

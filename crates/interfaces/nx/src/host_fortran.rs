@@ -1,5 +1,5 @@
-//! The calls of a host from Fortran that have texts or results. A text has a length, which comes behind all other arguments, and blanks to
-//! fill it up.
+//! The Fortran calls of a host that have strings or results. A string is padded with blanks, and its length is passed
+//! after all other arguments.
 
 use std::ffi::{c_char, c_int, c_long};
 
@@ -7,18 +7,18 @@ use crate::error::{Answer, EQPARAM, Fault};
 use crate::forms::{Argument, fortran_raw_forms};
 use crate::host;
 
-/// How long the text of a Fortran program may be, in bytes.
+/// Maximum length of a Fortran program's string, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// A text of a Fortran program, without the blanks around it.
+/// Returns a string of a Fortran program, without surrounding blanks.
 ///
 /// # Safety
-/// It has that length.
+/// `text` has this length.
 pub unsafe fn text(text: *const c_char, length: usize) -> Result<String, Fault> {
     if text.is_null() || length > MAX_TEXT_BYTES {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     let bytes = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(bytes).trim().to_owned())
@@ -33,18 +33,18 @@ unsafe fn get(
     kind_length: usize,
     _: usize,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (name, kind) = unsafe { (text(name, name_length)?, text(kind, kind_length)?) };
     host::get(&name, &kind)
 }
 
 unsafe fn attach(name: *const c_char, length: usize) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     host::attach(&unsafe { text(name, length) }?)
 }
 
 unsafe fn release(name: *const c_char, length: usize) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     host::release(&unsafe { text(name, length) }?)
 }
 
@@ -54,7 +54,7 @@ unsafe fn load(
     pid: *const c_int,
     length: usize,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (file, node, pid) = unsafe { (text(file, length)?, c_long::take(node), c_long::take(pid)) };
     host::load_file(&file, node, pid)
 }
@@ -66,10 +66,10 @@ unsafe fn wait_one(
     its_pid: *mut c_int,
     code: *mut c_int,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (node, pid) = unsafe { (c_long::take(node), c_long::take(pid)) };
     let (process, ended) = host::wait_for_one(node, pid)?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe {
         its_node.write_unaligned(process.node);
         its_pid.write_unaligned(process.pid);

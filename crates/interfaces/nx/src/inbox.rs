@@ -1,7 +1,8 @@
-//! Messages that are taken in: for receives that select by a mask, which Regatta cannot.
+//! Messages that are taken in, for receives that select by a mask: Regatta cannot match these.
 //!
-//! As soon as a receive or a probe has such a mask, messages of ordinary types are taken in, in the order in which they have come, and receives
-//! find them here. When none is left, and no receive waits, everything goes straight to Regatta again.
+//! As soon as a receive or a probe has a mask, messages of ordinary types are taken in, in the order of arrival, and
+//! receives search them here. When no message is left and no receive waits, everything goes directly through Regatta
+//! again.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -17,7 +18,7 @@ use crate::types::TypeSelect;
 
 /// A message that has been taken in.
 struct Held {
-    /// Its place among all that have been taken in.
+    /// Sequence number among all messages that have been taken in.
     number: u64,
     tag: c_int,
     source: c_int,
@@ -38,12 +39,12 @@ impl Held {
         select.takes(self.tag) && (source == rg::ANY || source == self.source)
     }
 
-    /// Copies it to where a receive wants it.
+    /// Copies the message into a receive's buffer. Fails if it does not fit.
     fn give(&self, buffer: Buffer) -> Result<rg::Status, Fault> {
         if self.bytes.len() > buffer.capacity {
             return Err(buffer.too_short(self.bytes.len()));
         }
-        // SAFETY: the program's memory has that room, and our copy is no part of it.
+        // SAFETY: by the C contract the buffer has this room, and it does not overlap the copy here.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 self.bytes.as_ptr(),
@@ -55,7 +56,7 @@ impl Held {
     }
 }
 
-/// A receive that has been begun and has no message yet.
+/// A receive that has been started and has no message yet.
 struct Waiting {
     mid: c_int,
     select: TypeSelect,
@@ -67,7 +68,7 @@ struct Waiting {
 pub struct Inbox {
     held: VecDeque<Held>,
     waiting: Vec<Waiting>,
-    /// How many messages have been taken in.
+    /// Number of messages that have been taken in.
     taken: u64,
 }
 
@@ -80,7 +81,7 @@ impl Inbox {
         }
     }
 
-    /// Whether a receive that selects so has to look here.
+    /// Returns whether a receive with this selection has to search here.
     #[inline(always)]
     pub fn concerns(&self, select: TypeSelect) -> bool {
         match select {
@@ -90,7 +91,7 @@ impl Inbox {
         }
     }
 
-    /// A receive waits from now on.
+    /// Adds a waiting receive.
     pub fn wait(&mut self, mid: c_int, select: TypeSelect, source: c_int, buffer: Buffer) {
         self.waiting.push(Waiting {
             mid,
@@ -100,12 +101,12 @@ impl Inbox {
         });
     }
 
-    /// A receive does not wait any more.
+    /// Removes a waiting receive.
     pub fn forget(&mut self, mid: c_int) {
         self.waiting.retain(|waiting| waiting.mid != mid);
     }
 
-    /// Keeps a message. A handler may have taken in later ones while this one came.
+    /// Inserts a message by its number. A handler may have taken in later ones while this one was being received.
     fn hold(&mut self, held: Held) {
         let at = self.held.partition_point(|one| one.number < held.number);
         self.held.insert(at, held);
@@ -118,7 +119,8 @@ impl Inbox {
     }
 }
 
-/// Memory for a message of this length, which another task says.
+/// Returns memory for a message. The length comes from another task, so running out of memory is an error instead of an
+/// abort.
 pub fn room(length: usize) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     bytes
@@ -128,11 +130,11 @@ pub fn room(length: usize) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// Takes in all messages that have come. The receive that has waited longest gets each.
+/// Takes in all messages that have arrived. Each goes to the matching receive that has waited longest, if there is one.
 pub fn take_in() -> Result<(), Fault> {
     loop {
         let (mut found, mut status) = (0, NO_STATUS);
-        // SAFETY: places for the answer.
+        // SAFETY: the results point to local variables.
         check(unsafe { rg::rg_iprobe(rg::ANY, rg::ANY, PLAIN, &mut found, &mut status) })?;
         if found == 0 {
             return Ok(());
@@ -144,7 +146,7 @@ pub fn take_in() -> Result<(), Fault> {
         };
         let number = library().inbox.taken;
         library().inbox.taken += 1;
-        // A handler may have received it meanwhile, and another one, even a longer one, be there.
+        // A handler may have received the message meanwhile, and another one, even a longer one, may have arrived.
         let status = match receive_within(status.tag, PLAIN, status.source, buffer, 0.0) {
             Err(why) if matches!(why.code, EQTIME | EQMSGLONG) => continue,
             received => received?,
@@ -171,7 +173,7 @@ pub fn take_in() -> Result<(), Fault> {
     }
 }
 
-/// A receive that is ignored has no id any more, and gets its message all the same.
+/// Delivers a message to a waiting receive. A receive whose id was released (`msgignore`) gets its message, too.
 fn deliver(waiting: Waiting, held: &Held) {
     let given = held.give(waiting.buffer);
     if let Some(started) = library().started.get(waiting.mid)
@@ -181,7 +183,7 @@ fn deliver(waiting: Waiting, held: &Held) {
     }
 }
 
-/// Receives a message that has come. One that does not fit stays.
+/// Receives a message that has arrived, if there is one. A message that does not fit stays.
 pub fn receive_now(
     select: TypeSelect,
     source: c_int,
@@ -197,8 +199,9 @@ pub fn receive_now(
     Ok(Some(status))
 }
 
-/// Blocks until something is there, looking whenever a message has come. A handler that runs meanwhile takes in messages, too: then
-/// nothing more may come, so where there are handlers each arrival ends the wait.
+/// Blocks until `look` finds something, and calls it whenever a message arrives. A handler that runs meanwhile also
+/// takes in messages, so that no further message may arrive here; therefore, if there are handlers, every arrival ends
+/// the wait.
 fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T, Fault> {
     loop {
         if let Some(found) = look()? {
@@ -211,13 +214,13 @@ fn until<T>(mut look: impl FnMut() -> Result<Option<T>, Fault>) -> Result<T, Fau
     }
 }
 
-/// Receives a message; waits for it.
+/// Waits for a message and receives it.
 #[cold]
 pub fn receive(select: TypeSelect, source: c_int, buffer: Buffer) -> Result<rg::Status, Fault> {
     until(|| receive_now(select, source, buffer))
 }
 
-/// Waits until a receive that waits has got its message.
+/// Waits until a waiting receive has got its message.
 pub fn await_delivery(mid: c_int) -> Result<(), Fault> {
     until(|| {
         take_in()?;
@@ -226,7 +229,7 @@ pub fn await_delivery(mid: c_int) -> Result<(), Fault> {
     })
 }
 
-/// The message that a receive would get.
+/// Returns the description of the message that a receive would get, if there is one.
 pub fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fault> {
     take_in()?;
     let inbox = &library().inbox;
@@ -234,12 +237,12 @@ pub fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fau
     Ok(found.map(|at| inbox.held[at].status()))
 }
 
-/// As the function above; waits for it.
+/// Waits for a message that a receive would get, and returns its description.
 pub fn await_one(select: TypeSelect, source: c_int) -> Result<rg::Status, Fault> {
     until(|| look(select, source))
 }
 
-/// Throws away all messages that have come and are selected.
+/// Discards all selected messages that have arrived.
 pub fn flush(select: TypeSelect, source: c_int) -> Result<(), Fault> {
     take_in()?;
     let held = &mut library().inbox.held;

@@ -1,7 +1,7 @@
-//! Information about a message that has been received or seen.
+//! The description of a message that has been received or probed.
 //!
-//! An information array has eight numbers, of which four are written: type, length, node and pid of the sender. The calls without such
-//! an argument write `msginfo`, which the `info...` calls read.
+//! An information array has eight numbers, of which four are set: type, length, and the sender's node and pid. Calls
+//! without such an argument set `msginfo`, which the `info...` calls read.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_long};
@@ -11,32 +11,32 @@ use crate::forms::{c_forms, fortran_forms};
 use crate::rg::Status;
 use crate::state::Library;
 
-/// An array that programs see.
+/// An information array that the program can read.
 #[repr(transparent)]
 pub struct Info<T>(UnsafeCell<[T; 8]>);
 
-// SAFETY: NX's rule: a program has one thread.
+// SAFETY: a program has one thread.
 unsafe impl<T> Sync for Info<T> {}
 
 /// The information array of C programs.
 #[unsafe(no_mangle)]
 pub static msginfo: Info<c_long> = Info(UnsafeCell::new([0; 8]));
-/// The common block of Fortran programs, which stands for the array above when they name it.
+/// The common block of Fortran programs. When a program passes it, `msginfo` is set, too.
 #[unsafe(no_mangle)]
 pub static msginfo_: Info<c_int> = Info(UnsafeCell::new([0; 8]));
 
-/// The array that is to be written when a message has come.
+/// The array that is set when a message is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InfoArray {
     /// `msginfo`.
     Global,
-    /// One of a C program, or NULL.
+    /// An array of a C program, or NULL for `msginfo`.
     C(*mut c_long),
-    /// One of a Fortran program.
+    /// An array of a Fortran program, or NULL for `msginfo`.
     Fortran(*mut c_int),
 }
 
-/// Type, length, node and pid of a message.
+/// Returns the type, length, node and pid of a message.
 #[inline(always)]
 pub fn describe(library: &mut Library, status: &Status) -> [c_long; 4] {
     let (node, ptype) = library.process_of(status.source);
@@ -48,7 +48,7 @@ pub fn describe(library: &mut Library, status: &Status) -> [c_long; 4] {
     ]
 }
 
-/// Tells of a message.
+/// Sets an information array.
 #[inline(always)]
 pub fn tell(library: &mut Library, place: InfoArray, status: &Status) {
     let told = describe(library, status);
@@ -62,7 +62,7 @@ fn tell_program(place: InfoArray, told: [c_long; 4]) {
     match place {
         InfoArray::C(array) if !array.is_null() => write(array.cast(), told),
         InfoArray::Fortran(array) if !array.is_null() => {
-            // SAFETY: Fortran's contract: an array of eight INTEGERs.
+            // SAFETY: by the Fortran contract the array has eight INTEGERs.
             unsafe {
                 array
                     .cast::<[c_int; 4]>()
@@ -78,18 +78,18 @@ fn tell_program(place: InfoArray, told: [c_long; 4]) {
 
 #[inline(always)]
 fn write(array: *mut [c_long; 8], told: [c_long; 4]) {
-    // SAFETY: the C contract: an array of eight numbers; ours is one.
+    // SAFETY: by the C contract the array has eight numbers, as `msginfo` has.
     unsafe { array.cast::<[c_long; 4]>().write_unaligned(told) };
 }
 
-/// Tells something else, and returns what was told.
+/// Replaces the description in `msginfo`, and returns the previous one.
 pub fn replace(told: [c_long; 4]) -> [c_long; 4] {
-    // SAFETY: the array is there; the program's thread calls this.
+    // SAFETY: `msginfo` is static, and only the program's thread calls this.
     unsafe { std::mem::replace(&mut *msginfo.0.get().cast(), told) }
 }
 
 fn number(index: usize) -> Answer {
-    // SAFETY: the array is there, and a program has one thread.
+    // SAFETY: `msginfo` is static, and a program has one thread.
     Ok(unsafe { (*msginfo.0.get())[index] })
 }
 

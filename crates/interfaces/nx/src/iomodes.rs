@@ -1,23 +1,23 @@
-//! The ways in which nodes share a file, and which part of it a node's turn is. Pure.
+//! The modes in which nodes share a file, and a node's part of a transfer. Pure.
 
 use std::ffi::{c_int, c_long};
 
 use crate::error::{EIMODE, Fault};
 
-/// A way of sharing; the numbers are the Paragon's.
+/// A mode. The numbers are the Paragon's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Each node has its own position.
     Unix = 0,
-    /// One position, for whoever comes first.
+    /// One shared position, in order of arrival.
     Log = 1,
-    /// One position; all nodes take part, in their order, with any lengths.
+    /// One shared position; all nodes take part, in order of nodes, with any lengths.
     Sync = 2,
-    /// All nodes take part, in their order, with one length.
+    /// All nodes take part, in order of nodes, with the same length.
     Record = 3,
-    /// All nodes do the same, once for all.
+    /// All nodes make the same call, which is executed once.
     Global = 4,
-    /// As the first, and unsynchronized.
+    /// As `Unix`, but unsynchronized.
     Async = 5,
 }
 
@@ -35,22 +35,23 @@ impl Mode {
         mode.copied().ok_or(Fault::of(EIMODE, "mode", number))
     }
 
-    /// Whether all nodes have one position, from where they start together.
+    /// Returns whether the nodes share one position, at which they have to start together.
     pub fn shares(self) -> bool {
         !matches!(self, Mode::Unix | Mode::Async)
     }
 }
 
-/// A node's part of what all nodes read or write at once.
+/// A node's part of a collective transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Where its bytes begin.
+    /// Offset of the part in the file.
     pub begin: i64,
-    /// Where the common position is afterwards.
+    /// The common position afterwards.
     pub next: i64,
 }
 
-/// The part of node `me` if each node has its length, from this position on. None: no file is as long.
+/// Returns the part of node `me`, given the length of each node, from this position on. Returns `None` if the file
+/// would be too long.
 pub fn part_of(me: c_int, lengths: &[usize], from: i64) -> Option<Part> {
     let (mut begin, mut next) = (from, from);
     for (node, &length) in lengths.iter().enumerate() {
@@ -62,7 +63,7 @@ pub fn part_of(me: c_int, lengths: &[usize], from: i64) -> Option<Part> {
     Some(Part { begin, next })
 }
 
-/// The part of node `me` of so many if all have the same length.
+/// Returns the part of node `me` if all nodes have the same length. Returns `None` if the file would be too long.
 pub fn record_of(me: c_int, nodes: c_int, length: usize, from: i64) -> Option<Part> {
     let length = i64::try_from(length).ok()?;
     let begin = length.checked_mul(me.into())?.checked_add(from)?;

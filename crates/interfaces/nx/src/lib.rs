@@ -1,7 +1,7 @@
 //! libnx.so.0: programs written for Intel's NX (iPSC/2, iPSC/860, Touchstone Delta, Paragon), on Regatta.
 //!
-//! The functions are those of `nx.h`, each in the file of its section; `docs/nx.md` has the table of them. Everything goes through the
-//! C interface of libregatta.so, so a program may use both.
+//! The functions are those of `nx.h`, each in the file of its section; `docs/nx.md` lists them. Everything uses the C
+//! interface of libregatta.so, so a program may use both.
 
 mod application;
 mod application_fortran;

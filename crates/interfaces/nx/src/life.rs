@@ -1,4 +1,4 @@
-//! Becoming a node, or a host, and leaving.
+//! Joining as a node or a host, and leaving.
 
 use std::ffi::c_int;
 
@@ -8,8 +8,8 @@ use crate::places::{Place, VARIABLE};
 use crate::rg;
 use crate::state::{Library, NOBODY, library};
 
-/// The library's state, as a process that can send and receive. NX has no call that begins a node's program: the first call of any kind
-/// does.
+/// Returns the library's state, after joining if necessary. NX has no call that begins a node's program: the first call
+/// of any kind joins.
 #[inline(always)]
 pub fn enrolled<'a>() -> Result<&'a mut Library, Fault> {
     let library = library();
@@ -19,9 +19,9 @@ pub fn enrolled<'a>() -> Result<&'a mut Library, Fault> {
     enrol()
 }
 
-/// The world's tasks: our rank, how many they are, and the first of them.
+/// Initializes Regatta. Returns this task's rank in the world, the world's size, and its first task.
 fn join() -> Result<(c_int, c_int, c_int), Fault> {
-    // SAFETY: plain calls.
+    // SAFETY: the calls take plain values only.
     unsafe {
         check(rg::rg_init())?;
         Ok((
@@ -32,11 +32,11 @@ fn join() -> Result<(c_int, c_int, c_int), Fault> {
     }
 }
 
-/// The place at which a host has loaded this process, which has joined. The variable of a process that the host has not started is
-/// another's: jobs that a loaded process starts inherit it.
+/// Returns the place at which a host has loaded this process. A process that the host has not started itself has
+/// inherited the variable, for example in a job that a loaded process has started: then returns `None`.
 fn place() -> Option<Place> {
     let place = Place::read(&std::env::var(VARIABLE).ok()?)?;
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     (unsafe { rg::rg_parent() } == place.host).then_some(place)
 }
 
@@ -60,7 +60,7 @@ fn enrol<'a>() -> Result<&'a mut Library, Fault> {
             library.ptype = place.pid.into();
             (library.fork, library.rows) = (place.fork, place.rows);
             library.places.set_host(place.host, place.host_pid.into());
-            // Were they all loaded together?
+            // Assume that the processes of this pid were not loaded together.
             library.set_apart();
             if place.node == 0 && size == place.nodes {
                 (library.first, library.peers) = (first, library.ptype);
@@ -73,7 +73,7 @@ fn enrol<'a>() -> Result<&'a mut Library, Fault> {
     Ok(library)
 }
 
-/// Becomes the host, with this pid.
+/// Becomes a host with this pid.
 pub fn enrol_host(pid: c_int) -> Result<(), Fault> {
     let library = library();
     if library.joined {
@@ -103,13 +103,13 @@ fn become_host(task: c_int, pid: c_int) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether nobody has started this process as a part of something: it has no place, and no tasks beside it.
+/// Returns whether this process was started by itself: no host has loaded it, and its world has one task.
 pub fn is_alone() -> Result<bool, Fault> {
     let (_, size, _) = join()?;
     Ok(size == 1 && place().is_none())
 }
 
-/// Becomes the program that begins an application of so many nodes: a host that has no pid yet.
+/// Becomes the program that begins an application of this many nodes: a host that has no pid yet.
 pub fn enrol_controller(nodes: c_int, rows: c_int) -> Result<(), Fault> {
     let (_, _, first) = join()?;
     (library().nodes, library().rows) = (nodes, rows);
@@ -118,7 +118,7 @@ pub fn enrol_controller(nodes: c_int, rows: c_int) -> Result<(), Fault> {
 
 fn leave_at_the_end() -> Result<(), Fault> {
     library().process = std::process::id();
-    // SAFETY: it runs once, when the program ends.
+    // SAFETY: `leave` has the right type, and runs once, when the program ends.
     match unsafe { libc::atexit(leave) } {
         0 => Ok(()),
         _ => Err(Fault::plain(EQDRVERR)),
@@ -132,13 +132,13 @@ fn number(code: c_int) -> Result<c_int, Fault> {
     }
 }
 
-/// A program that ends by itself has done its work: its process leaves. One that a call ends has failed.
-/// A forked child is no process of NX's.
+/// Leaves when the program ends by itself, which counts as success. A program that a call has ended has failed. A
+/// forked child is not a process of NX.
 extern "C" fn leave() {
     let library = library();
     if !library.failed && library.process == std::process::id() {
         crate::handlers::end();
-        // SAFETY: requests that are still open are dropped, and their memory is the program's, which ends.
+        // SAFETY: open requests are dropped, and the program that owns their memory is ending.
         unsafe { rg::rg_finalize() };
     }
 }

@@ -1,16 +1,17 @@
-//! Message ids: a table of what has been begun, by numbers that a program keeps. Pure.
+//! Message ids: a table of started operations, by the ids that a program holds. Pure.
 //!
-//! An id is a positive number of 31 bits: a place in the table and, above it, how often that place has been used before, so that an id that
-//! has been released is not taken for another one. It comes again when all others have been there.
+//! An id is a positive 31-bit number: the index of a slot in the table and, in the higher bits, a count of the slot's
+//! uses, so that a released id does not name the slot's next entry. An id is reused only after all others have been
+//! used.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_long};
 
-/// Bits of an id that are the place, counted from 1.
+/// Number of bits of an id for the slot, which is counted from 1.
 const PLACE: u32 = 16;
-/// Maximum number of operations that can have been begun at a time.
+/// Maximum number of operations that can be in progress at a time.
 pub const MAX_MIDS: usize = (1 << PLACE) - 1;
-/// Uses of a place before its ids come again.
+/// Number of uses of a slot before its ids repeat.
 const USES: u16 = 1 << 14;
 
 struct Slot<T> {
@@ -18,11 +19,11 @@ struct Slot<T> {
     entry: Option<T>,
 }
 
-/// Entries for all that has been begun, by id.
+/// Entries by id.
 pub struct Table<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u16>,
-    /// Places that have had all their ids; the first of them is in front.
+    /// Slots that have used all their ids, in the order in which they did.
     resting: VecDeque<u16>,
 }
 
@@ -35,12 +36,12 @@ impl<T> Table<T> {
         }
     }
 
-    /// How many more it takes.
+    /// Returns how many more entries fit.
     pub fn room(&self) -> usize {
         MAX_MIDS - self.slots.len() + self.free.len() + self.resting.len()
     }
 
-    /// Puts something in, under an id of its own. The table may be full.
+    /// Inserts an entry, and returns its id. Returns `None` if the table is full.
     pub fn insert(&mut self, entry: T) -> Option<c_int> {
         let is_full = self.slots.len() >= MAX_MIDS;
         let free = match self.free.pop() {
@@ -60,13 +61,13 @@ impl<T> Table<T> {
         Some(id(0, at))
     }
 
-    /// The entry of an id that has not been released.
+    /// Returns the entry of an id, unless the id was released.
     pub fn get(&mut self, mid: c_int) -> Option<&mut T> {
         let at = self.place(mid)?;
         self.slots[at].entry.as_mut()
     }
 
-    /// Releases an id.
+    /// Releases an id, and returns its entry.
     pub fn remove(&mut self, mid: c_int) -> Option<T> {
         let at = self.place(mid)?;
         let slot = &mut self.slots[at];
@@ -90,7 +91,7 @@ fn id(uses: u16, at: u16) -> c_int {
     c_int::from(uses) << PLACE | (c_int::from(at) + 1)
 }
 
-/// An id as a program passes it.
+/// Converts an id that a program passes.
 pub fn from_program(mid: c_long) -> Option<c_int> {
     c_int::try_from(mid).ok().filter(|&mid| mid > 0)
 }

@@ -9,24 +9,24 @@ use crate::rg;
 use crate::send::length;
 use crate::world::global_group;
 
-/// A program's function: combines the second memory into the first.
+/// A program's function, which combines the second vector into the first.
 pub type Function = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_long;
 
-/// Combines one contribution with another by the program's function, which `argument` points to.
+/// Combines two contributions by the program's function, to which `argument` points.
 unsafe extern "C" fn combine(
     from: *const c_void,
     into: *mut c_void,
     _: usize,
     argument: *mut c_void,
 ) {
-    // SAFETY: `reduce` below has put it there, and waits until no more is combined.
+    // SAFETY: `reduce` below passes a pointer to the function, which is valid until the reduction is complete.
     let function = unsafe { *argument.cast::<Function>() };
-    // SAFETY: the program's function; it has the lengths that its program gives to all nodes.
+    // SAFETY: the program has passed this function, and all its nodes pass the same length.
     unsafe { function(into, from.cast_mut()) };
 }
 
 /// # Safety
-/// `memory` has `count` bytes, and the function combines as many.
+/// `memory` has `count` bytes, and the function combines that many.
 unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>) -> Answer {
     let group = global_group()?;
     let length = length(memory, count)?;
@@ -37,14 +37,14 @@ unsafe fn reduce(memory: *mut c_void, count: c_long, function: Option<Function>)
         return Err(Fault::of(EQLEN, "length", count));
     }
     let mut op = rg::Op { id: 0 };
-    // SAFETY: the function stays where it is until the operator is freed below.
+    // SAFETY: `function` stays in place until the operator is freed below.
     check(unsafe { rg::rg_op_create(Some(combine), (&raw mut function).cast(), 1, &mut op) })?;
     let kind = rg::bytes(length.max(1) as c_int);
     let input = rg::IN_PLACE as *const c_void;
     let elements = usize::from(length > 0);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let reduced = check(unsafe { rg::rg_allreduce(input, memory, elements, kind, op, group) });
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     unsafe { rg::rg_op_free(op) };
     reduced.map(|()| 0)
 }
@@ -59,7 +59,7 @@ unsafe extern "C" fn gopf(
     _: *mut c_void,
     function: Option<Function>,
 ) -> c_long {
-    // SAFETY: the C contract: so many bytes, and a function that combines as many.
+    // SAFETY: by the C contract `memory` has `count` bytes, and the function combines that many.
     value_or_exit(
         "gopf",
         around(|| unsafe { reduce(memory, count, function) }),
@@ -73,11 +73,11 @@ unsafe extern "C" fn _gopf(
     _: *mut c_void,
     function: Option<Function>,
 ) -> c_long {
-    // SAFETY: as above.
+    // SAFETY: by the C contract `memory` has `count` bytes, and the function combines that many.
     value_or_errno(around(|| unsafe { reduce(memory, count, function) }))
 }
 
-/// NX has this name in C as well, for functions that are written in Fortran: it is that of Fortran's own call.
+/// The name of Fortran's call. In NX C programs use it, too, for functions written in Fortran.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gopf_(
     memory: *mut c_void,
@@ -85,7 +85,7 @@ unsafe extern "C" fn gopf_(
     _: *mut c_void,
     function: Option<Function>,
 ) -> c_int {
-    // SAFETY: Fortran's contract: as above, with the number by reference.
+    // SAFETY: by the Fortran contract `memory` has `*count` bytes, and the function combines that many.
     let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
     to_fortran(value_or_exit("gopf", answer))
 }
@@ -97,7 +97,7 @@ unsafe extern "C" fn _gopf_(
     _: *mut c_void,
     function: Option<Function>,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract `memory` has `*count` bytes, and the function combines that many.
     let answer = around(|| unsafe { reduce(memory, c_long::take(count), function) });
     to_fortran(value_or_errno(answer))
 }

@@ -1,4 +1,4 @@
-//! The options of a command that begins an application, such as `-sz 8`. Pure.
+//! The command line options of a program that begins an application, such as `-sz 8`. Pure.
 
 use std::ffi::{c_int, c_long};
 
@@ -11,11 +11,11 @@ pub enum Size {
     Rectangle { rows: c_int, columns: c_int },
 }
 
-/// More nodes than an application can have.
+/// Upper bound (exclusive) of the number of nodes of an application.
 const TOO_MANY_NODES: c_int = 1 << 20;
 
 impl Size {
-    /// So many nodes, if an application can have them.
+    /// Returns a number of nodes as a size. Fails if an application cannot have that many.
     pub fn nodes(number: c_long) -> Result<Size, Fault> {
         let checked = c_int::try_from(number).ok();
         let checked = checked.filter(|number| (1..TOO_MANY_NODES).contains(number));
@@ -24,7 +24,7 @@ impl Size {
             .ok_or(Fault::of(EQPARAM, "size", number))
     }
 
-    /// A rectangle, if an application can have as many nodes.
+    /// Returns a rectangle as a size. Fails if an application cannot have that many nodes.
     pub fn rectangle(rows: c_long, columns: c_long) -> Result<Size, Fault> {
         let sides = [rows, columns].map(|side| c_int::try_from(side).ok().filter(|&side| side > 0));
         match sides {
@@ -39,7 +39,7 @@ impl Size {
         }
     }
 
-    /// How many nodes it is.
+    /// Returns the number of nodes.
     pub fn count(self) -> c_int {
         match self {
             Size::Nodes(number) => number,
@@ -47,7 +47,7 @@ impl Size {
         }
     }
 
-    /// The rows of a rectangle, 0 of a number.
+    /// Returns the rows of a rectangle, or 0 for a number of nodes.
     pub fn rows(self) -> c_int {
         match self {
             Size::Nodes(_) => 0,
@@ -55,7 +55,7 @@ impl Size {
         }
     }
 
-    /// As the option has it: a number, or rows and columns with an x between them.
+    /// Parses the value of the option: a number, or rows and columns separated by an x.
     fn read(text: &str) -> Result<Size, Fault> {
         let number = |text: &str| text.parse().unwrap_or(0);
         match text.split_once('x') {
@@ -65,21 +65,22 @@ impl Size {
     }
 }
 
-/// The meaning of the options that were there.
+/// The options that were given.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     pub size: Option<Size>,
     pub partition: Option<String>,
 }
 
-/// Options with a value that has no meaning here: priorities, sizes of buffers, nodes for a start that no program asks for.
+/// Options with a value that are ignored: priorities, buffer sizes, nodes for a start without a program.
 const WITH_VALUE: [&str; 10] = [
     "-pri", "-pt", "-on", "-pkt", "-mbf", "-mex", "-mea", "-sth", "-sct", "-gth",
 ];
-/// Likewise, without a value.
+/// Options without a value that are ignored.
 const WITHOUT_VALUE: [&str; 2] = ["-plk", "-rlx"];
 
-/// The options among the arguments of a command, and the places of the words that are no options. The first word is the command itself.
+/// Parses the options among the words of a command, and returns the indices of the other words. The first word is the
+/// command itself.
 pub fn take(words: &[String]) -> Result<(Options, Vec<usize>), Fault> {
     let mut options = Options::default();
     let mut others = Vec::new();

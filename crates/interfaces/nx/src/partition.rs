@@ -1,4 +1,4 @@
-//! Partitions: names for numbers of nodes, in a tree below the one that is the whole job. Pure.
+//! Partitions: names for numbers of nodes, in a tree whose root is the whole job. Pure.
 
 use std::ffi::c_long;
 
@@ -11,31 +11,31 @@ pub const WHOLE: &str = ".compute";
 /// A partition that the program has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Below the whole job, with a point behind each partition that it is in.
+    /// Name below the whole job; the names of the enclosing partitions come first, separated by dots.
     name: String,
     pub size: Size,
-    /// Its nodes, by their numbers in the partition that it is in.
+    /// Its nodes, by their numbers in the enclosing partition.
     pub nodes: Vec<c_long>,
     pub settings: Settings,
 }
 
-/// Settings of a partition, which are kept and told again.
+/// Settings of a partition. They are stored and returned, and have no other effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     pub owner: c_long,
     pub group: c_long,
     pub mode: c_long,
     pub scheduling: c_long,
-    /// Milliseconds that an application runs before the next one does.
+    /// Time slice in milliseconds that an application gets before the next one.
     pub quantum: c_long,
-    /// The highest priority that an application has there, 0 to 10.
+    /// Highest priority of an application in the partition, 0 to 10.
     pub priority_limit: c_long,
 }
 
-/// The partitions that have been made.
+/// The partitions that the program has made.
 pub struct Partitions(Vec<Partition>);
 
-/// A name below the whole job; empty for that itself.
+/// Returns a name relative to the whole job, which itself is empty.
 fn below(name: &str) -> &str {
     let name = name.trim();
     match name.strip_prefix(WHOLE) {
@@ -45,7 +45,7 @@ fn below(name: &str) -> &str {
     }
 }
 
-/// The name of the partition that this one is in.
+/// Returns the name of the enclosing partition.
 fn parent(name: &str) -> &str {
     name.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
@@ -61,7 +61,8 @@ impl Partitions {
         Partitions(Vec::new())
     }
 
-    /// The partition of this name; none for the whole job, of which nothing is kept.
+    /// Returns the partition with this name, or `None` for the whole job, which has no entry. Fails if there is no such
+    /// partition.
     pub fn find(&mut self, name: &str) -> Result<Option<&mut Partition>, Fault> {
         let name = below(name);
         if name.is_empty() {
@@ -71,12 +72,12 @@ impl Partitions {
         found.map(Some).ok_or(Fault::plain(EPINVALPART))
     }
 
-    /// The partition of this name, to be changed.
+    /// Returns the partition with this name, which must not be the whole job.
     pub fn find_made(&mut self, name: &str) -> Result<&mut Partition, Fault> {
         self.find(name)?.ok_or(Fault::plain(EPACCES))
     }
 
-    /// Makes a partition of some nodes of the one that it is in, which are numbered there, or of its first ones. The whole job has no bound.
+    /// Makes a partition of these nodes of the enclosing partition, or of its first nodes. The whole job has no limit.
     pub fn make(
         &mut self,
         name: &str,
@@ -112,14 +113,14 @@ impl Partitions {
         Ok(())
     }
 
-    /// The names of the partitions right in this one.
+    /// Returns the partitions directly inside this one.
     pub fn inside(&self, name: &str) -> Vec<&Partition> {
         let name = below(name);
         let inside = self.0.iter().filter(|one| parent(&one.name) == name);
         inside.collect()
     }
 
-    /// Removes a partition, with those in it if that is meant.
+    /// Removes a partition, and if requested those inside.
     pub fn remove(&mut self, name: &str, with_those_inside: bool) -> Result<(), Fault> {
         self.find_made(name)?;
         if !with_those_inside && !self.inside(name).is_empty() {
@@ -130,7 +131,8 @@ impl Partitions {
         Ok(())
     }
 
-    /// Changes the name of a partition, which stays where it is. The partitions in it go with it. Returns what it and they are called by then.
+    /// Renames a partition, and with it those inside. The enclosing partition stays the same. Returns the old and the
+    /// new name.
     pub fn rename(&mut self, name: &str, new: &str) -> Result<Renamed, Fault> {
         self.find_made(name)?;
         let (old, new) = (below(name).to_owned(), new.trim());
@@ -154,7 +156,7 @@ impl Partitions {
     }
 }
 
-/// The name that a partition had, and the one that it has.
+/// The old and the new name of a partition.
 #[derive(Debug)]
 pub struct Renamed {
     old: String,
@@ -162,25 +164,25 @@ pub struct Renamed {
 }
 
 impl Renamed {
-    /// The new name of a partition, if it is this one or in it.
+    /// Returns the new name of a partition, if it is the renamed one or inside it.
     pub fn of(&self, name: &str) -> Option<String> {
         let name = below(name);
         is_in(name, &self.old).then(|| format!("{}{}", self.new, &name[self.old.len()..]))
     }
 }
 
-/// Whether a partition is this one, or in it, by names of programs.
+/// Returns whether a partition is `outer` or inside it. The names are as programs write them.
 pub fn is_within(one: &str, outer: &str) -> bool {
     is_in(below(one), below(outer))
 }
 
-/// Whether a partition is this one, or in it.
+/// Returns whether a partition is `outer` or inside it, by relative names.
 fn is_in(name: &str, outer: &str) -> bool {
     name.strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Whether two names mean the same partition.
+/// Returns whether two names mean the same partition.
 pub fn is_same(one: &str, other: &str) -> bool {
     below(one) == below(other)
 }

@@ -1,7 +1,7 @@
 //! The calls for partitions.
 //!
-//! The job is one partition, `.compute`. Others are names for numbers of its nodes, which the program that makes them knows: an application in
-//! one has as many nodes at most. Nobody's processors are kept for it.
+//! The job is one partition, `.compute`. Other partitions are names for numbers of its nodes, known to the program that
+//! makes them: an application in one has at most that many nodes. No processors are reserved for it.
 
 use std::ffi::{c_char, c_int, c_long, c_ulong};
 
@@ -13,17 +13,17 @@ use crate::options::Size;
 use crate::partition::{Partition, Settings, is_within};
 use crate::state::library;
 
-/// The kinds of things in a partition, as `nx.h` has them.
+/// The types of objects in a partition, as in `nx.h`.
 const NX_APPLICATION: c_long = 0;
 const NX_PARTITION: c_long = 1;
 
-/// The ways in which applications take turns. All are that of the system.
+/// The scheduling types. All of them leave scheduling to the operating system.
 const NX_STD: c_long = 1;
 const NX_SPS: c_long = 3;
 
-/// The settings of a partition of which nothing is said, and of the whole job.
+/// Returns the default settings, which are also those of the whole job.
 pub fn usual_settings() -> Settings {
-    // SAFETY: plain questions.
+    // SAFETY: the calls take plain values only.
     let (owner, group) = unsafe { (libc::getuid(), libc::getgid()) };
     Settings {
         owner: owner.into(),
@@ -35,7 +35,7 @@ pub fn usual_settings() -> Settings {
     }
 }
 
-/// The size of the whole job, as a partition: that of the application, or as is usual.
+/// Returns the size of the whole job as a partition: that of the application, or the default.
 fn whole() -> Result<Size, Fault> {
     match library().nodes {
         0 => usual_nodes().map(Size::Nodes),
@@ -43,7 +43,7 @@ fn whole() -> Result<Size, Fault> {
     }
 }
 
-/// The priorities and kinds of turns that there are.
+/// Checks the priority, the scheduling type and the time slice.
 fn checked(settings: Settings) -> Result<Settings, Fault> {
     if !(0..=MAX_PRIORITY).contains(&settings.priority_limit) {
         let limit = settings.priority_limit;
@@ -59,21 +59,21 @@ fn checked(settings: Settings) -> Result<Settings, Fault> {
     Ok(settings)
 }
 
-/// Makes a partition. Returns how many nodes it has.
+/// Makes a partition. Returns its number of nodes.
 ///
 /// # Safety
-/// The name is a text, and the map has as many numbers as the size says, or is NULL.
+/// `name` is a NUL-terminated string or NULL; `map` has as many numbers as the size, or is NULL.
 pub unsafe fn make(
     name: *const c_char,
     size: Option<Size>,
     map: *const c_long,
     settings: Settings,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let name = unsafe { text(name) }?;
     let size = size.map_or_else(whole, Ok)?;
     let number = |at: usize| {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { map.add(at).read_unaligned() }
     };
     let nodes = (!map.is_null()).then(|| (0..size.count() as usize).map(number).collect());
@@ -82,7 +82,7 @@ pub unsafe fn make(
     Ok(size.count().into())
 }
 
-/// Settings with a kind of turns that a call has named.
+/// Returns the default settings with this scheduling type.
 fn scheduled(scheduling: c_long) -> Settings {
     Settings {
         scheduling,
@@ -91,7 +91,7 @@ fn scheduled(scheduling: c_long) -> Settings {
 }
 
 pub unsafe fn make_sized(name: *const c_char, size: c_long, scheduling: c_long) -> Answer {
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     unsafe { make(name, wanted(size)?, std::ptr::null(), scheduled(scheduling)) }
 }
 
@@ -102,7 +102,7 @@ pub unsafe fn make_rectangle(
     scheduling: c_long,
 ) -> Answer {
     let size = Size::rectangle(rows, columns)?;
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated.
     unsafe { make(name, Some(size), std::ptr::null(), scheduled(scheduling)) }
 }
 
@@ -116,11 +116,11 @@ pub unsafe fn make_of(
         return Err(Fault::plain(EQPARAM));
     }
     let size = Size::nodes(number)?;
-    // SAFETY: as above, and a list of that length.
+    // SAFETY: by the C contract `name` is NUL-terminated, and `nodes` has `number` entries.
     unsafe { make(name, Some(size), nodes, scheduled(scheduling)) }
 }
 
-/// Takes a partition away. With force an application in it is ended.
+/// Removes a partition. With `force`, ends an application in it.
 pub fn remove(name: &str, force: bool, with_those_inside: bool) -> Answer {
     let library = library();
     library.partitions.find_made(name)?;
@@ -141,11 +141,11 @@ pub fn remove(name: &str, force: bool, with_those_inside: bool) -> Answer {
 }
 
 unsafe fn remove_partition(name: *const c_char, force: c_long, recursive: c_long) -> Answer {
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     remove(&unsafe { text(name) }?, force != 0, recursive != 0)
 }
 
-/// Changes settings of a partition, if they can be.
+/// Changes settings of a partition. Fails if they are invalid.
 pub fn change(name: &str, with: impl FnOnce(&mut Settings)) -> Answer {
     let made = library().partitions.find_made(name)?;
     let mut settings = made.settings;
@@ -155,32 +155,32 @@ pub fn change(name: &str, with: impl FnOnce(&mut Settings)) -> Answer {
 }
 
 unsafe fn change_limit(name: *const c_char, priority: c_long) -> Answer {
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     change(&unsafe { text(name) }?, |it| it.priority_limit = priority)
 }
 
 unsafe fn change_mode(name: *const c_char, mode: c_long) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated.
     change(&unsafe { text(name) }?, |it| it.mode = mode)
 }
 
 unsafe fn change_quantum(name: *const c_char, quantum: c_long) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated.
     change(&unsafe { text(name) }?, |it| it.quantum = quantum)
 }
 
 unsafe fn change_scheduling(name: *const c_char, kind: c_long) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated.
     change(&unsafe { text(name) }?, |it| it.scheduling = kind)
 }
 
 unsafe fn change_owner(name: *const c_char, owner: c_long, group: c_long) -> Answer {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let name = unsafe { text(name) }?;
     change(&name, |it| (it.owner, it.group) = (owner, group))
 }
 
-/// Gives a partition another name. The application in it, or in one that is in it, stays there.
+/// Renames a partition. An application in it, or in one inside it, follows.
 pub fn rename(name: &str, new: &str) -> Answer {
     let library = library();
     let renamed = library.partitions.rename(name, new)?;
@@ -195,12 +195,12 @@ pub fn rename(name: &str, new: &str) -> Answer {
 }
 
 unsafe fn change_name(name: *const c_char, new: *const c_char) -> Answer {
-    // SAFETY: as above, twice.
+    // SAFETY: by the C contract both strings are NUL-terminated.
     let (name, new) = unsafe { (text(name)?, text(new)?) };
     rename(&name, &new)
 }
 
-/// The structure that `nx.h` has for it.
+/// `nx_part_info_t` of `nx.h`.
 #[repr(C)]
 struct PartitionInformation {
     owner: c_long,
@@ -210,7 +210,7 @@ struct PartitionInformation {
     quantum: c_long,
     priority_limit: c_long,
     nodes: c_long,
-    /// Rows and columns of a rectangle, 0 of others, and of the one around it.
+    /// Rows and columns of a rectangle, otherwise 0; and those of the enclosing rectangle.
     sides: [c_long; 2],
     sides_around: [c_long; 2],
 }
@@ -238,7 +238,7 @@ unsafe fn tell(name: *const c_char, place: *mut PartitionInformation) -> Answer 
     if place.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let name = unsafe { text(name) }?;
     let made = library().partitions.find(&name)?;
     let made = made.map(|made| (made.size, made.settings));
@@ -246,12 +246,12 @@ unsafe fn tell(name: *const c_char, place: *mut PartitionInformation) -> Answer 
         Some(made) => made,
         None => (whole()?, usual_settings()),
     };
-    // SAFETY: the C contract: a place for it.
+    // SAFETY: by the C contract the result is writable.
     unsafe { place.write_unaligned(information(size, settings)) };
     Ok(0)
 }
 
-/// The nodes of a partition, by their numbers in the one that it is in.
+/// Returns the nodes of a partition, by their numbers in the enclosing partition.
 pub fn nodes_of(name: &str) -> Result<Vec<c_long>, Fault> {
     let made = library().partitions.find(name)?;
     let made = made.map(|made| made.nodes.clone());
@@ -262,19 +262,19 @@ pub fn nodes_of(name: &str) -> Result<Vec<c_long>, Fault> {
 }
 
 unsafe fn tell_nodes(name: *const c_char, list: *mut *mut c_long, size: *mut c_ulong) -> Answer {
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let nodes = nodes_of(&unsafe { text(name) }?)?;
-    // SAFETY: the C contract: places for the answer.
+    // SAFETY: by the C contract the results are writable.
     unsafe { give(&nodes, list, size) }?;
     Ok(0)
 }
 
-/// Something in a partition, as `nx.h` has it.
+/// `nx_pspart_t` of `nx.h`: an object in a partition.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Inside {
     kind: c_long,
-    /// The group of processes of an application; of a partition the number of its place in the list.
+    /// The process group of an application, or the index of a partition in the list.
     id: c_long,
     owner: c_long,
     group: c_long,
@@ -301,7 +301,7 @@ fn running(nodes: c_int) -> Inside {
     let settings = usual_settings();
     Inside {
         kind: NX_APPLICATION,
-        // SAFETY: a plain question.
+        // SAFETY: the call takes plain values only.
         id: unsafe { libc::getpgrp() }.into(),
         owner: settings.owner,
         group: settings.group,
@@ -312,12 +312,12 @@ fn running(nodes: c_int) -> Inside {
     }
 }
 
-/// Lists a partition: the application, if it is there, and partitions.
+/// Lists the contents of a partition: partitions, and the application, if it is in this one.
 unsafe fn list(name: *const c_char, place: *mut *mut Inside, count: *mut c_ulong) -> Answer {
     if place.is_null() || count.is_null() {
         return Err(Fault::plain(EQPARAM));
     }
-    // SAFETY: the C contract: a text.
+    // SAFETY: by the C contract the string is NUL-terminated.
     let name = unsafe { text(name) }?;
     let partitions = &mut library().partitions;
     partitions.find(&name)?;
@@ -328,7 +328,7 @@ unsafe fn list(name: *const c_char, place: *mut *mut Inside, count: *mut c_ulong
         .map(|(at, made)| inside(at, made))
         .collect();
     all.extend(application_in(&name).map(running));
-    // SAFETY: a plain call; room for all of it, and for one if there is none.
+    // SAFETY: the memory has room for all entries (at least one), and by the C contract the results are writable.
     unsafe {
         let memory = libc::malloc(size_of_val(&all[..]).max(size_of::<Inside>()));
         if memory.is_null() {

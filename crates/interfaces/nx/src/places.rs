@@ -1,13 +1,13 @@
-//! Where processes are that a host has loaded: which task is a node and a pid.
+//! Which task is which process (node and pid) that a host has loaded.
 //!
-//! The host puts each of them under a name of the job, which the others look up once they need it.
+//! The host stores each process under a name of the job, which the others look up when they need it.
 
 use std::ffi::{CString, c_int, c_long, c_void};
 
 use crate::rg;
 use crate::state::NOBODY;
 
-/// The variable by which a loaded process knows its place.
+/// The variable from which a loaded process gets its place.
 pub const VARIABLE: &str = "REGATTA_NX";
 
 /// The place of a loaded process.
@@ -16,19 +16,20 @@ pub struct Place {
     /// The host's task, and its pid, or `NOBODY` if it has none yet.
     pub host: c_int,
     pub host_pid: c_int,
-    /// Nodes of the cube.
+    /// Number of nodes of the cube.
     pub nodes: c_int,
-    /// The node of the first of those that were loaded together, and their pid.
+    /// The first node of the processes that were loaded together, and their pid.
     pub node: c_int,
     pub pid: c_int,
-    /// The call of `nx_nfork` by which the program has started itself again, from 1; 0 for a program that was loaded.
+    /// Number of the `nx_nfork` call with which the program has started itself again, from 1; 0 for a program that was
+    /// loaded.
     pub fork: c_int,
-    /// Rows of the rectangle that the nodes are; 0 if nobody has said.
+    /// Rows of the rectangle of nodes; 0 if not given.
     pub rows: c_int,
 }
 
 impl Place {
-    /// As the variable has it.
+    /// Encodes the variable with its name.
     pub fn write(self) -> String {
         let Place {
             host,
@@ -42,7 +43,7 @@ impl Place {
         format!("{VARIABLE}={host} {host_pid} {nodes} {node} {pid} {fork} {rows}")
     }
 
-    /// From the variable's value.
+    /// Parses the variable's value. Returns `None` if it is invalid.
     pub fn read(text: &str) -> Option<Place> {
         let mut numbers = text.split(' ').map(|word| word.parse::<c_int>().ok());
         let mut from = |least| numbers.next().flatten().filter(|&number| number >= least);
@@ -59,7 +60,7 @@ impl Place {
     }
 }
 
-/// A process, by task.
+/// A process and its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
     task: c_int,
@@ -67,7 +68,7 @@ struct Known {
     pid: c_long,
 }
 
-/// The processes that are known.
+/// The processes that this process knows, and its host.
 pub struct Places {
     host: c_int,
     host_pid: c_long,
@@ -83,12 +84,12 @@ impl Places {
         }
     }
 
-    /// There is a host.
+    /// Sets the host.
     pub fn set_host(&mut self, task: c_int, pid: c_long) {
         (self.host, self.host_pid) = (task, pid);
     }
 
-    /// The host's pid. One that has begun an application has none until it calls `setptype`.
+    /// Returns the host's pid. A host that has begun an application has none until it calls `setptype`.
     pub fn host_pid(&mut self) -> c_long {
         if self.host_pid == c_long::from(NOBODY)
             && self.host != NOBODY
@@ -99,13 +100,13 @@ impl Places {
         self.host_pid
     }
 
-    /// The host has got its pid: all can find it.
+    /// Stores the host's new pid under its name, so that all processes can look it up.
     pub fn tell_host_pid(&mut self, pid: c_int) {
         self.host_pid = pid.into();
         put(&host_name(self.host), [pid, 0]);
     }
 
-    /// The node and the pid of a task; -1 for what is not known.
+    /// Returns the node and the pid of a task; -1 for what is unknown.
     #[cold]
     pub fn process_of(&mut self, task: c_int, nodes: c_int) -> (c_long, c_long) {
         if task == self.host {
@@ -118,7 +119,7 @@ impl Places {
         }
     }
 
-    /// The task of a node and a pid. A process that is about to be loaded may be waited for.
+    /// Returns the task of a node and a pid. If `awaits`, waits for a process that has not been loaded yet.
     pub fn task_of(
         &mut self,
         node: c_int,
@@ -127,7 +128,7 @@ impl Places {
         awaits: bool,
     ) -> Option<c_int> {
         if node == nodes {
-            // A host without a pid is there by any.
+            // A host without a pid matches any pid.
             let its = self.host_pid();
             let is_meant = pid == its || its == c_long::from(NOBODY);
             return (self.host != NOBODY && is_meant).then_some(self.host);
@@ -140,7 +141,7 @@ impl Places {
         self.look_up(node, pid, flags)
     }
 
-    /// The task of a node and a pid, as the host has said it.
+    /// Looks up the task of a node and a pid under the name that the host has stored.
     fn look_up(&mut self, node: c_int, pid: c_long, flags: c_int) -> Option<c_int> {
         if self.host == NOBODY {
             return None;
@@ -151,7 +152,7 @@ impl Places {
         Some(task)
     }
 
-    /// The task of a node and a pid, if it is not the old one any more.
+    /// Returns the task of a node and a pid, if it is no longer `old`.
     pub fn look_again(&mut self, node: c_int, pid: c_long, old: c_int) -> Option<c_int> {
         if node < 0 || old == self.host {
             return None;
@@ -173,7 +174,7 @@ impl Places {
         Some(known)
     }
 
-    /// The host has loaded a process: all can find it.
+    /// Stores a process that this host has loaded, so that all processes can look it up.
     pub fn add(&mut self, task: c_int, node: c_int, pid: c_int) {
         self.known.push(Known {
             task,
@@ -187,7 +188,7 @@ impl Places {
         put(&task_name(self.host, task), [node, pid]);
     }
 
-    /// A process has ended.
+    /// Removes a process that has ended.
     pub fn remove(&mut self, task: c_int) {
         self.known.retain(|known| known.task != task);
     }
@@ -205,13 +206,14 @@ fn task_name(host: c_int, task: c_int) -> String {
     format!("nx.{host}.task.{task}")
 }
 
-/// Two numbers under a name.
+/// Stores two numbers under a name.
 fn put(name: &str, value: [c_int; 2]) {
     let Ok(name) = CString::new(name) else {
         return;
     };
     let flags = rg::PERSISTENT | rg::OVERWRITABLE;
-    // SAFETY: a text, and memory of that length. Without a launcher there are no names, and no processes to be found by them.
+    // SAFETY: the name is NUL-terminated, and the value has the given size. An error is ignored: without a launcher
+    // there are no names, and no processes to look up.
     unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -227,7 +229,7 @@ fn put(name: &str, value: [c_int; 2]) {
 fn get(name: &str, flags: c_int) -> Option<[c_int; 2]> {
     let name = CString::new(name).ok()?;
     let (mut value, mut length) = ([0; 2], 0);
-    // SAFETY: a text, and room for two numbers.
+    // SAFETY: the name is NUL-terminated, and `value` has the given size.
     let code = unsafe {
         rg::rg_get(
             name.as_ptr(),

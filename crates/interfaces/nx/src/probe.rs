@@ -1,4 +1,4 @@
-//! Looks for messages without receiving them, and throwing messages away.
+//! Probing for messages without receiving them, and discarding messages.
 
 use std::ffi::{c_int, c_long};
 
@@ -22,7 +22,7 @@ fn await_one(select: TypeSelect, source: c_int) -> Result<rg::Status, Fault> {
     left::await_one(tag, channel, source)
 }
 
-/// A message that could be received now.
+/// Returns the description of a message that could be received now, if there is one.
 fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fault> {
     if library().inbox.concerns(select) {
         return inbox::look(select, source);
@@ -31,7 +31,7 @@ fn look(select: TypeSelect, source: c_int) -> Result<Option<rg::Status>, Fault> 
     left::look(tag, channel, source)
 }
 
-/// The messages that a program's selectors mean.
+/// Converts a program's selectors.
 fn selection(
     selector: c_long,
     nodesel: c_long,
@@ -48,7 +48,7 @@ fn probe_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: In
     Ok(0)
 }
 
-/// 1 if there is one, which is told of, else 0.
+/// Returns 1 and sets the description if there is a message, else 0.
 fn look_selected(selector: c_long, nodesel: c_long, ptypesel: c_long, place: InfoArray) -> Answer {
     let (select, source) = selection(selector, nodesel, ptypesel)?;
     let found = look(select, source)?;
@@ -102,7 +102,7 @@ unsafe fn probe_now_x_of_fortran(
     look_selected(selector, nodesel, ptypesel, InfoArray::Fortran(array))
 }
 
-/// Throws away the messages that have come and are selected.
+/// Discards the selected messages that have arrived.
 unsafe fn flush(selector: c_long, nodesel: c_long, ptypesel: c_long) -> Answer {
     let (select, source) = selection(selector, nodesel, ptypesel)?;
     if !matches!(select, TypeSelect::Force(_)) {
@@ -116,7 +116,7 @@ unsafe fn flush(selector: c_long, nodesel: c_long, ptypesel: c_long) -> Answer {
             memory: room.as_mut_ptr().cast(),
             capacity: room.len(),
         };
-        // A handler may have received it meanwhile.
+        // A handler may have received the message meanwhile.
         match receive_within(tag, channel, status.source, buffer, 0.0) {
             Err(why) if matches!(why.code, EQTIME | EQMSGLONG) => {}
             received => drop(received?),

@@ -1,4 +1,4 @@
-//! Receives that are over when they return.
+//! Blocking receives.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -14,9 +14,10 @@ use crate::started;
 use crate::state::{FORCE, PLAIN, library, or_successor};
 use crate::types::{self, TypeSelect};
 
-/// As long as it takes.
+/// No time limit.
 pub const FOR_EVER: f64 = -1.0;
-/// Maximum size of a message, in bytes, that is sent before its sender looks whether the other side sends one, too.
+/// Maximum size in bytes of a message that `csendrecv` sends before it starts to receive. With longer ones two nodes
+/// could block each other.
 const MAX_UNCHECKED_BYTES: c_long = 8192;
 
 pub const NO_STATUS: rg::Status = rg::Status {
@@ -27,7 +28,7 @@ pub const NO_STATUS: rg::Status = rg::Status {
     reserved: 0,
 };
 
-/// Where a message is to go.
+/// The memory for a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     pub memory: *mut c_void,
@@ -41,13 +42,13 @@ impl Buffer {
         Ok(Buffer { memory, capacity })
     }
 
-    /// A message that is longer than this.
+    /// Returns the fault of a message of this length, which does not fit.
     pub fn too_short(self, length: usize) -> Fault {
         Fault::of(EQMSGLONG, "message of length", length as c_long)
     }
 }
 
-/// The tag and the channel that a receive of Regatta's selects by. A mask has none.
+/// Returns the tag and the channel with which Regatta selects. A mask is not expressed by them.
 #[inline(always)]
 pub fn tag_and_channel(select: TypeSelect) -> (c_int, rg::Group) {
     match select {
@@ -57,7 +58,7 @@ pub fn tag_and_channel(select: TypeSelect) -> (c_int, rg::Group) {
     }
 }
 
-/// Receives a message; waits for it.
+/// Waits for a message and receives it.
 #[inline(always)]
 fn await_message(
     select: TypeSelect,
@@ -76,7 +77,7 @@ fn await_message(
     Ok(())
 }
 
-/// Receives a message of Regatta's.
+/// Receives a message through Regatta. Waits at most `seconds` (negative: without a limit).
 pub fn receive_within(
     tag: c_int,
     channel: rg::Group,
@@ -89,8 +90,9 @@ pub fn receive_within(
     Ok(status)
 }
 
-/// Receives a message of Regatta's; its status stays where Regatta writes it, number by number: a processor that reads all of it at once, to
-/// move it, waits until those writes have left its store buffer (15 % of a message's time).
+/// Receives a message through Regatta. The status stays where Regatta has written it, field by field: a processor that
+/// reads all of it at once, in order to move it, waits until these writes have left its store buffer (15 % of a
+/// message's time).
 #[inline(always)]
 fn receive_into(
     tag: c_int,
@@ -100,7 +102,7 @@ fn receive_into(
     seconds: f64,
     status: &mut rg::Status,
 ) -> Result<(), Fault> {
-    // SAFETY: the program's memory is as long as it says.
+    // SAFETY: by the C contract the memory has this length.
     let code = unsafe {
         rg::rg_recv_within(
             buffer.memory,
@@ -132,7 +134,7 @@ unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answe
 }
 
 /// # Safety
-/// `memory` has `count` bytes, and the place is an information array.
+/// `memory` has `count` bytes, and `place` is an information array.
 unsafe fn receive_selected(
     (selector, nodesel, ptypesel): (c_long, c_long, c_long),
     memory: *mut c_void,
@@ -159,7 +161,7 @@ unsafe fn receive_x(
     ptypesel: c_long,
     array: *mut c_long,
 ) -> Answer {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe {
         receive_selected(
             (selector, nodesel, ptypesel),
@@ -171,7 +173,7 @@ unsafe fn receive_x(
 }
 
 /// # Safety
-/// As of `receive_x`, with Fortran's numbers.
+/// The same as for `receive_x`, with a Fortran array.
 unsafe fn receive_x_of_fortran(
     selector: c_long,
     memory: *mut c_void,
@@ -181,14 +183,15 @@ unsafe fn receive_x_of_fortran(
     array: *mut c_int,
 ) -> Answer {
     let place = InfoArray::Fortran(array);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { receive_selected((selector, nodesel, ptypesel), memory, count, place) }
 }
 
-/// Sends and receives. A long message is begun, so that two nodes that do this with each other need no buffers.
+/// Sends and receives. The send of a long message is started first and completed afterwards, so that two nodes that do
+/// this with each other need no buffers.
 ///
 /// # Safety
-/// The memories have as many bytes as are said.
+/// The memories have the given lengths.
 #[allow(clippy::too_many_arguments)]
 unsafe fn send_and_receive(
     kind: c_long,
@@ -200,18 +203,18 @@ unsafe fn send_and_receive(
     memory: *mut c_void,
     count: c_long,
 ) -> Answer {
-    // A fault of the receive is known before anything is sent.
+    // Check the receive's arguments before anything is sent.
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
     enrolled()?;
     if length > MAX_UNCHECKED_BYTES {
-        // SAFETY: the caller's; both are over when `wait` returns.
+        // SAFETY: the caller guarantees the memory, and both operations are complete when `wait` returns.
         let mid =
             unsafe { started::exchange(kind, from, length, node, ptype, selector, memory, count) }?;
         started::wait(mid)?;
-        // SAFETY: it only reads what the receive has told.
+        // SAFETY: `count` only reads `msginfo`.
         return unsafe { info::count() };
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { send::send(kind, from, length, node, ptype) }?;
     let mut status = NO_STATUS;
     await_message(select, rg::ANY, buffer, &mut status)?;

@@ -1,10 +1,10 @@
-//! Sends that are over when they return.
+//! Blocking sends.
 //!
-//! A send returns when its buffer may be used again, and does not wait for the receiver: programs of NX rely on the system's buffers when
-//! two nodes send to each other before either receives.
+//! A send returns when its buffer may be reused, and does not wait for the receiver: NX programs rely on the system's
+//! buffers when two nodes send to each other before either receives.
 //!
-//! *Rules of `csend` and `crecv` of small messages: no allocation, no system call, no lock beyond those of `rg_bsend` and
-//! `rg_recv_within`.* (docs/hot-paths.md names the test.)
+//! *Rules of `csend` and `crecv` for small messages: no allocation, no system call, no lock except those of `rg_bsend`
+//! and `rg_recv_within`.* (docs/hot-paths.md names the test.)
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -15,7 +15,7 @@ use crate::rg;
 use crate::state::{FORCE, Library, PLAIN, To, or_successor};
 use crate::types;
 
-/// A message of the program's, checked.
+/// A message of the program, whose arguments have been checked.
 #[derive(Clone, Copy)]
 pub struct Message {
     memory: *const c_void,
@@ -25,7 +25,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of this type and these bytes.
+    /// Checks the arguments of a message.
     #[inline(always)]
     pub fn new(kind: c_long, memory: *const c_void, count: c_long) -> Result<Message, Fault> {
         let (tag, force) = types::sent(kind)?;
@@ -39,7 +39,7 @@ impl Message {
         })
     }
 
-    /// Send it to a task.
+    /// Sends the message to a task, or to its successor if the task has ended.
     #[inline(always)]
     pub fn send(self, task: c_int) -> Result<(), Fault> {
         match self.try_send(task) {
@@ -50,11 +50,11 @@ impl Message {
 
     #[inline(always)]
     fn try_send(self, task: c_int) -> c_int {
-        // SAFETY: the program's memory is as long as it says.
+        // SAFETY: by the C contract the memory has this length.
         unsafe { rg::rg_bsend(self.memory, self.length, task, self.tag, self.channel) }
     }
 
-    /// Start to send it to a task.
+    /// Starts a send to a task, or to its successor if the task has ended.
     pub fn start(self, task: c_int) -> Result<rg::Request, Fault> {
         self.try_start(task)
             .or_else(|why| or_successor(task, why, |task| self.try_start(task)))
@@ -62,7 +62,7 @@ impl Message {
 
     fn try_start(self, task: c_int) -> Result<rg::Request, Fault> {
         let mut request = rg::REQUEST_NULL;
-        // SAFETY: as above, and it stays until the send is over: the contract of `isend`.
+        // SAFETY: by the C contract the memory has this length, and stays valid until the send is complete.
         check(unsafe {
             rg::rg_isend(
                 self.memory,
@@ -77,7 +77,7 @@ impl Message {
     }
 }
 
-/// A length that a program gives for its memory.
+/// Checks the length that a program passes for its memory.
 #[inline(always)]
 pub fn length(memory: *const c_void, count: c_long) -> Result<usize, Fault> {
     let Ok(length) = usize::try_from(count) else {
@@ -89,7 +89,8 @@ pub fn length(memory: *const c_void, count: c_long) -> Result<usize, Fault> {
     Ok(length)
 }
 
-/// The tasks with this pid on all nodes but ours. Where they were not loaded together they are looked up, and where there is none there is none.
+/// Returns the tasks with this pid on all other nodes. If they were not loaded together, they are looked up, and nodes
+/// without such a process are skipped.
 pub fn others(
     library: &mut Library,
     ptype: c_long,
@@ -128,7 +129,7 @@ pub unsafe fn send(
     Ok(0)
 }
 
-/// A node that has gone does not keep the message from the others.
+/// Sends to all tasks, even if one of them is gone. Returns the first fault.
 #[inline(never)]
 pub fn send_to_all(tasks: impl Iterator<Item = c_int>, message: Message) -> Result<(), Fault> {
     let mut first = Ok(());
@@ -138,7 +139,7 @@ pub fn send_to_all(tasks: impl Iterator<Item = c_int>, message: Message) -> Resu
     first
 }
 
-/// A list of nodes, in either language's numbers.
+/// Sends to a list of nodes, in C's or Fortran's numbers.
 unsafe fn send_to_list<T: Copy + Into<c_long>>(
     kind: c_long,
     memory: *const c_void,
@@ -149,10 +150,10 @@ unsafe fn send_to_list<T: Copy + Into<c_long>>(
     let library = enrolled()?;
     let message = Message::new(kind, memory, count)?;
     let number = length(nodes.cast(), number)?;
-    // SAFETY: the C contract: as many nodes as are said to be.
+    // SAFETY: by the C contract `nodes` has `number` entries.
     let listed = |index| unsafe { nodes.add(index).read_unaligned().into() };
     let pid = library.usual_pid();
-    // All are checked before anything is sent.
+    // Check all of them before anything is sent.
     for index in 0..number {
         library.task_of(listed(index), pid)?;
     }

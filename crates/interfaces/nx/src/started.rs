@@ -1,6 +1,6 @@
-//! Sends and receives that are begun, and completed by their ids.
+//! Nonblocking sends and receives, which are completed by their ids.
 //!
-//! One id can stand for several of them: each names the next one (`isendrecv`, `msgmerge`, a send to all nodes).
+//! One id can stand for several operations, which form a linked list (`isendrecv`, `msgmerge`, a send to all nodes).
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -17,33 +17,33 @@ use crate::send::{Message, others};
 use crate::state::{To, library, or_successor};
 use crate::types::{self, TypeSelect};
 
-/// No further one.
+/// End of the list.
 const LAST: c_int = 0;
-/// In `msgmerge`: no message.
+/// In `msgmerge`: no operation.
 const NO_MID: c_long = -1;
 
-/// One send or receive.
+/// A send or a receive in progress.
 pub struct Started {
     pub work: Work,
-    /// The id of the next one that this id stands for, or `LAST`.
+    /// Id of the next operation in the list, or `LAST`.
     next: c_int,
-    /// Another id stands for it: the program cannot name it any more.
+    /// Whether another id stands for this operation: then the program cannot name it any more.
     merged: bool,
 }
 
-/// How it is carried out.
+/// The state of an operation.
 pub enum Work {
     Send(rg::Request),
     Receive(rg::Request, InfoArray),
-    /// A receive to which the inbox gives its message.
+    /// A receive that waits in the inbox for a message.
     Waiting(InfoArray),
-    /// A receive that has got its message from the inbox.
+    /// A receive that got its message from the inbox.
     Came(Result<rg::Status, Fault>, InfoArray),
-    /// It is over.
+    /// A complete operation.
     Done,
 }
 
-/// Before anything is begun: there have to be ids for all of it.
+/// Fails unless there is room for this many ids. Called before anything is started.
 fn check_room(ids: c_int) -> Result<(), Fault> {
     match library().started.room() >= ids as usize {
         true => Ok(()),
@@ -51,11 +51,11 @@ fn check_room(ids: c_int) -> Result<(), Fault> {
     }
 }
 
-/// How many ids a send needs.
+/// Returns how many ids a send needs.
 fn ids_of(to: To) -> c_int {
     match to {
         To::Task(_) => 1,
-        // And the one that stands for them.
+        // One for each message, and the one that stands for them.
         To::Others(_) => library().nodes + 1,
     }
 }
@@ -70,7 +70,7 @@ fn enter(work: Work) -> Result<c_int, Fault> {
     mid.ok_or(Fault::plain(EQNOMID))
 }
 
-/// Appends the list that begins with `more` behind the first of `mid`.
+/// Inserts the list that begins with `more` after `mid`, the first operation of its list.
 fn join(mid: c_int, more: c_int) {
     let library = library();
     let rest = library.started.get(mid).map_or(LAST, |first| first.next);
@@ -103,7 +103,7 @@ fn start_send_to_all(message: Message, ptype: c_long) -> Result<c_int, Fault> {
     let tasks = others(library(), ptype)?;
     let mid = enter(Work::Done)?;
     let mut first = Ok(mid);
-    // A node that has gone does not keep the message from the others.
+    // A node that is gone does not keep the message from the others.
     for task in tasks {
         match start_send(message, To::Task(task)) {
             Ok(more) => join(mid, more),
@@ -135,7 +135,7 @@ fn start_receive(
     }
     let (tag, channel) = tag_and_channel(select);
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the program's memory is as long as it says, and stays until the receive is over.
+    // SAFETY: by the C contract the memory has this length, and stays valid until the receive is complete.
     check(unsafe {
         rg::rg_irecv(
             buffer.memory,
@@ -150,7 +150,7 @@ fn start_receive(
 }
 
 /// # Safety
-/// `memory` has `count` bytes until the send is over.
+/// `memory` has `count` bytes until the send is complete.
 unsafe fn send(
     kind: c_long,
     memory: *const c_void,
@@ -166,7 +166,7 @@ unsafe fn send(
 }
 
 /// # Safety
-/// `memory` has `count` bytes until the receive is over.
+/// `memory` has `count` bytes until the receive is complete.
 unsafe fn receive(selector: c_long, memory: *mut c_void, count: c_long) -> Answer {
     enrolled()?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
@@ -217,10 +217,10 @@ unsafe fn receive_x_of_fortran(
     receive_selected(selection, memory, count, InfoArray::Fortran(array))
 }
 
-/// Begins to receive, and to send. The id stands for both.
+/// Starts a receive and a send. The id stands for both.
 ///
 /// # Safety
-/// The memories have as many bytes as are said until both are over.
+/// The memories have the given lengths until both operations are complete.
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn exchange(
     kind: c_long,
@@ -233,7 +233,7 @@ pub unsafe fn exchange(
     count: c_long,
 ) -> Answer {
     let library = enrolled()?;
-    // All is checked before anything is begun.
+    // Check everything before anything is started.
     let message = Message::new(kind, from, length)?;
     let to = library.destination(node, ptype)?;
     let (select, buffer) = (types::select(selector)?, Buffer::new(memory, count)?);
@@ -242,7 +242,7 @@ pub unsafe fn exchange(
     match start_send(message, to) {
         Ok(more) => join(mid, more),
         Err(fault) => {
-            // SAFETY: an id of ours.
+            // SAFETY: `mid` is a valid id.
             unsafe { cancel(c_long::from(mid)) }?;
             return Err(fault);
         }
@@ -250,14 +250,14 @@ pub unsafe fn exchange(
     Ok(c_long::from(mid))
 }
 
-/// The first of what an id stands for. An id that names nothing is a fault.
+/// Returns the first operation of an id. Fails if the id is not valid.
 fn known(mid: c_long) -> Result<c_int, Fault> {
     let is_known = |mid: &c_int| library().started.get(*mid).is_some_and(|one| !one.merged);
     let first = from_program(mid).filter(is_known);
     first.ok_or(Fault::of(EQMID, "id", mid))
 }
 
-/// The result of a receive that is over, by Regatta's code.
+/// Converts the result of a complete receive.
 fn received(code: c_int, status: &rg::Status) -> Result<rg::Status, Fault> {
     match code {
         rg::OK => Ok(*status),
@@ -273,33 +273,33 @@ fn received(code: c_int, status: &rg::Status) -> Result<rg::Status, Fault> {
     }
 }
 
-/// How one of what an id stands for is ended.
+/// A function that tries to complete a request. Returns Regatta's code, and whether the request is complete.
 type End = unsafe fn(&mut rg::Request, &mut rg::Status) -> (c_int, bool);
 
-/// Waits: Regatta's code, and that it is over.
+/// Waits for a request. Returns Regatta's code, and whether the request is complete.
 ///
 /// # Safety
-/// The program's memory is still there.
+/// The request's memory is still valid.
 unsafe fn by_waiting(request: &mut rg::Request, status: &mut rg::Status) -> (c_int, bool) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let code = unsafe { rg::rg_wait(request, status) };
-    // After some errors it goes on.
+    // After some errors the request continues.
     (code, request.id == rg::REQUEST_NULL.id)
 }
 
-/// Looks: Regatta's code, and whether it is over.
+/// Tests a request. Returns Regatta's code, and whether the request is complete.
 ///
 /// # Safety
-/// As of `by_waiting`.
+/// The same as for `by_waiting`.
 unsafe fn by_looking(request: &mut rg::Request, status: &mut rg::Status) -> (c_int, bool) {
     let mut done = 0;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let code = unsafe { rg::rg_test(request, &mut done, status) };
     (code, done != 0)
 }
 
-/// Ends one, and tells of its message if it is a receive. False: it is not over yet. No reference into the table is held
-/// meanwhile, because functions of the program may run.
+/// Tries to complete an operation, and sets the description of a received message. Returns `false` if the operation is
+/// not complete. No reference into the table is held during the call, because handlers may run.
 fn end_by(end: End, mid: c_int) -> Result<bool, Fault> {
     let Some(started) = library().started.get(mid) else {
         return Ok(true);
@@ -308,7 +308,7 @@ fn end_by(end: End, mid: c_int) -> Result<bool, Fault> {
     let mut status = NO_STATUS;
     let (place, result) = match work {
         Work::Send(mut request) => {
-            // SAFETY: the contract of `isend`.
+            // SAFETY: by the contract of `isend` the memory is valid until the send is complete.
             let (code, over) = unsafe { end(&mut request, &mut status) };
             if !over {
                 set_work(mid, Work::Send(request));
@@ -316,7 +316,7 @@ fn end_by(end: End, mid: c_int) -> Result<bool, Fault> {
             return check(code).map(|()| over);
         }
         Work::Receive(mut request, place) => {
-            // SAFETY: the contract of `irecv`.
+            // SAFETY: by the contract of `irecv` the memory is valid until the receive is complete.
             let (code, over) = unsafe { end(&mut request, &mut status) };
             if !over {
                 set_work(mid, Work::Receive(request, place));
@@ -351,7 +351,7 @@ fn is_receive(mid: c_int) -> bool {
     started.is_some_and(|started| matches!(started.work, Work::Receive(..)))
 }
 
-/// Waits until one is over. After a fault that leaves it under way it is not.
+/// Waits until an operation is complete. A fault may leave it in progress.
 fn finish(mid: c_int) -> Result<(), Fault> {
     if waits_in_the_inbox(mid) {
         inbox::await_delivery(mid)?;
@@ -362,7 +362,7 @@ fn finish(mid: c_int) -> Result<(), Fault> {
     end_by(by_waiting, mid).map(|_| ())
 }
 
-/// Looks whether one is over.
+/// Tests whether an operation is complete.
 fn look(mid: c_int) -> Result<bool, Fault> {
     if waits_in_the_inbox(mid) {
         inbox::take_in()?;
@@ -370,7 +370,8 @@ fn look(mid: c_int) -> Result<bool, Fault> {
     end_by(by_looking, mid)
 }
 
-/// Waits for all that an id stands for, and releases it. An operation that is still under way after a fault keeps its id.
+/// Waits for all operations of an id, and releases it. An operation that is still in progress after a fault keeps its
+/// id.
 pub fn wait(mid: c_long) -> Answer {
     let mut next = known(mid)?;
     while next != LAST {
@@ -382,7 +383,7 @@ pub fn wait(mid: c_long) -> Answer {
             break;
         };
         if finished.is_err() {
-            // Others that the id stood for go on by themselves.
+            // The other operations of the id continue without it.
             ignore_all(started.next)?;
             return finished.map(|()| 0);
         }
@@ -401,7 +402,7 @@ unsafe fn wait_for(mid: c_long) -> Answer {
     wait(mid)
 }
 
-/// 1, and the id is released, when all that it stands for is over; else 0.
+/// If all operations of an id are complete, releases it and returns 1, else returns 0.
 unsafe fn done(mid: c_long) -> Answer {
     enrolled()?;
     let mut next = known(mid)?;
@@ -415,7 +416,7 @@ unsafe fn done(mid: c_long) -> Answer {
     Ok(1)
 }
 
-/// Takes back a receive that has no message yet, and waits for the end of everything else.
+/// Cancels receives that have no message yet, and waits for the completion of everything else.
 unsafe fn cancel(mid: c_long) -> Answer {
     enrolled()?;
     let mut next = known(mid)?;
@@ -425,11 +426,11 @@ unsafe fn cancel(mid: c_long) -> Answer {
         };
         library().inbox.forget(next);
         if let Work::Receive(request, _) = &mut started.work {
-            // SAFETY: a request of ours; a place that nobody needs.
+            // SAFETY: the request is valid, and the result may be NULL.
             unsafe { rg::rg_cancel(*request, std::ptr::null_mut()) };
         }
         if let Work::Receive(request, _) | Work::Send(request) = &mut started.work {
-            // SAFETY: the program's memory is still there until this returns. How it ended does not matter any more.
+            // SAFETY: the memory is valid until this returns. The result does not matter.
             unsafe { rg::rg_wait(request, std::ptr::null_mut()) };
         }
         next = started.next;
@@ -437,7 +438,7 @@ unsafe fn cancel(mid: c_long) -> Answer {
     Ok(0)
 }
 
-/// Releases an id. The operation goes on, and nobody is told of its end.
+/// Releases an id. Its operations continue, and their completion is not reported.
 unsafe fn ignore(mid: c_long) -> Answer {
     enrolled()?;
     ignore_all(known(mid)?)?;
@@ -448,7 +449,7 @@ fn ignore_all(first: c_int) -> Result<(), Fault> {
     let mut next = first;
     while let Some(mut started) = library().started.remove(next) {
         if let Work::Receive(request, _) | Work::Send(request) = &mut started.work {
-            // SAFETY: a function that does nothing with the null pointer it is given.
+            // SAFETY: `nothing` ignores its arguments.
             check(unsafe { rg::rg_on_complete(request, Some(nothing), std::ptr::null_mut()) })?;
         }
         next = started.next;
@@ -458,7 +459,7 @@ fn ignore_all(first: c_int) -> Result<(), Fault> {
 
 unsafe extern "C" fn nothing(_: *const rg::Status, _: *mut c_void) {}
 
-/// One id for what two stand for. -1 stands for nothing.
+/// Merges two ids into one. -1 stands for no operation.
 unsafe fn merge(one: c_long, other: c_long) -> Answer {
     enrolled()?;
     if one == NO_MID || other == NO_MID {

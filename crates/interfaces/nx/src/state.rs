@@ -1,4 +1,4 @@
-//! All that the library knows in between calls, and where processes are.
+//! The library's state between calls, and the mapping from processes to tasks.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_long};
@@ -13,86 +13,86 @@ use crate::places::Places;
 use crate::rg;
 use crate::started::Started;
 
-/// Messages of ordinary types.
+/// Channel of messages of ordinary types.
 pub const PLAIN: rg::Group = rg::library_channel(0);
-/// Messages of force types.
+/// Channel of messages of force types.
 pub const FORCE: rg::Group = rg::library_channel(1);
-/// Ends of processes, for the host.
+/// Channel of notifications of processes' ends, for the host.
 pub const ENDS: rg::Group = rg::library_channel(2);
 
-/// The node that stands for all others.
+/// The node number that means all other nodes.
 pub const ALL_NODES: c_long = -1;
 /// No task, or no pid.
 pub const NOBODY: c_int = -1;
-/// No task is node 0, no pid is that of the processes beside it.
+/// Values of `first` and `peers` if the processes were not loaded together: no task is node 0, and no pid matches.
 const NO_TASK: c_int = c_int::MIN;
 const NO_PID: c_long = -2;
 
-/// The process or processes that a message goes to.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// The task with this number.
+    /// This task.
     Task(c_int),
-    /// The processes with this pid on every node but this one.
+    /// The processes with this pid on all other nodes.
     Others(c_long),
 }
 
-/// All of it.
+/// The state.
 pub struct Library {
-    /// We are a process that can send and receive.
+    /// Whether this process has joined, so that it can send and receive.
     pub joined: bool,
-    /// A call has ended the program.
+    /// Whether a call has ended the program.
     pub failed: bool,
-    /// Our process, and our task.
+    /// This process's id, and its task.
     pub process: u32,
     pub task: c_int,
-    /// Our node and how many there are. The host has the number behind the last node's.
+    /// This process's node, and the number of nodes. The host's node is the number of nodes.
     pub me: c_int,
     pub nodes: c_int,
-    /// The task that is node 0 of the processes with the pid `peers`. The pids of the other nodes follow it.
+    /// The task that is node 0 of the processes with the pid `peers`. The tasks of the other nodes follow it.
     pub first: c_int,
     pub peers: c_long,
-    /// Our pid, which the Paragon calls ptype.
+    /// This process's pid, which the Paragon calls ptype.
     pub ptype: c_long,
-    /// Rows of the rectangle that the nodes are; 0 if nobody has said.
+    /// Rows of the rectangle of nodes; 0 if not given.
     pub rows: c_int,
-    /// The partition in which an application has been begun here.
+    /// Partition of the application that was begun here.
     pub application: Option<String>,
-    /// Partitions that the program has made.
+    /// Partitions that this program has made.
     pub partitions: Partitions,
-    /// Calls of `nx_nfork` so far, and the one by which this process was started, or 0.
+    /// Number of calls of `nx_nfork` so far, and the one by which this process was started, or 0.
     pub forks: c_int,
     pub fork: c_int,
-    /// The processes with our pid that take part in global operations.
+    /// The group of global operations: the processes with this pid on all nodes.
     pub group: Option<rg::Group>,
-    /// Where other processes are.
+    /// Tasks of other processes.
     pub places: Places,
-    /// The host's cube, if we are the host.
+    /// The host's cube, if this is the host.
     pub cube: Option<Cube>,
-    /// Sends and receives that have been begun.
+    /// Sends and receives in progress.
     pub started: Table<Started>,
-    /// Messages that have been taken in, because a receive selected by a mask.
+    /// Messages that have been taken in because a receive selects by a mask.
     pub inbox: Inbox,
-    /// Descriptors that nodes share, and how.
+    /// Descriptors that nodes share, with their modes.
     pub modes: Vec<Moded>,
     /// Units of a Fortran program that `gopen` has opened.
     pub units: Vec<crate::units::Opened>,
-    /// Reads and writes that have been begun.
+    /// Reads and writes in progress.
     pub transfers: Table<Answer>,
-    /// Lengths and offsets of the parts of a concatenation.
+    /// Lengths and offsets of the contributions to a concatenation.
     pub lengths: Vec<usize>,
     pub offsets: Vec<usize>,
-    /// When the clock of `mclock` began, or 0.
+    /// Time at which the clock of `mclock` started, or 0.
     pub began: f64,
 }
 
 impl Library {
-    /// Our node, as programs count it.
+    /// Returns this process's node, as programs get it.
     pub fn node_of_mine(&self) -> c_long {
         c_long::from(self.me)
     }
 
-    /// The pid of the processes that are meant where no pid is named.
+    /// Returns the pid of the processes that a call without a pid means.
     pub fn usual_pid(&self) -> c_long {
         match &self.cube {
             Some(cube) => cube.loaded.map_or(NO_PID, c_long::from),
@@ -100,12 +100,12 @@ impl Library {
         }
     }
 
-    /// Processes of one pid do not follow each other: each is looked up.
+    /// Records that the processes of one pid do not have consecutive tasks, so that each has to be looked up.
     pub fn set_apart(&mut self) {
         (self.first, self.peers) = (NO_TASK, NO_PID);
     }
 
-    /// The task that a host has loaded in the place of one that has ended.
+    /// Returns the task that a host has loaded in place of one that has ended, if there is one.
     pub fn successor(&mut self, task: c_int) -> Option<c_int> {
         let (node, pid) = self.process_of(task);
         let next = self.places.look_again(node as c_int, pid, task)?;
@@ -115,7 +115,7 @@ impl Library {
         Some(next)
     }
 
-    /// The node and the pid that a task is; -1 for what is not known.
+    /// Returns the node and the pid of a task; -1 for what is unknown.
     #[inline(always)]
     pub fn process_of(&mut self, task: c_int) -> (c_long, c_long) {
         let node = task.wrapping_sub(self.first);
@@ -125,7 +125,7 @@ impl Library {
         }
     }
 
-    /// The destination that a node and a pid are.
+    /// Returns the destination that a node and a pid mean.
     #[inline(always)]
     pub fn destination(&mut self, node: c_long, ptype: c_long) -> Result<To, Fault> {
         if node == ALL_NODES {
@@ -134,7 +134,7 @@ impl Library {
         self.task_of(node, ptype).map(To::Task)
     }
 
-    /// The task that a node and a pid are.
+    /// Returns the task of a node and a pid.
     #[inline(always)]
     pub fn task_of(&mut self, node: c_long, ptype: c_long) -> Result<c_int, Fault> {
         if ptype == self.peers && (0..c_long::from(self.nodes)).contains(&node) {
@@ -167,7 +167,7 @@ impl Library {
         }
     }
 
-    /// The source that a selection of nodes and pids means: a task, or any.
+    /// Returns the source that selectors of a node and a pid mean: a task, or any.
     pub fn source(&mut self, nodesel: c_long, ptypesel: c_long) -> Result<c_int, Fault> {
         if nodesel != -1 {
             let host = nodesel == c_long::from(self.nodes);
@@ -178,7 +178,7 @@ impl Library {
             };
             return self.task_of(nodesel, pid);
         }
-        // Any node: of one pid there may be several.
+        // Any node: only one pid can be selected, the usual one.
         if ptypesel != -1 && ptypesel != self.usual_pid() {
             self.check_pid(ptypesel)?;
             return Err(Fault::of(EQNOACT, "pid", ptypesel));
@@ -189,7 +189,7 @@ impl Library {
 
 struct Cell(UnsafeCell<Library>);
 
-// SAFETY: NX's rule: a program has one thread.
+// SAFETY: a program has one thread.
 unsafe impl Sync for Cell {}
 
 static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
@@ -220,15 +220,15 @@ static LIBRARY: Cell = Cell(UnsafeCell::new(Library {
     began: 0.0,
 }));
 
-/// The state. The reference must be gone before a function of the user is called.
+/// Returns the state. Drop the reference before calling a function of the program.
 #[inline(always)]
 #[allow(clippy::mut_from_ref)]
 pub fn library<'a>() -> &'a mut Library {
-    // SAFETY: one thread at a time, and each user of this lets go before it calls anybody who could take it again.
+    // SAFETY: a program has one thread, and every user drops the reference before it calls what could take it again.
     unsafe { &mut *LIBRARY.0.get() }
 }
 
-/// The second attempt of something that failed because a task has ended: with the task in its place, if there is one.
+/// Retries something that failed because a task has ended, with the task that has replaced it, if there is one.
 #[cold]
 pub fn or_successor<T>(
     task: c_int,

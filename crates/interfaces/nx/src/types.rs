@@ -1,20 +1,20 @@
-//! Types of messages: which there are, and what a receive selects by them. Pure.
+//! Message types, and how a receive selects by type. Pure.
 //!
-//! A type is a number of 31 bits, and the tag of the message. From [`FORCE_TYPE`] on it is a force type; messages of such types
-//! travel in a channel of their own, because a receive of any type does not take them.
+//! A type is a 31-bit number, and is the tag of the message. From [`FORCE_TYPE`] on it is a force type. Messages of
+//! force types have a channel of their own, because a receive of any type does not match them.
 
 use std::ffi::{c_int, c_long};
 
 use crate::error::{EQTYPE, Fault};
 
-/// The first force type. Programs have it from `nx.h` and `fnx.h`.
+/// The first force type. `nx.h` and `fnx.h` define it for programs.
 pub const FORCE_TYPE: c_long = 1 << 30;
-/// The class of all types that have no bit of their own in a mask.
+/// Bit of a mask for all types that have no bit of their own.
 const OTHERS: u32 = 30;
-/// A mask that selects every class.
+/// The mask that selects all types.
 const EVERY_CLASS: u32 = (1 << (OTHERS + 1)) - 1;
 
-/// The messages that a receive selects by their type.
+/// The selection of a receive by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeSelect {
     /// One type below the force types.
@@ -23,12 +23,12 @@ pub enum TypeSelect {
     Force(c_int),
     /// All types but force types.
     Any,
-    /// Types 0 to 29 whose bit is set, and all larger ones but force types if bit 30 is.
+    /// Types 0 to 29 whose bit is set, and all larger ones except force types if bit 30 is set.
     Classes(u32),
 }
 
 impl TypeSelect {
-    /// Whether a message of this type, which is no force type, is selected.
+    /// Returns whether a message of this type, which is not a force type, is selected.
     pub fn takes(self, tag: c_int) -> bool {
         match self {
             TypeSelect::Plain(wanted) => wanted == tag,
@@ -39,7 +39,7 @@ impl TypeSelect {
     }
 }
 
-/// The tag of a message that is sent with this type, and whether it is a force type.
+/// Returns the tag of a message that is sent with this type, and whether it is a force type.
 #[inline(always)]
 pub fn sent(kind: c_long) -> Result<(c_int, bool), Fault> {
     match c_int::try_from(kind) {
@@ -48,7 +48,8 @@ pub fn sent(kind: c_long) -> Result<(c_int, bool), Fault> {
     }
 }
 
-/// The selection that a type selector means. A mask is negative in 32 bits: where `long` has more it may be written without its sign.
+/// Converts a type selector. A mask is negative in 32 bits; where `long` has more, it may be written without sign
+/// extension.
 #[inline(always)]
 pub fn select(selector: c_long) -> Result<TypeSelect, Fault> {
     if (0..FORCE_TYPE).contains(&selector) {
@@ -121,7 +122,7 @@ mod tests {
     fn a_mask_of_one_type_is_that_type() {
         let one = c_long::from(c_int::MIN) + (1 << 29);
         assert_eq!(select(one), Ok(TypeSelect::Plain(29)));
-        // All larger types are many.
+        // Bit 30 stands for many types.
         let others = c_long::from(c_int::MIN) + (1 << 30);
         assert_eq!(select(others), Ok(TypeSelect::Classes(1 << 30)));
     }

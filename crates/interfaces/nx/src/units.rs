@@ -1,7 +1,8 @@
-//! The units of Fortran programs, by which their calls for files name them.
+//! The units of Fortran programs, by which their calls name files.
 //!
-//! A unit that the program has opened with OPEN is the Fortran library's (gfortran's, if the program has it), and its descriptor is known there. One
-//! that `gopen` has opened is known here alone: to CLOSE, READ and WRITE it is not connected, and the next `gopen` of the unit closes it.
+//! A unit that the program has opened with OPEN belongs to the Fortran library (gfortran's, if the program uses it),
+//! which knows its descriptor. A unit that `gopen` has opened is known only here: for CLOSE, READ and WRITE it is not
+//! connected, and the next `gopen` of the unit closes it.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -23,7 +24,7 @@ impl Argument for Unit {
     type Fortran = *const i32;
 
     unsafe fn take(from: *const i32) -> Unit {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         Unit(unsafe { from.read_unaligned() })
     }
 }
@@ -33,7 +34,7 @@ impl Unit {
         Fault::of(code, "unit", self.0.into())
     }
 
-    /// The descriptor of the unit. All that the program has written to it by WRITE is in the file then.
+    /// Returns the descriptor of the unit, after flushing what the program has written to it with WRITE.
     pub fn descriptor(self) -> Result<c_int, Fault> {
         if let Some(fd) = self.fortrans() {
             return Ok(fd);
@@ -44,7 +45,7 @@ impl Unit {
             .ok_or(self.fault(libc::EBADF))
     }
 
-    /// A fault if OPEN has connected the unit, or if it cannot be one.
+    /// Fails if OPEN has connected the unit, or if its number is invalid.
     pub fn is_free(self) -> Result<(), Fault> {
         match self.0 >= 0 && self.fortrans().is_none() {
             true => Ok(()),
@@ -52,23 +53,24 @@ impl Unit {
         }
     }
 
-    /// Keeps the descriptor of the unit, in place of the one that it had.
+    /// Stores the descriptor of the unit, and closes the previous one.
     pub fn open(self, fd: c_int) {
         let units = &mut library().units;
         if let Some(at) = units.iter().position(|opened| opened.unit == self.0) {
-            // SAFETY: `gopen` has opened it, and nobody else has it.
+            // SAFETY: `gopen` has opened the descriptor, and nothing else uses it.
             unsafe { libc::close(units.swap_remove(at).fd) };
         }
         units.push(Opened { unit: self.0, fd });
     }
 
-    /// The descriptor of a unit that the Fortran library knows, which has written all that it kept for it.
+    /// Returns the descriptor of a unit that the Fortran library has open, after flushing the unit.
     fn fortrans(self) -> Option<c_int> {
         let (number_of, flush) = (
             function(c"_gfortran_fnum_i4")?,
             function(c"_gfortran_flush_i4")?,
         );
-        // SAFETY: gfortran's extensions FNUM and FLUSH, as its library exports them for an INTEGER.
+        // SAFETY: these are gfortran's extensions FNUM and FLUSH, which its library exports with these types for an
+        // INTEGER.
         let (number_of, flush) = unsafe {
             (
                 std::mem::transmute::<*mut c_void, extern "C" fn(*const c_int) -> c_int>(number_of),
@@ -83,9 +85,9 @@ impl Unit {
     }
 }
 
-/// A function of the program or of a library that it has.
+/// Returns the address of a function of the program or of a library that it has loaded.
 fn function(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a plain question.
+    // SAFETY: the call takes plain values only.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }

@@ -18,16 +18,16 @@ unsafe fn my_ptype() -> Answer {
     Ok(enrolled()?.ptype)
 }
 
-/// The node number of the host: the one behind the last node's.
+/// Returns the node number of the host, which is the number of nodes.
 unsafe fn my_host() -> Answer {
-    // SAFETY: it has no contract.
+    // SAFETY: the function has no preconditions.
     unsafe { nodes() }
 }
 
 /// `INVALID_PTYPE`: the pid of a program that has begun an application, until it sets one.
 const NO_PTYPE: c_long = -1;
 
-/// A process has its pid from the start, and keeps it; but for a program that has begun an application.
+/// Sets the pid of a program that has begun an application. Any other process has its pid from the start, and keeps it.
 unsafe fn set_ptype(ptype: c_long) -> Answer {
     let library = enrolled()?;
     if library.cube.is_some() && library.ptype == NO_PTYPE && ptype >= 0 {
@@ -43,7 +43,7 @@ unsafe fn set_ptype(ptype: c_long) -> Answer {
     }
 }
 
-/// The dimension of the smallest cube that holds all nodes.
+/// Returns the dimension of the smallest cube that contains all nodes.
 unsafe fn dimension() -> Answer {
     Ok(c_long::from(dimension_of(enrolled()?.nodes)))
 }
@@ -52,7 +52,7 @@ fn dimension_of(nodes: c_int) -> u32 {
     (nodes.max(1) as u32).next_power_of_two().trailing_zeros()
 }
 
-/// The rows and columns of the most square rectangle of all nodes.
+/// Returns the rows and columns of the most square rectangle of all nodes.
 fn rectangle(nodes: c_int) -> (c_int, c_int) {
     let nodes = nodes.max(1);
     let rows = (1..=nodes)
@@ -63,7 +63,8 @@ fn rectangle(nodes: c_int) -> (c_int, c_int) {
     (rows, nodes / rows)
 }
 
-/// The rows and columns of the nodes: as the program that has begun the application has said, or the most square rectangle.
+/// Returns the rows and columns of the nodes: those of the application if it is a rectangle, otherwise the most square
+/// rectangle.
 pub fn shape() -> Result<(c_int, c_int), Fault> {
     let library = enrolled()?;
     Ok(match library.rows {
@@ -77,7 +78,7 @@ unsafe fn my_part(rows: *mut c_long, columns: *mut c_long) -> Answer {
         return Err(Fault::plain(EQPARAM));
     }
     let (height, width) = shape()?;
-    // SAFETY: the C contract: places for two numbers.
+    // SAFETY: by the C contract the results are writable.
     unsafe {
         rows.write_unaligned(c_long::from(height));
         columns.write_unaligned(c_long::from(width));
@@ -108,9 +109,9 @@ fortran_forms! {
 
 unsafe fn fortran_part(rows: *mut c_int, columns: *mut c_int) -> Answer {
     let (mut height, mut width) = (0, 0);
-    // SAFETY: places for two numbers.
+    // SAFETY: the results point to local variables.
     unsafe { my_part(&mut height, &mut width) }?;
-    // SAFETY: Fortran's contract: references to INTEGERs.
+    // SAFETY: by the Fortran contract both are references to INTEGERs.
     unsafe {
         rows.write_unaligned(height as c_int);
         columns.write_unaligned(width as c_int);
@@ -120,13 +121,13 @@ unsafe fn fortran_part(rows: *mut c_int, columns: *mut c_int) -> Answer {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mypart_(rows: *mut c_int, columns: *mut c_int) -> c_int {
-    // SAFETY: Fortran's contract.
+    // SAFETY: by the Fortran contract the arguments are valid.
     value_or_exit("mypart", unsafe { fortran_part(rows, columns) }) as c_int
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _mypart_(rows: *mut c_int, columns: *mut c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: by the Fortran contract the arguments are valid.
     value_or_errno(unsafe { fortran_part(rows, columns) }) as c_int
 }
 

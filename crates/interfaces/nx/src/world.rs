@@ -1,10 +1,11 @@
-//! The group of global operations: the processes with our pid on all nodes.
+//! The group of global operations: the processes with this process's pid on all nodes.
 
 use crate::error::{EQPRIV, Fault, check};
 use crate::life::enrolled;
 use crate::rg;
 
-/// The group. Processes that were not loaded together make one at their first global operation, once all are there.
+/// Returns the group. Processes that were not loaded together create it at their first global operation, once all of
+/// them exist.
 #[inline(always)]
 pub fn global_group() -> Result<rg::Group, Fault> {
     match enrolled()?.group {
@@ -28,7 +29,7 @@ fn make_group() -> Result<rg::Group, Fault> {
         .collect();
     let tasks = tasks?;
     let mut group = rg::WORLD;
-    // SAFETY: as many tasks as are said to be, and a place for the group.
+    // SAFETY: `tasks` has `nodes` entries, and `group` is writable.
     check(unsafe { rg::rg_group_select(rg::ALL, nodes, tasks.as_ptr(), &mut group) })?;
     library.group = Some(group);
     Ok(group)
