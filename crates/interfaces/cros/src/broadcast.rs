@@ -1,4 +1,4 @@
-//! `broadcast`: to all nodes of the cube, or of the part that some channels span.
+//! `broadcast`: to all nodes of the cube, or of the subcube that some channels span.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,8 @@ use crate::channels::{BROADCAST, mask, task_at};
 use crate::cube;
 use crate::life::{GROUP, all_channels, call};
 
-/// Give the nodes that can be reached from `source` by these channels what it has; all of them call it. Returns the length, or -1.
+/// Broadcasts what `source` has to the nodes that these channels reach from it; all of them call this. Returns the
+/// length, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn broadcast(
     buf: *mut c_void,
@@ -25,20 +26,20 @@ unsafe extern "C" fn broadcast(
         }
         if channels == all_channels() {
             let bytes = length(len)?;
-            // SAFETY: the C contract.
+            // SAFETY: by the C contract the arguments are valid.
             checked(unsafe { rg::rg_broadcast(buf, bytes, source, rg::WORLD) })?;
             return Ok(len);
         }
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         unsafe { part(Items::block(buf, len)?, source as u32, mask(channels)?)? };
         Ok(len)
     })
 }
 
-/// Through the channels from the lowest one on.
+/// Broadcasts in a subcube, along the channels in ascending order.
 ///
 /// # Safety
-/// There is room for the block, or what it has is the source's.
+/// There is room for the block; at the source it is readable.
 unsafe fn part(block: Items, source: u32, channels: u32) -> Result<(), Fault> {
     if channels & !(all_channels() as u32) != 0 {
         return Err(Fault::says("the host program is no part of the cube"));
@@ -50,11 +51,11 @@ unsafe fn part(block: Items, source: u32, channels: u32) -> Result<(), Fault> {
         )));
     };
     if let Some(channel) = from {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { block.receive(task_at(channel)?, BROADCAST, GROUP) }.1?;
     }
     for channel in on {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { block.send(task_at(channel)?, BROADCAST, GROUP)? };
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! `cread`, `cwrite`, `cshift` and their vector forms: messages by channels.
+//! `cread`, `cwrite`, `cshift` and their vector forms: messages over channels.
 //!
-//! A mask of no channel is nobody: nothing is read or written. A write does not wait for its read, as CrOS' channels have a buffer.
+//! With an empty mask nothing is read or written. A write does not wait for the read, as CrOS' channels are buffered.
 
 use std::ffi::{c_int, c_void};
 
@@ -12,11 +12,11 @@ use regatta_nodes::rg;
 use crate::cube;
 use crate::life::{GROUP, HOST_CHANNEL, all_channels, call};
 
-/// The tag of messages that programs send, and of those that broadcasts consist of.
+/// Tags of the messages that programs send, and of those in a broadcast.
 const MESSAGE: c_int = 0;
 pub const BROADCAST: c_int = 1;
 
-/// The channels of a program's mask.
+/// Checks a program's mask of channels.
 pub fn mask(channels: c_int) -> Result<u32, Fault> {
     match channels & !(all_channels() | HOST_CHANNEL) {
         0 => Ok(channels as u32),
@@ -26,7 +26,7 @@ pub fn mask(channels: c_int) -> Result<u32, Fault> {
     }
 }
 
-/// The task at the other end of a channel.
+/// Returns the task at the other end of a channel.
 pub fn task_at(channel: u32) -> Result<c_int, Fault> {
     let place = place();
     if 1 << channel != HOST_CHANNEL {
@@ -39,23 +39,24 @@ pub fn task_at(channel: u32) -> Result<c_int, Fault> {
 }
 
 /// # Safety
-/// The items can be read.
+/// The items are readable.
 unsafe fn write(items: Items, channels: c_int) -> Result<c_int, Fault> {
     for channel in cube::channels(reachable(channels)?) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { items.send(task_at(channel)?, MESSAGE, GROUP)? };
     }
     Ok(items.bytes() as c_int)
 }
 
-/// The channels of a program's mask. At the end of each is somebody: otherwise nothing goes to any.
+/// Checks a program's mask of channels, and that every channel has a task at its end, before anything is sent.
 fn reachable(channels: c_int) -> Result<u32, Fault> {
     let mask = mask(channels)?;
     cube::channels(mask).try_for_each(|channel| task_at(channel).map(drop))?;
     Ok(mask)
 }
 
-/// Reads from one channel, and writes what came to others. Of what is too long the front goes on, too: others wait for it.
+/// Reads from one channel, and writes what was read to others. If it is too long, its front is forwarded anyway,
+/// because other nodes wait for it.
 ///
 /// # Safety
 /// There is room for the items.
@@ -69,7 +70,7 @@ unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fa
             "the mask {from:#x} is of several channels; a read is from one"
         )));
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     let (message, end) = unsafe { items.receive(task_at(channel)?, MESSAGE, GROUP) };
     let Some(status) = message else {
         return end.map(|()| 0);
@@ -78,32 +79,32 @@ unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fa
         let kept = items.front(status.length);
         let kept = kept.ok_or(Fault::says("what came does not end with an item"))?;
         for channel in cube::channels(forward) {
-            // SAFETY: the caller's; so much has come.
+            // SAFETY: the caller guarantees that the items are valid, and this many bytes have been received.
             unsafe { kept.send(task_at(channel)?, MESSAGE, GROUP)? };
         }
     }
     end.map(|()| status.length as c_int)
 }
 
-/// Write a message to channels. Returns its length, or -1.
+/// Writes a message to channels. Returns its length, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cwrite(buf: *const c_void, channels: c_int, len: c_int) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("cwrite", || unsafe {
         write(Items::block(buf.cast_mut(), len)?, channels)
     })
 }
 
-/// Read a message from a channel, and write it to others. Returns its length, or -1.
+/// Reads a message from a channel, and writes it to others. Returns its length, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cread(buf: *mut c_void, channel: c_int, forward: c_int, len: c_int) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("cread", || unsafe {
         read(Items::block(buf, len)?, channel, forward)
     })
 }
 
-/// Write a message to channels, then read one. Returns the length of what was read, or -1.
+/// Writes a message to channels, then reads one. Returns the length of what was read, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cshift(
     ibuf: *mut c_void,
@@ -113,7 +114,7 @@ unsafe extern "C" fn cshift(
     ochannels: c_int,
     olen: c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("cshift", || unsafe {
         let to = Items::block(ibuf, ilen)?;
         write(Items::block(obuf.cast_mut(), olen)?, ochannels)?;
@@ -121,7 +122,7 @@ unsafe extern "C" fn cshift(
     })
 }
 
-/// Write items that lie apart. Returns how many bytes they are, or -1.
+/// Writes scattered items. Returns their total size in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn vwrite(
     buf: *const c_void,
@@ -130,13 +131,13 @@ unsafe extern "C" fn vwrite(
     offset: c_int,
     items: c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("vwrite", || unsafe {
         write(Items::new(buf.cast_mut(), size, offset, items)?, channels)
     })
 }
 
-/// Read items to where they lie apart, and write them to other channels. Returns the bytes of the message, or -1.
+/// Reads scattered items, and writes them to other channels. Returns the size of the message in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn vread(
     buf: *mut c_void,
@@ -146,13 +147,13 @@ unsafe extern "C" fn vread(
     offset: c_int,
     items: c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("vread", || unsafe {
         read(Items::new(buf, size, offset, items)?, channel, forward)
     })
 }
 
-/// Write items, then read some. Returns the bytes of what was read, or -1.
+/// Writes scattered items, then reads some. Returns the size of what was read in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn vshift(
     ibuf: *mut c_void,
@@ -166,7 +167,7 @@ unsafe extern "C" fn vshift(
     ooffset: c_int,
     oitems: c_int,
 ) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: by the C contract the arguments are valid.
     call("vshift", || unsafe {
         let to = Items::new(ibuf, isize, ioffset, iitems)?;
         let from = Items::new(obuf.cast_mut(), osize, ooffset, oitems)?;

@@ -1,4 +1,4 @@
-//! `combine`, `concat`: what all nodes have.
+//! `combine` (reduction to all nodes) and `concat` (concatenation).
 
 use std::ffi::{c_int, c_void};
 
@@ -9,7 +9,7 @@ use regatta_nodes::rg;
 
 use crate::life::call;
 
-/// Combine the items of all nodes, each with those in its place; all nodes have the results. Returns 0, or -1.
+/// Combines the items of all nodes element by element; all nodes get the results. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn combine(
     buf: *mut c_void,
@@ -17,15 +17,15 @@ unsafe extern "C" fn combine(
     size: c_int,
     items: c_int,
 ) -> c_int {
-    // SAFETY: the C contract: that many items.
+    // SAFETY: by the C contract `buf` has `items` items of `size` bytes.
     call("combine", || unsafe {
         reduce(buf, function, size, items, rg::WORLD)?;
         Ok(0)
     })
 }
 
-/// Concatenate the parts of all nodes. `sizes`, or NULL, gets their lengths. Returns the length of the whole, or -1; of one that is too
-/// long the front is kept.
+/// Concatenates the parts of all nodes. `sizes`, if not NULL, gets their lengths. Returns the total length, or -1; if
+/// there is too little room, the front is kept.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn concat(
     mybuf: *const c_void,
@@ -34,7 +34,7 @@ unsafe extern "C" fn concat(
     buflen: c_int,
     sizes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: buffers of these lengths, and a number for each node.
+    // SAFETY: by the C contract the buffers have these lengths, and `sizes` has a number for each node.
     call("concat", || unsafe {
         let nodes = place().nodes as usize;
         let order = Order {

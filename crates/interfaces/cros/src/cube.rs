@@ -1,24 +1,24 @@
-//! A hypercube: channels, grids in it, ways of a broadcast. Pure.
+//! A hypercube: its channels, grids in it, and the routes of a broadcast. Pure.
 //!
-//! Channel `i` leads from a node to the one whose number differs in bit `i`; programs name channels by masks of these bits.
+//! Channel `i` connects two nodes whose numbers differ in bit `i`; programs name channels by masks of these bits.
 
-/// Number of dimensions that no cube reaches: the bits of a mask, but for the sign and the host's channel.
+/// Upper bound (exclusive) of a cube's dimension: the bits of a mask without the sign and the host's channel.
 const DIMENSION_LIMIT: u32 = 30;
 
-/// The dimension of a cube of so many nodes.
+/// Returns the dimension of a cube of this many nodes, or `None` if that is not a power of two.
 pub fn dimension(nodes: i32) -> Option<u32> {
     let nodes = u32::try_from(nodes).ok()?;
     (nodes.is_power_of_two() && nodes.trailing_zeros() < DIMENSION_LIMIT)
         .then(|| nodes.trailing_zeros())
 }
 
-/// The channels of a mask, the lowest first.
+/// Returns the channels of a mask in ascending order.
 pub fn channels(mask: u32) -> impl Iterator<Item = u32> {
     (0..u32::BITS).filter(move |channel| mask >> channel & 1 == 1)
 }
 
-/// The steps of a broadcast at a node: the channel by which it comes, if the node is not the source, and those by which it goes on.
-/// `None`: the node is not in the part of the cube that these channels span.
+/// Returns the steps of a broadcast at a node: the channel from which the node receives (`None` at the source), and
+/// those to which it forwards. Returns `None` if the node is not in the subcube that these channels span.
 pub fn steps(
     node: u32,
     source: u32,
@@ -28,7 +28,8 @@ pub fn steps(
     if way & !mask != 0 {
         return None;
     }
-    // It goes through the channels from the lowest one on: it came by the highest that differs.
+    // The broadcast uses the channels in ascending order, so the node receives from the highest channel in which it
+    // differs from the source.
     let from = way.checked_ilog2();
     let after = from.map_or(0, |from| from + 1);
     Some((
@@ -45,15 +46,17 @@ fn number_of(gray: u32) -> u32 {
     (0..u32::BITS).fold(0, |number, shift| number ^ (gray >> shift))
 }
 
-/// A grid in a cube: each dimension has some bits of a node's number, in which neighbours on its ring differ by one (a Gray code).
+/// A grid in a cube. Each dimension has some bits of a node's number, a Gray code, so that neighbours on its ring
+/// differ in one bit.
 #[derive(Debug)]
 pub struct Grid {
-    /// The bits of each dimension, from the lowest one on.
+    /// Number of bits of each dimension, from the lowest bits on.
     bits: Vec<u32>,
 }
 
 impl Grid {
-    /// A grid of all nodes of a cube.
+    /// Makes a grid of all nodes of a cube. Fails if the counts are not powers of two whose product is the number of
+    /// nodes.
     pub fn new(dimension: u32, counts: &[i32]) -> Result<Grid, String> {
         let bits = counts.iter().map(|&count| {
             self::dimension(count)
@@ -73,7 +76,7 @@ impl Grid {
         self.bits.len()
     }
 
-    /// The bits before those of each dimension, and how many it has.
+    /// Returns the offset and the number of bits of each dimension.
     fn fields(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut before = 0;
         self.bits.iter().map(move |&bits| {
@@ -82,13 +85,13 @@ impl Grid {
         })
     }
 
-    /// Coordinates of a node of the cube.
+    /// Returns the coordinates of a node.
     pub fn coordinates(&self, node: u32) -> impl Iterator<Item = i32> {
         let fields = self.fields();
         fields.map(move |(before, bits)| number_of(node >> before & ((1 << bits) - 1)) as i32)
     }
 
-    /// The node with these coordinates; all dimensions are rings.
+    /// Returns the node with these coordinates; all dimensions wrap around.
     pub fn node(&self, coordinates: impl Iterator<Item = i32>) -> u32 {
         let places = self.fields().zip(coordinates);
         places.fold(0, |node, ((before, bits), at)| {
@@ -96,7 +99,8 @@ impl Grid {
         })
     }
 
-    /// The channel from a node to its neighbour along a dimension, as a mask; 0 where the node is its own neighbour.
+    /// Returns the channel from a node to its neighbour along a dimension as a mask, or 0 if the node is its own
+    /// neighbour.
     pub fn channel(&self, node: u32, dimension: i32, direction: i32) -> Result<u32, String> {
         let along = usize::try_from(dimension)
             .ok()
@@ -136,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Every node of the part gets it once, from one that has it.
+    /// Every node of the subcube gets the message once, from a node that has it.
     #[test]
     fn a_broadcast_reaches_each_node_of_its_part_once() {
         for mask in [0, 0b1, 0b101, 0b1111, 0b1010] {

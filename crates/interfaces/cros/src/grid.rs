@@ -1,4 +1,4 @@
-//! `gridinit` and its like: the cube as a grid of rings.
+//! `gridinit` etc.: the cube as a grid of rings.
 
 use std::ffi::c_int;
 
@@ -16,7 +16,7 @@ fn grid<'a>() -> Result<&'a mut Grid, Fault> {
     grid.ok_or(Fault::says("there is no grid yet: gridinit makes it"))
 }
 
-/// A place for numbers, one for each dimension.
+/// Fails if an array, which has a number for each dimension, is NULL.
 fn given<T>(numbers: *mut T) -> Result<*mut T, Fault> {
     match numbers.is_null() {
         true => Err(Fault::says("no numbers are given")),
@@ -31,7 +31,7 @@ fn known(node: c_int) -> Result<u32, Fault> {
     }
 }
 
-/// Arrange the nodes in a grid of so many along each dimension. Returns 0, or -1.
+/// Arranges the nodes in a grid with these numbers of nodes along the dimensions. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gridinit(ndim: c_int, num: *const c_int) -> c_int {
     call("gridinit", || {
@@ -39,38 +39,39 @@ unsafe extern "C" fn gridinit(ndim: c_int, num: *const c_int) -> c_int {
         if !(1..=32).contains(&ndim) {
             return Err(Fault::says(format!("{ndim} dimensions are no grid")));
         }
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let counts = unsafe { std::slice::from_raw_parts(numbers, ndim as usize) };
         *GRID.get() = Some(Grid::new(dimension(), counts).map_err(Fault::says)?);
         Ok(0)
     })
 }
 
-/// Tell a node's coordinates. Returns 0, or -1.
+/// Writes a node's coordinates. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gridcoord(node: c_int, coordinates: *mut c_int) -> c_int {
     call("gridcoord", || {
         let (to, node) = (given(coordinates)?, known(node)?);
         for (dimension, at) in grid()?.coordinates(node).enumerate() {
-            // SAFETY: the C contract: a place for each dimension.
+            // SAFETY: by the C contract the array has an element for each dimension.
             unsafe { to.add(dimension).write(at) };
         }
         Ok(0)
     })
 }
 
-/// The node with these coordinates, which go around; or -1.
+/// Returns the node with these coordinates, which wrap around, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gridproc(coordinates: *const c_int) -> c_int {
     call("gridproc", || {
         let (grid, at) = (grid()?, given(coordinates.cast_mut())?);
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let at = unsafe { std::slice::from_raw_parts(at, grid.dimensions()) };
         Ok(grid.node(at.iter().copied()) as c_int)
     })
 }
 
-/// The channel from a node to its neighbour along a dimension, up or down, as a mask; 0: it is its own neighbour; or -1.
+/// Returns the channel from a node to its neighbour along a dimension, up or down, as a mask; 0 if the node is its own
+/// neighbour; or -1.
 #[unsafe(no_mangle)]
 extern "C" fn gridchan(node: c_int, dimension: c_int, direction: c_int) -> c_int {
     call("gridchan", || {

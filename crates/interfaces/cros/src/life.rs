@@ -1,4 +1,4 @@
-//! The cube that a node is in, and the frame of each call.
+//! The cube of this node, and the frame of every call.
 
 use std::ffi::c_int;
 
@@ -9,15 +9,15 @@ use regatta_nodes::rg;
 
 use crate::cube;
 
-/// The mask of the channel to the host program.
+/// Mask of the channel to the host program.
 pub const HOST_CHANNEL: c_int = 1 << 30;
-/// The group of all messages: "CRS".
+/// The channel of all messages: "CRS".
 pub const GROUP: rg::Group = rg::library_channel(0x0043_5253);
 
-/// The dimension of our cube, when it is known.
+/// The dimension of the cube, once it is known.
 static DIMENSION: Own<Option<u32>> = Own::new(None);
 
-/// Does the work of a call.
+/// Runs the work of a call, after joining if necessary, and converts its result for the program.
 #[inline(always)]
 pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_int {
     let worked = || {
@@ -42,13 +42,13 @@ fn enter() -> Result<(), Fault> {
     Ok(())
 }
 
-/// The dimension of the cube; a call has begun.
+/// Returns the dimension of the cube. Valid within a call.
 #[inline(always)]
 pub fn dimension() -> u32 {
     DIMENSION.get().unwrap_or_default()
 }
 
-/// The mask of all channels to nodes.
+/// Returns the mask of all channels to nodes.
 #[inline(always)]
 pub fn all_channels() -> c_int {
     (1 << dimension()) - 1
@@ -64,7 +64,7 @@ pub struct Environment {
     cubemask: c_int,
 }
 
-/// Tell a program its cube and its number. Returns 0, or -1.
+/// Describes the cube and this node's number to the program. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn cparam(environment: *mut Environment) -> c_int {
     call("cparam", || {
@@ -78,7 +78,7 @@ unsafe extern "C" fn cparam(environment: *mut Environment) -> c_int {
             cpmask: HOST_CHANNEL,
             cubemask: all_channels(),
         };
-        // SAFETY: the C contract: a place for the struct.
+        // SAFETY: by the C contract the struct is writable.
         unsafe { environment.write(told) };
         Ok(0)
     })

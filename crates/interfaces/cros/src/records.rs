@@ -1,9 +1,10 @@
-//! Records of the crystal router: each a node, a length, and that many bytes, filled up to a whole number of heads. Pure.
+//! Records of the crystal router: each a node, a length, and that many bytes, padded to a multiple of the header's
+//! size. Pure.
 
-/// The node and the length.
+/// Size of the node and the length, in bytes.
 pub const HEAD: usize = 8;
 
-/// A record in a buffer: its node, and where it stands.
+/// A record in a buffer: its node and its byte range.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record {
     pub node: usize,
@@ -11,7 +12,7 @@ pub struct Record {
     pub to: usize,
 }
 
-/// Finds the records of a buffer, for one of so many nodes each.
+/// Parses the records in a buffer. Fails if a node's number is not below `nodes`, or if a record is incomplete.
 pub fn records(bytes: &[u8], nodes: usize) -> Result<Vec<Record>, String> {
     let (mut found, mut from) = (Vec::new(), 0);
     while from < bytes.len() {
@@ -43,7 +44,7 @@ pub fn records(bytes: &[u8], nodes: usize) -> Result<Vec<Record>, String> {
     Ok(found)
 }
 
-/// Puts the records in the order of their nodes, with the sender in the node's place. How many bytes go to each node.
+/// Sorts the records by node, and replaces the node by the sender. Returns the number of bytes for each node.
 pub fn sort(
     bytes: &[u8],
     records: &[Record],
@@ -53,7 +54,7 @@ pub fn sort(
 ) -> Vec<usize> {
     let mut lengths = vec![0; nodes];
     let mut order: Vec<&Record> = records.iter().collect();
-    // A node's records stay in the order in which the program has put them.
+    // The sort is stable: a node's records keep the order in which the program has put them.
     order.sort_by_key(|record| record.node);
     sorted.clear();
     for record in order {

@@ -1,6 +1,6 @@
-//! `crystal_router`: records of any length, from any node to any other, in one call of all.
+//! `crystal_router`: sends records of any length from any node to any other, in one collective call.
 //!
-//! The original passes them on through the dimensions of the cube; here each goes straight to its node.
+//! The original forwards them along the dimensions of the cube; here each goes directly to its node.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ use regatta_nodes::rg;
 use crate::life::call;
 use crate::records::{records, sort};
 
-/// Lengths, and where each part stands behind those before it.
+/// Lengths of parts, their offsets, and the total length.
 struct Parts {
     lengths: Vec<usize>,
     places: Vec<usize>,
@@ -36,14 +36,15 @@ impl Parts {
     }
 }
 
-/// Send the records of a buffer to their nodes; those for this node take their place, each with its sender. All nodes call it. Returns how
-/// many bytes they are, or -1; of what is too long the front is kept.
+/// Sends the records in a buffer to their nodes, and replaces them by those for this node, each with its sender. All
+/// nodes call it. Returns the size of the received records in bytes, or -1; if there is too little room, the front is
+/// kept.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -> c_int {
     call("crystal_router", || {
         let nodes = place().nodes as usize;
         let mut sorted = Vec::new();
-        // A node whose buffer or records make no sense sends none; the others wait for it.
+        // A node with an invalid buffer or records sends none, but takes part, because the others wait for it.
         let mut wrong = None;
         let (len, room) = sizes(buf, len, room).unwrap_or_else(|why| {
             wrong = Some(why);
@@ -51,7 +52,7 @@ unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -
         });
         let mut lengths = vec![0; nodes];
         if len > 0 {
-            // SAFETY: the C contract: so many bytes.
+            // SAFETY: by the C contract `buf` has `len` bytes.
             let bytes = unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), len) };
             match records(bytes, nodes) {
                 Ok(found) => lengths = sort(bytes, &found, nodes, place().node, &mut sorted),
@@ -60,7 +61,7 @@ unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -
         }
         let outgoing = Parts::new(lengths)?;
         let incoming = exchange_lengths(&outgoing.lengths)?;
-        // SAFETY: the C contract: there is room for so much.
+        // SAFETY: by the C contract `buf` has `room` bytes.
         let came = unsafe { exchange(&sorted, &outgoing, &incoming, buf.cast(), room) };
         match wrong {
             Some(why) => Err(why),
@@ -69,7 +70,7 @@ unsafe extern "C" fn crystal_router(buf: *mut c_void, len: c_int, room: c_int) -
     })
 }
 
-/// The bytes of the records, and those of their buffer.
+/// Checks and returns the size of the records, and that of their buffer.
 fn sizes(buf: *mut c_void, len: c_int, room: c_int) -> Result<(usize, usize), Fault> {
     let (len, room) = (length(len)?, length(room)?);
     if len > room || (buf.is_null() && room > 0) {
@@ -83,13 +84,13 @@ fn sizes(buf: *mut c_void, len: c_int, room: c_int) -> Result<(usize, usize), Fa
 fn exchange_lengths(outgoing: &[usize]) -> Result<Parts, Fault> {
     let mut incoming = vec![0_usize; outgoing.len()];
     let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
-    // SAFETY: a number to each node, and one from each.
+    // SAFETY: both arrays have a number for each node.
     checked(unsafe { rg::rg_alltoall(from, size_of::<usize>(), to, rg::WORLD) })?;
     Parts::new(incoming)
 }
 
 /// # Safety
-/// There is room for so much.
+/// `to` has `room` bytes.
 unsafe fn exchange(
     sorted: &[u8],
     outgoing: &Parts,
@@ -98,7 +99,8 @@ unsafe fn exchange(
     room: usize,
 ) -> Result<c_int, Fault> {
     let exchange = |to: *mut u8| {
-        // SAFETY: the parts are those of the records, and there is room for all that comes.
+        // SAFETY: the lengths and offsets are those of the sorted records, and the destination has room for all
+        // incoming parts.
         checked(unsafe {
             rg::rg_alltoallv(
                 sorted.as_ptr().cast(),
@@ -118,7 +120,7 @@ unsafe fn exchange(
     }
     let mut elsewhere = vec![0_u8; whole];
     exchange(elsewhere.as_mut_ptr())?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), to, room) };
     Err(Fault::says(format!(
         "the records are {whole} bytes long, and there is room for {room}; the front was kept"

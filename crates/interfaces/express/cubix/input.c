@@ -1,9 +1,9 @@
-/* Input of nodes, of each by itself or of all together. Where they read together, node 0 has the file. */
+/* Input of nodes, of each on its own or of all together. When they read together, node 0 reads the file. */
 #include "stream.h"
 
 enum { AHEAD = 65536 };
 
-/* More of the file. Returns 0 at its end, and -1. */
+/* Reads ahead in the file. Returns the number of bytes, 0 at the end of the file, or -1. */
 static ssize_t fill(struct stream *stream)
 {
     ssize_t got;
@@ -18,7 +18,7 @@ static ssize_t fill(struct stream *stream)
     return got;
 }
 
-/* Some bytes, from this node's own file. */
+/* Takes bytes from this node's read-ahead buffer, after filling it if it is empty. */
 ssize_t cubix_take(struct stream *stream, char *to, size_t len)
 {
     if (stream->from == stream->to) {
@@ -32,7 +32,7 @@ ssize_t cubix_take(struct stream *stream, char *to, size_t len)
     return (ssize_t)part;
 }
 
-/* Some bytes, of which all nodes get a copy. */
+/* Reads bytes at node 0 and broadcasts them to all nodes. */
 ssize_t cubix_read_together(struct stream *stream, char *to, size_t len)
 {
     struct {
@@ -54,7 +54,7 @@ ssize_t cubix_read_together(struct stream *stream, char *to, size_t len)
     return end.got < 0 ? (errno = end.error, -1) : end.got;
 }
 
-/* Puts bytes that the FILE has and has not given to the program before those that were read ahead. */
+/* Puts the bytes that are in the FILE's buffer back in front of the read-ahead buffer. */
 int cubix_save_rest(struct stream *stream)
 {
     char *all = malloc(2 * AHEAD + BUFSIZ);
@@ -78,7 +78,7 @@ int cubix_save_rest(struct stream *stream)
     return 0;
 }
 
-/* So many bytes, or a line of at most so many; less at the end of the file. */
+/* Reads `len` bytes or, if `line`, a line of at most `len` bytes; fewer at the end of the file. */
 static size_t piece(struct stream *stream, char *to, size_t len, bool line)
 {
     size_t used = 0;
@@ -95,7 +95,7 @@ static size_t piece(struct stream *stream, char *to, size_t len, bool line)
     return used;
 }
 
-/* At node 0: the piece of each node, one after the other. */
+/* At node 0: reads the piece of each node, in order, and scatters them. */
 static int pieces(struct stream *stream, size_t *wants, size_t *offsets, char *to, bool line)
 {
     int count = cubix_nodes();
@@ -120,7 +120,7 @@ static int pieces(struct stream *stream, size_t *wants, size_t *offsets, char *t
     return code;
 }
 
-/* The next piece of the file for each node. Returns its length, or -1. */
+/* Gives each node the next piece of the file, collectively. Returns its length, or -1. */
 static ssize_t read_in_turn(struct stream *stream, char *to, size_t want, bool line)
 {
     int me = cubix_node(), code;
@@ -147,7 +147,7 @@ static ssize_t read_in_turn(struct stream *stream, char *to, size_t want, bool l
     return (ssize_t)got;
 }
 
-/* The FILE sees an end. */
+/* Sets the FILE's end-of-file indicator. */
 static void end(struct stream *stream)
 {
     stream->dry = true;

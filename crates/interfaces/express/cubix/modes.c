@@ -1,9 +1,9 @@
-/* Opening, flushing, closing; from one mode to another. */
+/* Opening, flushing and closing streams, and changing their modes. */
 #include "stream.h"
 
 #include <fcntl.h>
 
-/* The words of fopen. Returns -1 for others. */
+/* Converts the mode of fopen to flags of open(). Returns -1 if it is invalid. */
 static int flags_of(const char *mode)
 {
     bool both = strchr(mode, '+') != NULL;
@@ -75,7 +75,7 @@ int cubix_fclose(FILE *file)
     return fclose(file) != 0 ? EOF : code;
 }
 
-/* Each node has the file itself, from where node 0 is in it. */
+/* Opens the file on each node, at node 0's position. */
 static int open_apart(struct stream *stream)
 {
     struct {

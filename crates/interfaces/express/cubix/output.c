@@ -1,5 +1,5 @@
-/* Output of nodes, of each by itself or of all together, in the order of the nodes: then node 0 writes it, or, where it is much, each node
- * its part. */
+/* Output of nodes, of each on its own or of all together in order of nodes. In the latter case node 0 writes all of it
+ * or, if it is large, each node writes its part. */
 #include "stream.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ int cubix_write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-/* Memory that can grow where it lies: it is had as it is used. */
+/* Reserves a large range of addresses, so that the memory can grow in place. Pages are allocated when they are used. */
 static int reserve(struct stream *stream, size_t least)
 {
     enum { PROTECTION = PROT_READ | PROT_WRITE, FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, LITTLE = 1 << 20 };
@@ -29,7 +29,7 @@ static int reserve(struct stream *stream, size_t least)
     while (room / 2 >= least && room > 1 << 20) {
         void *bytes = mmap(NULL, room, PROTECTION, FLAGS, -1, 0);
         if (bytes != MAP_FAILED) {
-            /* Of much, larger pages are cheaper to come by. */
+            /* Huge pages make it cheaper to allocate a lot of memory. */
             if (room > LITTLE)
                 (void)madvise((char *)bytes + LITTLE, room - LITTLE, MADV_HUGEPAGE);
             stream->pending = bytes;
@@ -55,7 +55,7 @@ static int grow(struct stream *stream, size_t len)
     return 0;
 }
 
-/* Until the nodes flush. */
+/* Keeps bytes until the nodes flush. */
 int cubix_keep(struct stream *stream, const char *bytes, size_t len)
 {
     if (stream->room - stream->used < len && grow(stream, len) != 0)
@@ -65,7 +65,7 @@ int cubix_keep(struct stream *stream, const char *bytes, size_t len)
     return 0;
 }
 
-/* So much memory stays for what comes next; more is given back. */
+/* Bytes of memory that are kept for further output; the rest is given back to the kernel. */
 enum { KEPT = 16 << 20 };
 
 static void let_go(struct stream *stream)
@@ -75,7 +75,7 @@ static void let_go(struct stream *stream)
     stream->used = 0;
 }
 
-/* Huge pages are given back whole. */
+/* Size of a huge page: huge pages are given back as a whole. */
 enum { PIECE = 2 << 20 };
 
 size_t cubix_piece(const struct stream *stream, size_t from)
@@ -97,7 +97,7 @@ void cubix_drop_pending(struct stream *stream)
         munmap(stream->pending, stream->room);
 }
 
-/* At node 0: what each node has, in their order. */
+/* At node 0: gathers and writes what each node has, in order. Returns 0 or an errno value. */
 static int write_all_parts(struct stream *stream, const struct parts *parts)
 {
     int failed = 0;
@@ -114,7 +114,7 @@ static int write_all_parts(struct stream *stream, const struct parts *parts)
     return failed;
 }
 
-/* Node 0 gets all parts, and writes them. Returns an error of C's. */
+/* Gathers all parts at node 0, which writes them. Returns 0 or an errno value. */
 static int write_at_node_0(struct stream *stream, const struct parts *parts)
 {
     int failed = 0, code;
@@ -130,10 +130,10 @@ static int write_at_node_0(struct stream *stream, const struct parts *parts)
     return code == RG_OK ? failed : (cubix_failed(code), EIO);
 }
 
-/* So much is written by each node for itself. */
+/* From this many bytes on each node writes its part itself. */
 enum { MUCH = 1 << 18 };
 
-/* Where node 0 is in the file, if others may write into it. */
+/* Returns node 0's position in the file, or -1 if other nodes cannot write their parts. */
 static off64_t place_of(const struct stream *stream)
 {
     struct stat file;
@@ -145,7 +145,7 @@ static off64_t place_of(const struct stream *stream)
     return lseek64(stream->fd, 0, SEEK_CUR);
 }
 
-/* Has all nodes know how much each has, and how their last parts went. Returns an error of C's. */
+/* Lets all nodes know how much each has, and whether their last parts failed. Returns 0 or an errno value. */
 static int agree(struct stream *stream, struct parts *parts, size_t count)
 {
     struct turn {
@@ -174,7 +174,7 @@ static int agree(struct stream *stream, struct parts *parts, size_t count)
     return code == RG_OK ? failed : (cubix_failed(code), EIO);
 }
 
-/* One round: what has been kept goes to the file. Returns an error of C's: this node's, or one of an earlier round. */
+/* Flushes what has been kept, once. Returns 0 or an errno value: this node's, or one of an earlier round. */
 static int flush_round(struct stream *stream, bool *apart)
 {
     size_t count = (size_t)cubix_nodes();
@@ -201,7 +201,7 @@ int cubix_flush_together(struct stream *stream, bool wait)
     if (cubix_node() < 0)
         return -1;
     int failed = flush_round(stream, &apart), later = 0;
-    /* Everybody's part is there when all have said so. */
+    /* A second round: when it completes, all nodes have written their parts of the first. */
     if (apart && wait)
         later = flush_round(stream, &apart);
     failed = failed ? failed : later;

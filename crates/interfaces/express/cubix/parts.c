@@ -1,10 +1,10 @@
-/* Parts of a file that nodes write for themselves: those that have node 0's very file. The others send theirs to node 0. */
+/* Nodes that have access to the same file as node 0 write their own parts. The others send theirs to node 0. */
 #include "stream.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-/* A file, wherever it is. Numbers of devices and files say which, on one system. */
+/* Identifies a file within a running system: by device, inode and boot id. */
 struct identity {
     dev_t device;
     ino_t file;
@@ -28,7 +28,7 @@ static struct identity identify(int fd)
     return found;
 }
 
-/* Opens the file, if it is node 0's. */
+/* Opens the file, if it is the same as node 0's. */
 static int open_own(const struct stream *stream, const struct identity *wanted)
 {
     int fd = open(stream->path, O_WRONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ static int open_own(const struct stream *stream, const struct identity *wanted)
     return fd;
 }
 
-/* Has all nodes know who can write. Once for each stream. */
+/* Lets all nodes know which of them can write to the file. Called once for each stream. */
 static int ask(struct stream *stream)
 {
     struct identity wanted;
@@ -63,7 +63,7 @@ static int ask(struct stream *stream)
     return code == RG_OK ? 0 : cubix_failed(code);
 }
 
-/* Returns an error of C's. */
+/* Writes bytes at an offset. Returns 0 or an errno value. */
 static int write_part(int fd, const char *bytes, size_t len, off64_t at)
 {
     while (len > 0) {
@@ -79,7 +79,8 @@ static int write_part(int fd, const char *bytes, size_t len, off64_t at)
     return 0;
 }
 
-/* Writes what this node has kept, piece by piece, and gives each back: else the kernel would need twice the memory. Returns an error of C's. */
+/* Writes what this node has kept piece by piece, and gives each piece's memory back, because otherwise the kernel would
+ * need twice the memory. Returns 0 or an errno value. */
 static int write_own(const struct stream *stream, int fd, off64_t at)
 {
     int failed = 0;
@@ -92,7 +93,7 @@ static int write_own(const struct stream *stream, int fd, off64_t at)
     return failed;
 }
 
-/* At node 0: the parts that the others cannot write. Returns an error of C's. */
+/* At node 0: gathers and writes the parts of nodes that cannot write themselves. Returns 0 or an errno value. */
 static int write_for_others(const struct stream *stream, const struct parts *parts)
 {
     size_t count = (size_t)cubix_nodes(), *lens = calloc(2 * count, sizeof *lens), whole = 0;
@@ -118,7 +119,7 @@ static int write_for_others(const struct stream *stream, const struct parts *par
     return failed;
 }
 
-/* Writes this node's part, or sends it to node 0. Returns an error of C's, of this node's. */
+/* Writes this node's part, or sends it to node 0. Returns 0 or an errno value of this node. */
 int cubix_write_apart(struct stream *stream, const struct parts *parts)
 {
     int me = cubix_node(), failed = 0;

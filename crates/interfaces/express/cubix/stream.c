@@ -1,4 +1,4 @@
-/* The streams, and the functions that a FILE calls. */
+/* The streams, and the callbacks of their FILEs. */
 #include "stream.h"
 
 #include <express.h>
@@ -7,10 +7,10 @@
 
 static struct stream *streams;
 static int node = -1, nodes;
-/* The nodes leave: from now on each is by itself. */
+/* The nodes are leaving: from now on each works on its own. */
 static bool ended;
 
-/* Multi output that is left goes when all nodes end, before they leave. */
+/* Flushes pending multi output when all nodes end, before they leave. */
 static void at_end(void)
 {
     for (struct stream *stream = streams; stream; stream = stream->next)
@@ -66,7 +66,7 @@ static ssize_t on_read(void *cookie, char *to, size_t len)
         return 0;
     if (cubix_node() < 0)
         return -1;
-    /* A person who is asked something has to see the question. */
+    /* Show the prompt before waiting for the terminal. */
     if (stream->fd == STDIN_FILENO)
         fflush(stdout);
     switch (stream->mode) {
@@ -76,7 +76,7 @@ static ssize_t on_read(void *cookie, char *to, size_t len)
     }
 }
 
-/* Returns 0 for a failure, as fopencookie has it. */
+/* Returns 0 on failure, as fopencookie requires. */
 static ssize_t on_write(void *cookie, const char *bytes, size_t len)
 {
     struct stream *stream = cookie;
@@ -105,7 +105,7 @@ static int on_seek(void *cookie, off64_t *offset, int whence)
     if (ended && me != 0)
         return errno = ESPIPE, -1;
     if (stream->mode == ASYNC || me == 0) {
-        /* The file stands behind what was read ahead. */
+        /* The file's position is behind the bytes that were read ahead. */
         off64_t ahead = whence == SEEK_CUR ? (off64_t)(stream->to - stream->from) : 0;
         end.at = lseek64(stream->fd, *offset - ahead, whence);
         end.error = errno;
@@ -168,14 +168,14 @@ void cubix_forget(struct stream *stream)
     free(stream);
 }
 
-/* A program that has made no call but to print is a node because of that: it becomes one before C writes out what is left. */
+/* If the program has only printed and made no other call, makes it a node before C's stdio flushes its buffers. */
 static void before_end(void)
 {
     if (node < 0 && __fpending(stdout) > 0)
         cubix_node();
 }
 
-/* In place of C's own, before the program begins. */
+/* Replaces C's stdin and stdout before the program begins. */
 __attribute__((constructor)) static void replace(void)
 {
     struct stream *in = cubix_make(STDIN_FILENO, true, false, false), *out = cubix_make(STDOUT_FILENO, false, true, false);

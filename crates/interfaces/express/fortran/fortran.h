@@ -1,4 +1,5 @@
-/* Routines that have two names: the six letters of the standard, and the longer one that the paper of 1991 prints. */
+/* Routines with two names: one of six letters, as the Fortran standard requires, and the longer one that the paper of
+ * 1991 prints. */
 #ifndef REGATTA_EXPRESS_FORTRAN_H
 #define REGATTA_EXPRESS_FORTRAN_H
 

@@ -1,4 +1,4 @@
-/* Grids of nodes. KXGDIN is attested; the names of the others follow it. */
+/* Grids of nodes. KXGDIN is attested; the other names are derived from it. */
 #include <express.h>
 
 int kxgdin_(int *ndim, int *nprocs) { return exgridinit(*ndim, nprocs); }

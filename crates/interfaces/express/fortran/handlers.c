@@ -1,4 +1,4 @@
-/* Handlers of Fortran's: they have the length by address, so each is called by way of this file. */
+/* Handlers in Fortran get the length by reference, so the library calls them through this file. */
 #include <express.h>
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static int count, room;
 
 static int fits(int wanted, int is) { return wanted == DONTCARE || wanted == is; }
 
-/* The first that takes the message, as the library has chosen it. */
+/* Calls the first handler that matches, which is the one that the library has chosen. */
 static int handle(int *src, int *type, int length)
 {
     for (int i = 0; i < count; i++)
@@ -33,7 +33,7 @@ static void forget(int src, int type)
     count = kept;
 }
 
-/* KXHAND(FUNC, SRC, TYPE) has FUNC(SRC, TYPE, LENGTH) called. */
+/* KXHAND(FUNC, SRC, TYPE): registers FUNC(SRC, TYPE, LENGTH) as a handler. */
 int kxhand_(function of, int *src, int *type)
 {
     if (count == room) {
@@ -52,10 +52,10 @@ int kxhand_(function of, int *src, int *type)
     return 0;
 }
 
-/* KXUNHA(SRC, TYPE): not any more. Regatta's own; a routine of Fortran's cannot be given NULLPTR. */
+/* KXUNHA(SRC, TYPE): removes the handler. An addition of Regatta's, because Fortran cannot pass NULLPTR. */
 int kxunha_(int *src, int *type)
 {
-    /* It still gets what has come. */
+    /* The handler still gets the messages that have arrived: exhandle runs handlers first. */
     int code = exhandle(NULLPTR, src, type);
 
     if (code == 0)

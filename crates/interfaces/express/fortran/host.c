@@ -1,4 +1,5 @@
-/* A program on the host. Texts of Fortran have no end, but a length, which comes behind all other arguments, and blanks to fill up. */
+/* A program on the host. A Fortran string is padded with blanks and not NUL-terminated; its length is passed after all
+ * other arguments. */
 #include <express.h>
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
-/* One message: blocks, items that lie apart, what is begun, functions of the program. */
+/* Messages: blocks, scattered items, nonblocking operations. */
 #include <express.h>
 
 #include "fortran.h"
 
-/* A number that a read may write. Programs pass NOCARE itself, which is to stay what it is: NULL stands for it. */
+/* Returns the address that a read may write to. A program that passes NOCARE itself must not have it changed, so NULL
+ * is used instead. */
 static int *told(int *number) { return number == xpress_ && *number == DONTCARE ? NULLPTR : number; }
 
 int kxread_(void *buf, int *length, int *src, int *type) { return exread(buf, *length, told(src), told(type)); }

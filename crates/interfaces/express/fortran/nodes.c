@@ -1,4 +1,4 @@
-/* A program and its nodes; calls of all nodes, or of a list. */
+/* A program and its nodes; collective calls. */
 #include <express.h>
 
 #include "fortran.h"
@@ -14,7 +14,7 @@ int kxinit_(void)
     return exinit();
 }
 
-/* The node, how many there are, the host program, the task. */
+/* The node's number, the number of nodes, the host program's number, and the task. */
 int kxpara_(int *environment)
 {
     struct nodenv told;
@@ -38,7 +38,7 @@ int kxbrod_(void *buf, int *origin, int *length, int *nnodes, int *nodelist, int
 }
 ALSO(kxbroad_, kxbrod_);
 
-/* A function of Fortran's has its size by address. One call at a time combines. */
+/* A Fortran function gets the size by reference. Only one combine runs at a time. */
 static int (*combining)(void *, void *, int *);
 
 static int combine(void *one, void *other, int size) { return combining(one, other, &size); }

@@ -1,7 +1,8 @@
 /*
  * cubix.h: Cubix, stdio for node programs, as Regatta has it.
  *
- * A node program uses the calls of stdio.h for files and the terminal without a host program. A stream is in one of three modes:
+ * A node program uses the calls of stdio.h for files and the terminal without a host program. A stream is in one of
+ * three modes:
  *
   *   single  all nodes make the same calls with the same data: one copy is written, and all nodes get the data that is read. This is the initial mode.
  *   multi   all nodes make the same calls with different data, which is written or read in the order of the nodes. Output is written to the file

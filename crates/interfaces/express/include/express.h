@@ -106,7 +106,7 @@ int exclose(int nodes);
 
 /* ---- grids of nodes, and the parts of a domain ------------------------------------------------- */
 
-/* nprocs has the number of nodes along each dimension; node 0 is at the origin, and the first coordinate changes fastest. */
+/* nprocs: number of nodes along each dimension. Node 0 is at the origin, and the first coordinate varies fastest. */
 int exgridinit(int ndim, const int *nprocs);
 /* For each dimension: 1 closes it to a ring, 0 opens it. Initially all are open. */
 int exgridbc(const int *periodic);

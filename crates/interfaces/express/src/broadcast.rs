@@ -9,7 +9,7 @@ use regatta_nodes::rg;
 use crate::life::call;
 use crate::team::Team;
 
-/// Give all nodes of a list what `origin` has. All of them call it, and the origin. Returns the length, or -1.
+/// Broadcasts what `origin` has to all nodes of a list. All of them and the origin call it. Returns the length, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exbroadcast(
     buf: *mut c_void,
@@ -21,7 +21,7 @@ unsafe extern "C" fn exbroadcast(
 ) -> c_int {
     call("exbroadcast", || {
         let bytes = length(len)?;
-        // SAFETY: the C contract: a list of that length, and a buffer.
+        // SAFETY: by the C contract the list and the buffer have these lengths.
         unsafe {
             let team = Team::read(nnodes, nodelist, Some(origin))?;
             let root = team.rank_of(origin)?;
@@ -31,11 +31,11 @@ unsafe extern "C" fn exbroadcast(
     })
 }
 
-/// Wait until all nodes have called it.
+/// Waits until all nodes have called it. Returns 0, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exsync() -> c_int {
     call("exsync", || {
-        // SAFETY: all nodes, without a list.
+        // SAFETY: with `ALLNODES` the list is not read.
         unsafe {
             let team = Team::read(crate::constants::ALLNODES, std::ptr::null(), None)?;
             checked(rg::rg_barrier(team.group()))?;

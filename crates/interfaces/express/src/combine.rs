@@ -1,4 +1,4 @@
-//! `excombine`: a reduction by a function of the program, to all nodes.
+//! `excombine`: a reduction by a function of the program, with the result on all nodes.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +7,7 @@ use regatta_nodes::reduction::{Function, reduce};
 use crate::life::call;
 use crate::team::Team;
 
-/// Combine the items of all nodes, each with those in its place; all nodes have the results. The function is associative and
+/// Combines the items of all nodes element by element; all nodes get the results. The function is associative and
 /// commutative. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn excombine(
@@ -19,7 +19,7 @@ unsafe extern "C" fn excombine(
     nodelist: *const c_int,
     _kind: *const c_int,
 ) -> c_int {
-    // SAFETY: the C contract: that many items, and a list of that length.
+    // SAFETY: by the C contract the buffer has this many items, and the list has this length.
     call("excombine", || unsafe {
         let team = Team::read(nnodes, nodelist, None)?;
         reduce(buf, function, size, items, team.group())?;

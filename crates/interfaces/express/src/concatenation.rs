@@ -1,4 +1,4 @@
-//! `exconcat`: what each node has, one after the other, on all nodes.
+//! `exconcat`: concatenates the parts of all nodes, on all nodes.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,8 +7,8 @@ use regatta_nodes::concatenation::{Order, concatenate};
 use crate::life::call;
 use crate::team::Team;
 
-/// Concatenate the parts of all nodes of a list. `sizes` are their lengths, as the nodes are listed. Returns the length of the
-/// whole, or -1; of one that is too long the front is kept.
+/// Concatenates the parts of all nodes of a list. `sizes` gets their lengths, in the order of the list. Returns the
+/// total length, or -1; if there is too little room, the front is kept.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exconcat(
     mybuf: *const c_void,
@@ -20,7 +20,7 @@ unsafe extern "C" fn exconcat(
     nodelist: *const c_int,
     _kind: *const c_int,
 ) -> c_int {
-    // SAFETY: the C contract: buffers of these lengths, a list of that length, and a number for each of its nodes.
+    // SAFETY: by the C contract the buffers and the list have these lengths, and `sizes` has an element for each node.
     call("exconcat", || unsafe {
         let team = Team::read(nnodes, nodelist, None)?;
         let order = Order {

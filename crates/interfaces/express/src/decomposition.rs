@@ -1,4 +1,4 @@
-//! `exgridinit` and its like: the nodes as a grid, and the parts of a domain on it.
+//! `exgridinit` etc.: the nodes as a grid, and the parts of a domain on it.
 
 use std::ffi::c_int;
 
@@ -29,7 +29,7 @@ fn dimensions(count: c_int) -> Result<usize, Fault> {
     }
 }
 
-/// A place for numbers, one for each dimension.
+/// Fails if an array, which has a number for each dimension, is NULL.
 fn given<T>(numbers: *mut T) -> Result<*mut T, Fault> {
     match numbers.is_null() {
         true => Err(Fault::says("no numbers are given")),
@@ -37,56 +37,56 @@ fn given<T>(numbers: *mut T) -> Result<*mut T, Fault> {
     }
 }
 
-/// Arrange the nodes in a grid of so many along each dimension. Returns 0, or -1.
+/// Arranges the nodes in a grid with these numbers of nodes along the dimensions. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridinit(ndim: c_int, nprocs: *const c_int) -> c_int {
     call("exgridinit", || {
         let (count, numbers) = (dimensions(ndim)?, given(nprocs.cast_mut())?);
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let counts = unsafe { std::slice::from_raw_parts(numbers, count) };
         *GRID.get() = Some(Grid::new(place().nodes, counts).map_err(Fault::says)?);
         Ok(0)
     })
 }
 
-/// Close each dimension to a ring, or open it. Returns 0, or -1.
+/// Sets for each dimension whether it is a ring. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridbc(periodic: *const c_int) -> c_int {
     call("exgridbc", || {
         let (grid, rings) = (grid()?, given(periodic.cast_mut())?);
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let rings = unsafe { std::slice::from_raw_parts(rings, grid.dimensions()) };
         grid.set_rings(rings.iter().map(|&ring| ring != 0));
         Ok(0)
     })
 }
 
-/// Tell a node's coordinates. Returns 0, or -1.
+/// Writes a node's coordinates. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridcoord(node: c_int, coordinates: *mut c_int) -> c_int {
     call("exgridcoord", || {
         let to = given(coordinates)?;
         for (dimension, at) in grid()?.coordinates(node).map_err(Fault::says)?.enumerate() {
-            // SAFETY: the C contract: a place for each dimension.
+            // SAFETY: by the C contract the array has an element for each dimension.
             unsafe { to.add(dimension).write(at) };
         }
         Ok(0)
     })
 }
 
-/// The node with these coordinates, `NONODE`, or -1.
+/// Returns the node with these coordinates, `NONODE`, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridproc(coordinates: *const c_int) -> c_int {
     call("exgridproc", || {
         let (grid, at) = (grid()?, given(coordinates.cast_mut())?);
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let at = unsafe { std::slice::from_raw_parts(at, grid.dimensions()) };
         let found = grid.node(at.iter().map(|&at| i64::from(at)));
         Ok(found.unwrap_or(NONODE))
     })
 }
 
-/// The node at some distance along a dimension, `NONODE`, or -1.
+/// Returns the node at this distance along a dimension, `NONODE`, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exgridnode(node: c_int, dimension: c_int, distance: c_int) -> c_int {
     call("exgridnode", || {
@@ -95,7 +95,8 @@ extern "C" fn exgridnode(node: c_int, dimension: c_int, distance: c_int) -> c_in
     })
 }
 
-/// Tell a node's part of a domain: along each dimension how many of its points, and the first one. Returns 0, or -1.
+/// Writes a node's part of a domain: along each dimension the number of its points, and the first one. Returns 0, or
+/// -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridsize(
     node: c_int,
@@ -106,14 +107,14 @@ unsafe extern "C" fn exgridsize(
     call("exgridsize", || {
         let (grid, domain) = (grid()?, given(global.cast_mut())?);
         let (local, start) = (given(local)?, given(start)?);
-        // SAFETY: the C contract: a number for each dimension.
+        // SAFETY: by the C contract the array has a number for each dimension.
         let domain = unsafe { std::slice::from_raw_parts(domain, grid.dimensions()) };
         if let Some(points) = domain.iter().find(|&&points| points < 0) {
             return Err(Fault::says(format!("{points} points are no domain")));
         }
         let parts = grid.parts(node, domain.iter().copied());
         for (dimension, (size, first)) in parts.map_err(Fault::says)?.enumerate() {
-            // SAFETY: the C contract: places for each dimension.
+            // SAFETY: by the C contract the arrays have an element for each dimension.
             unsafe {
                 local.add(dimension).write(size);
                 start.add(dimension).write(first);
@@ -123,7 +124,7 @@ unsafe extern "C" fn exgridsize(
     })
 }
 
-/// Tell how so many nodes are best arranged in a grid. Returns 0, or -1.
+/// Writes a good shape of a grid of this many nodes. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exgridsplit(nprocs: c_int, ndim: c_int, counts: *mut c_int) -> c_int {
     call("exgridsplit", || {
@@ -132,7 +133,7 @@ unsafe extern "C" fn exgridsplit(nprocs: c_int, ndim: c_int, counts: *mut c_int)
             return Err(Fault::says(format!("{nprocs} nodes are no grid")));
         }
         for (dimension, nodes) in grid::split(nprocs, count).into_iter().enumerate() {
-            // SAFETY: the C contract: a place for each dimension.
+            // SAFETY: by the C contract the array has an element for each dimension.
             unsafe { to.add(dimension).write(nodes) };
         }
         Ok(0)

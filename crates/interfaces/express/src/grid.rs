@@ -1,8 +1,8 @@
 //! Grids of nodes: coordinates, neighbours, and the parts of a domain. Pure.
 //!
-//! Node 0 is at the origin, and the first coordinate changes fastest. A dimension is open or closed to a ring.
+//! Node 0 is at the origin, and the first coordinate varies fastest. A dimension is open or a ring.
 
-/// A grid: how many nodes each dimension has, and whether it is a ring.
+/// A grid: the number of nodes along each dimension, and whether it is a ring.
 #[derive(Debug)]
 pub struct Grid {
     counts: Vec<i32>,
@@ -10,7 +10,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of so many nodes at most, open everywhere.
+    /// Makes a grid with these counts, whose dimensions are all open. Fails if it has more than `nodes` nodes.
     pub fn new(nodes: i32, counts: &[i32]) -> Result<Grid, String> {
         if counts.is_empty() {
             return Err("a grid has one dimension at least".to_owned());
@@ -37,14 +37,14 @@ impl Grid {
         self.counts.len()
     }
 
-    /// Closes or opens each dimension.
+    /// Sets for each dimension whether it is a ring.
     pub fn set_rings(&mut self, rings: impl Iterator<Item = bool>) {
         for (ring, value) in self.rings.iter_mut().zip(rings) {
             *ring = value;
         }
     }
 
-    /// Coordinates of a node, from the first dimension on.
+    /// Returns the coordinates of a node, from the first dimension on.
     pub fn coordinates(&self, node: i32) -> Result<impl Iterator<Item = i32>, String> {
         if !(0..self.counts.iter().product::<i32>()).contains(&node) {
             return Err(format!("node {node} is not in the grid"));
@@ -57,7 +57,7 @@ impl Grid {
         }))
     }
 
-    /// The node with these coordinates. Rings go around; outside of open dimensions there is nobody.
+    /// Returns the node with these coordinates. Rings wrap around; outside an open dimension there is none.
     pub fn node(&self, coordinates: impl Iterator<Item = i64>) -> Option<i32> {
         let (mut node, mut step) = (0, 1);
         for (at, (&count, &ring)) in coordinates.zip(self.counts.iter().zip(&self.rings)) {
@@ -74,7 +74,7 @@ impl Grid {
         Some(node)
     }
 
-    /// The node at some distance along a dimension.
+    /// Returns the node at this distance along a dimension.
     pub fn neighbour(
         &self,
         node: i32,
@@ -93,8 +93,8 @@ impl Grid {
         Ok(self.node(moved))
     }
 
-    /// The node's part of a domain of this many points in each dimension: how many it has, and the first one. The first nodes have one
-    /// more where the domain does not go up.
+    /// Returns a node's part of a domain with this many points along each dimension: for each dimension the number of
+    /// its points, and the first one. If the points cannot be divided equally, the first nodes have one more.
     pub fn parts(
         &self,
         node: i32,
@@ -109,7 +109,7 @@ impl Grid {
     }
 }
 
-/// So many nodes in so many dimensions, as equal as they can be, the longest first.
+/// Splits a number of nodes into factors, as equal as possible, in descending order.
 pub fn split(nodes: i32, dimensions: usize) -> Vec<i32> {
     let mut counts = vec![1; dimensions];
     for factor in factors(nodes).into_iter().rev() {
@@ -121,7 +121,7 @@ pub fn split(nodes: i32, dimensions: usize) -> Vec<i32> {
     counts
 }
 
-/// Prime factors, the smallest first.
+/// Returns the prime factors in ascending order.
 fn factors(number: i32) -> Vec<i32> {
     let (mut rest, mut factor, mut found) = (number, 2, Vec::new());
     while i64::from(factor) * i64::from(factor) <= i64::from(rest) {

@@ -1,7 +1,7 @@
-//! `exhandle`: functions of the program that are called for messages as they come.
+//! `exhandle`: functions of the program that are called for messages as they arrive.
 //!
-//! They are called from within calls of this library, never beside the program: at the beginning of each call, and while
-//! `exread` and its like wait. A handler reads its message; one that it has not read when it returns is dropped.
+//! They are called only from within calls of this library: at the beginning of each call, and while `exread` etc. wait.
+//! A handler reads its message; if it has not read it when it returns, the message is dropped.
 
 use std::ffi::c_int;
 
@@ -14,7 +14,7 @@ use crate::life::call;
 use crate::look::{drop_message, look};
 use crate::select::{Choice, node_of};
 
-/// The program's function: the node, the type and the length of the message.
+/// The program's function. Arguments: the node, the type and the length of the message.
 type Function = unsafe extern "C" fn(*mut c_int, *mut c_int, c_int) -> c_int;
 
 struct Handler {
@@ -24,7 +24,7 @@ struct Handler {
 
 struct Handlers {
     list: Vec<Handler>,
-    /// The message of the handler that runs, until it has read it. While one runs no other is called.
+    /// The message of the running handler, until it has been read.
     offered: Option<Choice>,
     running: bool,
 }
@@ -35,14 +35,14 @@ static HANDLERS: Own<Handlers> = Own::new(Handlers {
     running: false,
 });
 
-/// Is there any that may be called now?
+/// Returns whether there are handlers and none is running.
 #[inline(always)]
 fn any() -> bool {
     let handlers = HANDLERS.get();
     !handlers.list.is_empty() && !handlers.running
 }
 
-/// Calls handlers for what has come.
+/// Calls handlers for the messages that have arrived.
 #[inline(always)]
 pub fn run() -> Result<(), Fault> {
     match any() {
@@ -53,10 +53,10 @@ pub fn run() -> Result<(), Fault> {
 
 #[cold]
 fn run_some() -> Result<(), Fault> {
-    // A handler may add others, or take itself away.
+    // A handler may add other handlers, or remove itself.
     let mut at = 0;
     while let Some(choice) = HANDLERS.get().list.get(at).map(|handler| handler.choice) {
-        // A node of which nothing comes any more is no failure of the call that happens to look.
+        // Ignore errors about a node from which no more messages can come: they do not concern the current call.
         let served = match look(choice) {
             Ok(Some(status)) => offer(&status)?,
             Ok(None) | Err(Fault::Regatta) => false,
@@ -67,7 +67,7 @@ fn run_some() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Gives a message to its handler. False: it is nobody's.
+/// Passes a message to its handler. Returns `false` if there is none.
 fn offer(status: &rg::Status) -> Result<bool, Fault> {
     let handlers = HANDLERS.get();
     let mut list = handlers.list.iter();
@@ -83,7 +83,7 @@ fn offer(status: &rg::Status) -> Result<bool, Fault> {
     handlers.running = true;
     let (mut node, mut kind) = (node_of(status.source), status.tag);
     let length = c_int::try_from(status.length).unwrap_or(c_int::MAX);
-    // SAFETY: the program's function; no reference into our state is held.
+    // SAFETY: the program has passed this function, and no reference into the state is held.
     unsafe { function(&mut node, &mut kind, length) };
     let handlers = HANDLERS.get();
     handlers.running = false;
@@ -94,7 +94,7 @@ fn offer(status: &rg::Status) -> Result<bool, Fault> {
     .map(|()| true)
 }
 
-/// The first message of this sender and type has been read, or is read by what was begun.
+/// Records that the first message from this sender with this type has been read, or belongs to a receive in progress.
 #[inline(always)]
 pub fn note_read(task: c_int, tag: c_int) {
     let handlers = HANDLERS.get();
@@ -105,7 +105,7 @@ pub fn note_read(task: c_int, tag: c_int) {
     }
 }
 
-/// Serves handlers until there is a message of this kind that is no handler's; the choice of that one.
+/// Serves handlers until a message matches that has no handler. Returns the selection of that message.
 #[inline(always)]
 pub fn meanwhile(choice: Choice) -> Result<Choice, Fault> {
     match any() {
@@ -114,7 +114,8 @@ pub fn meanwhile(choice: Choice) -> Result<Choice, Fault> {
     }
 }
 
-/// The first message of this kind that has come and is no handler's: that which a read would get. Handlers get those before it.
+/// Returns the first matching message that has arrived and has no handler: the one that a read would get. Passes
+/// earlier ones to their handlers.
 #[inline(always)]
 pub fn look_past(choice: Choice) -> Result<Option<rg::Status>, Fault> {
     match any() {
@@ -150,7 +151,8 @@ fn serve_until(choice: Choice) -> Result<Choice, Fault> {
     Ok(choice)
 }
 
-/// Have a function called for each message of this node and type, until NULL is given for the same two. Returns 0, or -1.
+/// Registers a function to be called for each message from this node with this type; NULL for the same two removes it.
+/// Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exhandle(
     function: Option<Function>,
@@ -158,7 +160,7 @@ unsafe extern "C" fn exhandle(
     kind: *const c_int,
 ) -> c_int {
     call("exhandle", || {
-        // SAFETY: the C contract: numbers, or NULL.
+        // SAFETY: by the C contract the pointers are valid or NULL.
         let Some(choice) = (unsafe { Choice::read(src, kind)? }) else {
             return Ok(0);
         };

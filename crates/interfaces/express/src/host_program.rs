@@ -1,6 +1,7 @@
-//! `exopen`, `exload` and their like: a program on the host that starts the nodes' program and talks with it.
+//! `exopen`, `exload` etc.: a program on the host that starts the nodes' program and exchanges messages with it.
 //!
-//! The host program is no node. It opens nodes, loads a program into them, and is `HOST` to them: the task that has started them.
+//! The host program is not a node. It opens nodes, loads a program into them, and is `HOST` for them: the task that has
+//! started them.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -15,16 +16,16 @@ use crate::look::expect_former_nodes;
 use crate::select::no_node;
 use crate::team;
 
-/// Maximum number of nodes of a program: more are a slip of the pen.
+/// Maximum number of nodes of a program. A larger number is taken for a mistake.
 const MAX_NODES: c_int = 1 << 20;
 
-/// Nodes that a host program has asked for.
+/// The nodes that a host program has opened.
 struct Opened {
-    /// The number by which the program calls them.
+    /// The handle that the program uses.
     handle: c_int,
     nodes: c_int,
     loaded: bool,
-    /// Our place before there were any.
+    /// This task's place before it opened them.
     before: Place,
 }
 
@@ -38,7 +39,7 @@ fn opened<'a>(handle: c_int) -> Result<&'a mut Opened, Fault> {
         .ok_or_else(|| Fault::says(format!("no nodes are open under the number {handle}")))
 }
 
-/// Ask for nodes; the device says nothing here, and neither does the first node. Returns a number for them, or -1.
+/// Opens nodes; the device and the first node are ignored. Returns a handle, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exopen(_device: *const c_char, nprocs: c_int, _first: c_int) -> c_int {
     call("exopen", || {
@@ -67,7 +68,8 @@ extern "C" fn exopen(_device: *const c_char, nprocs: c_int, _first: c_int) -> c_
     })
 }
 
-/// Start a program on all nodes. A name without a slash is that of a file here, or in a directory of PATH. Returns 0, or -1.
+/// Starts a program on all nodes. A name without a slash is a file in the current directory, or is searched for in
+/// PATH. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exload(handle: c_int, program: *const c_char) -> c_int {
     call("exload", || {
@@ -75,7 +77,7 @@ unsafe extern "C" fn exload(handle: c_int, program: *const c_char) -> c_int {
         if opened.loaded {
             return Err(Fault::says("a program is loaded already"));
         }
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let named = (!program.is_null()).then(|| unsafe { CStr::from_ptr(program) });
         let program = match named {
             Some(name) if !name.is_empty() => found(name),
@@ -89,17 +91,17 @@ unsafe extern "C" fn exload(handle: c_int, program: *const c_char) -> c_int {
             nodes: opened.nodes,
             node: HOST,
             first: tasks[0],
-            // SAFETY: a plain question.
+            // SAFETY: the call takes plain values only.
             host: unsafe { rg::rg_tid() },
         };
         Ok(0)
     })
 }
 
-/// Starts as many tasks as there are places for their numbers, or none.
+/// Starts as many tasks as `tasks` has elements, or none.
 fn start(program: &CStr, tasks: &mut [c_int]) -> Result<(), Fault> {
     let mut started = 0;
-    // SAFETY: a text, no arguments, no options, places for so many numbers.
+    // SAFETY: the name is NUL-terminated, arguments and options may be NULL, and `tasks` has the given length.
     let code = unsafe {
         rg::rg_spawn(
             program.as_ptr(),
@@ -110,22 +112,23 @@ fn start(program: &CStr, tasks: &mut [c_int]) -> Result<(), Fault> {
             &mut started,
         )
     };
-    // Where some are missing the others would wait for them. The reason is not theirs.
+    // If some are missing, the others would wait for them, so kill these. Keep the error's text, which `rg_kill` may
+    // replace.
     let why = checked(code).map_err(Fault::in_words);
     if why.is_err() {
         for &task in tasks.iter().take(started.max(0) as usize) {
-            // SAFETY: a plain request.
+            // SAFETY: the call takes plain values only.
             unsafe { rg::rg_kill(task) };
         }
     }
     why
 }
 
-/// The path of a program that lies here, or its name.
+/// Returns the path of a program in the current directory, or else its name.
 fn found(program: &CStr) -> CString {
     let bytes = program.to_bytes();
     let here = CString::new([b"./", bytes].concat()).unwrap_or_default();
-    // SAFETY: a text.
+    // SAFETY: the string is NUL-terminated.
     let lies_here = unsafe { libc::access(here.as_ptr(), libc::X_OK) } == 0;
     match lies_here && !bytes.contains(&b'/') {
         true => here,
@@ -133,7 +136,8 @@ fn found(program: &CStr) -> CString {
     }
 }
 
-/// Checks that a program is loaded into this node, or all of them. A loaded program runs: there is nothing else to be done.
+/// Checks that a program is loaded into this node, or into all of them. A loaded program runs already, so there is
+/// nothing else to do.
 fn running(handle: c_int, node: c_int) -> Result<c_int, Fault> {
     let opened = opened(handle)?;
     if !opened.loaded {
@@ -146,19 +150,19 @@ fn running(handle: c_int, node: c_int) -> Result<c_int, Fault> {
     }
 }
 
-/// Start what is loaded. Returns 0, or -1.
+/// Checks that a program is loaded, which runs already. Returns 0, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exstart(handle: c_int, node: c_int) -> c_int {
     call("exstart", || running(handle, node))
 }
 
-/// Call the main function of what is loaded. Returns 0, or -1.
+/// Checks that a program is loaded, which runs already. Returns 0, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exmain(handle: c_int, node: c_int) -> c_int {
     call("exmain", || running(handle, node))
 }
 
-/// Give the nodes back. Programs that still run end when they like. Returns 0, or -1.
+/// Releases the nodes. Programs that still run may continue. Returns 0, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exclose(handle: c_int) -> c_int {
     call("exclose", || {

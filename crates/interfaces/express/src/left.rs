@@ -1,7 +1,7 @@
-//! How a host program waits for somebody: as long as a node is left that could write.
+//! How a host program waits for a message: as long as a node is left that could write.
 //!
-//! A node that fails does not end a host program that was started by hand. When all nodes have ended, what it waits for will not come, and
-//! that is a failure. Nodes do not look: the launcher ends the job when one of them fails.
+//! A node that fails does not end a host program that was started by hand. When all nodes have ended, the message
+//! cannot come, and the wait fails. Nodes do not check this: the launcher ends the job when a node fails.
 
 use std::ffi::c_int;
 
@@ -12,21 +12,21 @@ use regatta_nodes::rg;
 use crate::look::look;
 use crate::select::Choice;
 
-/// Interval, in milliseconds, at which a host program that waits checks who is left.
+/// Interval in milliseconds at which a waiting host program checks whether a node is left.
 const LIVENESS_CHECK_MILLISECONDS: c_int = 200;
 
-/// Whether this is a host program with nodes.
+/// Returns whether this is a host program with nodes.
 #[inline(always)]
 pub fn is_host() -> bool {
     place().node < 0
 }
 
-/// A failure, that of the last node, if all have ended.
+/// Fails, with the error about the last node, if all nodes have ended.
 fn check_nodes() -> Result<(), Fault> {
     let place = place();
     let mut last = Ok(());
     for task in place.first..place.first + place.nodes {
-        // A node that has ended, of which nothing has come, is a failure.
+        // Looking for a message from a node that has ended fails if none is left.
         match look(Choice { task, tag: rg::ANY }) {
             Ok(_) => return Ok(()),
             Err(why) => last = Err(why.in_words()),
@@ -35,10 +35,10 @@ fn check_nodes() -> Result<(), Fault> {
     last
 }
 
-/// Sleeps until there may be something to be taken notice of.
+/// Sleeps until there may be something to process.
 pub fn sleep() -> Result<(), Fault> {
     let mut fd = -1;
-    // SAFETY: a place for the descriptor.
+    // SAFETY: the result points to a local variable.
     checked(unsafe { rg::rg_fd(&mut fd) })?;
     let mut wait = libc::pollfd {
         fd,
@@ -50,15 +50,15 @@ pub fn sleep() -> Result<(), Fault> {
     } else {
         -1
     };
-    // SAFETY: one entry. A signal ends it early, which does no harm.
+    // SAFETY: the array has one entry. A signal ends the wait early, which is harmless.
     if unsafe { libc::poll(&mut wait, 1, patience) } == 0 {
         check_nodes()?;
     }
-    // SAFETY: a plain call.
+    // SAFETY: the call takes plain values only.
     checked(unsafe { rg::rg_clear_fd() })
 }
 
-/// On a host program: waits until there is a message of anybody; the choice of that one.
+/// On a host program: waits for any matching message, and returns its selection.
 #[cold]
 pub fn await_some(choice: Choice) -> Result<Choice, Fault> {
     loop {
@@ -72,12 +72,12 @@ pub fn await_some(choice: Choice) -> Result<Choice, Fault> {
     }
 }
 
-/// On a host program: waits until a request is over; Regatta's code.
+/// On a host program: waits until a request is complete, and returns Regatta's code.
 #[cold]
 pub fn await_end(request: &mut rg::Request, status: &mut rg::Status) -> Result<c_int, Fault> {
     loop {
         let mut done = 0;
-        // SAFETY: a request of ours, and places for the answers.
+        // SAFETY: the request is valid, and the results point to local variables.
         let code = unsafe { rg::rg_test(request, &mut done, status) };
         if done != 0 || code != rg::OK {
             return Ok(code);

@@ -1,10 +1,10 @@
 //! libexpress.so.0: programs written for ParaSoft's Express, on Regatta.
 //!
-//! The functions are those of `express.h`, each in the file of its section; `docs/express.md` says of each what is known of the
-//! original. Everything goes through the C interface of libregatta.so, so a program may use both.
+//! The functions are those of `express.h`, each in the file of its section; `docs/express.md` says what is known of
+//! each original. Everything uses the C interface of libregatta.so, so a program may use both.
 //!
-//! *Rules of `exread`, `exwrite`, `excombine` on all nodes:* no allocation, no lock and no system call but those of the one
-//! call of Regatta's each of them makes. (docs/hot-paths.md names the test.)
+//! *Rules of `exread`, `exwrite`, and `excombine` on all nodes:* no allocation, no lock and no system call, except
+//! those of the one Regatta call that each of them makes. (docs/hot-paths.md names the test.)
 
 mod broadcast;
 mod combine;

@@ -1,4 +1,4 @@
-//! Becoming a node, and the frame of each call.
+//! Joining as a node, and the frame of every call.
 
 use std::ffi::c_int;
 
@@ -9,10 +9,11 @@ use regatta_nodes::rg;
 use crate::constants::HOST;
 use crate::{handlers, pending};
 
-/// The name under which failures are told.
+/// The name of the library in error messages.
 pub const LIBRARY: &str = "express";
 
-/// Does the work of a call. A program without `exinit` becomes a node by its first one.
+/// Runs the work of a call and converts its result. A program that does not call `exinit` becomes a node by its first
+/// call.
 #[inline(always)]
 pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_int {
     let worked = || {
@@ -26,7 +27,7 @@ pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_in
     answer
 }
 
-/// Begin. Returns 0, or -1.
+/// Joins as a node. Returns 0, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exinit() -> c_int {
     call("exinit", || Ok(0))
@@ -41,7 +42,7 @@ pub struct Environment {
     taskid: c_int,
 }
 
-/// Tell a program its number and how many nodes there are.
+/// Describes this node's number and the number of nodes to the program. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exparam(environment: *mut Environment) -> c_int {
     call("exparam", || {
@@ -53,10 +54,10 @@ unsafe extern "C" fn exparam(environment: *mut Environment) -> c_int {
             procnum: place.node,
             nprocs: place.nodes,
             host: HOST,
-            // SAFETY: a plain question.
+            // SAFETY: the call takes plain values only.
             taskid: unsafe { rg::rg_tid() },
         };
-        // SAFETY: the C contract: a place for the struct.
+        // SAFETY: by the C contract the struct is writable.
         unsafe { environment.write(told) };
         Ok(0)
     })

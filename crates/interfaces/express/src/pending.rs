@@ -1,6 +1,6 @@
-//! `exsend`, `exreceive`: begun, and complete when the program's `status` says so.
+//! `exsend`, `exreceive`: nonblocking operations, which report their completion in the program's `status`.
 //!
-//! Each call of the library looks whether what was begun is complete, if anything is: no thread works beside the program.
+//! No thread works in the background: each call of the library checks whether pending operations are complete.
 
 use std::ffi::{c_int, c_void};
 
@@ -18,18 +18,18 @@ use crate::select::{Address, CHANNEL, Choice, tell};
 const PENDING: c_int = -1;
 const FAILED: c_int = -2;
 
-/// The places of a program that are told of the end.
+/// The program's variables that are written when an operation completes.
 #[derive(Clone, Copy)]
 struct Told {
     /// NULL for a send.
     src: *mut c_int,
     kind: *mut c_int,
     status: *mut c_int,
-    /// The length of a send.
+    /// The length of a send; -1 for a receive.
     length: c_int,
 }
 
-/// Requests that are not complete, and whom to tell, in the same order.
+/// Requests that are not complete, and the variables of each, in the same order.
 struct Begun {
     requests: Vec<rg::Request>,
     told: Vec<Told>,
@@ -41,12 +41,12 @@ static BEGUN: Own<Begun> = Own::new(Begun {
 });
 
 impl Told {
-    /// Tells the program. A message that was cut off is a failure, told like one.
+    /// Writes the variables of a complete operation. A truncated message is a failure, and is reported like one.
     ///
     /// # Safety
-    /// Places that the program has given, and still has.
+    /// The pointers must still be valid.
     unsafe fn tell(self, code: c_int, status: &rg::Status) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe {
             let received = !self.src.is_null() || !self.kind.is_null();
             if received && (code == rg::OK || code == rg::ERR_TRUNCATED) {
@@ -70,7 +70,7 @@ impl Told {
     }
 }
 
-/// Tells the program what is complete. Calls about messages begin and end with it.
+/// Writes the variables of all complete operations. Calls about messages begin and end with it.
 #[inline(always)]
 pub fn settle() {
     if !BEGUN.get().requests.is_empty() {
@@ -84,7 +84,7 @@ fn settle_some() {
     let mut at = 0;
     while at < begun.requests.len() {
         let (mut done, mut status) = (0, rg::Status::default());
-        // SAFETY: a request of ours, and places for the answers.
+        // SAFETY: the request is valid, and the results point to local variables.
         let code = unsafe { rg::rg_test(&mut begun.requests[at], &mut done, &mut status) };
         if done == 0 && code == rg::OK {
             at += 1;
@@ -96,28 +96,28 @@ fn settle_some() {
 
 impl Begun {
     fn end(&mut self, at: usize, code: c_int, status: &rg::Status) {
-        // In order, so that a program sees the ends of equal ones in the order of their beginnings.
+        // Keep the order: operations with equal arguments must complete in the order in which they were started.
         self.requests.remove(at);
         let told = self.told.remove(at);
-        // SAFETY: the C contract of the call that began it.
+        // SAFETY: by the C contract of the call that started the operation the pointers are still valid.
         unsafe { told.tell(code, status) };
     }
 }
 
-/// Remembers what was begun, or tells its end if that has come.
+/// Adds an operation, which may be complete already.
 ///
 /// # Safety
-/// The places are the program's.
+/// The pointers are valid until the operation completes.
 unsafe fn keep(request: rg::Request, told: Told) {
     let begun = BEGUN.get();
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { told.status.write(PENDING) };
     begun.requests.push(request);
     begun.told.push(told);
     settle_some();
 }
 
-/// Refuses a call without a place for its end.
+/// Fails if `status` is NULL.
 fn place(status: *mut c_int) -> Result<(), Fault> {
     match status.is_null() {
         true => Err(Fault::says("no place is given for the status")),
@@ -125,7 +125,7 @@ fn place(status: *mut c_int) -> Result<(), Fault> {
     }
 }
 
-/// Begin to send. Returns 0, or -1.
+/// Starts a send. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exsend(
     buf: *const c_void,
@@ -138,7 +138,7 @@ unsafe extern "C" fn exsend(
         place(status)?;
         let bytes = length(len)?;
         let mut request = rg::REQUEST_NULL;
-        // SAFETY: the C contract: a buffer that stays until the end, numbers, and a place for the status.
+        // SAFETY: by the C contract the buffer stays valid until completion, and the pointers are valid.
         unsafe {
             let Some(to) = Address::read(dest, kind)? else {
                 status.write(0);
@@ -164,7 +164,7 @@ unsafe extern "C" fn exsend(
     })
 }
 
-/// Begin to receive. Returns 0, or -1.
+/// Starts a receive. Returns 0, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exreceive(
     buf: *mut c_void,
@@ -177,7 +177,7 @@ unsafe extern "C" fn exreceive(
         place(status)?;
         let room = length(len)?;
         let mut request = rg::REQUEST_NULL;
-        // SAFETY: the C contract: room that stays until the end, and places that do.
+        // SAFETY: by the C contract the buffer and the pointers stay valid until completion.
         unsafe {
             let Some(choice) = Choice::read(src, kind)? else {
                 status.write(0);
@@ -198,7 +198,8 @@ unsafe extern "C" fn exreceive(
     })
 }
 
-/// Wait until what has this status is complete; the status. Regatta's own call: Express' programs do other work meanwhile.
+/// Waits until the operation with this status is complete, and returns the status. An addition of Regatta's; Express
+/// programs poll instead.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exwait(status: *mut c_int) -> c_int {
     call("exwait", || {
@@ -210,16 +211,16 @@ unsafe extern "C" fn exwait(status: *mut c_int) -> c_int {
             let request = &mut begun.requests[at];
             let code = match left::is_host() {
                 true => left::await_end(request, &mut end)?,
-                // SAFETY: a request of ours, and a place for the answer.
+                // SAFETY: the request is valid, and the result points to a local variable.
                 false => unsafe { rg::rg_wait(request, &mut end) },
             };
             match code {
-                // Only the wait is over: the others have to receive first.
+                // Only the wait has failed; the request is still pending until the other nodes have received.
                 rg::ERR_CYCLE => return Err(Fault::Regatta),
                 _ => begun.end(at, code, &end),
             }
         }
-        // SAFETY: the C contract: a number.
+        // SAFETY: by the C contract `status` is valid.
         Ok(unsafe { *status })
     })
 }

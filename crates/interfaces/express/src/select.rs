@@ -1,7 +1,7 @@
-//! Nodes and types as programs name them, and tasks and tags as Regatta does.
+//! Maps nodes and types, as programs name them, to Regatta's tasks and tags.
 //!
-//! Messages travel in a channel of Express' own, so that nothing else in the program meets them. There a node is its task's
-//! number; the type is the tag.
+//! Messages have a channel of their own, separate from everything else in the program. In it a node is addressed by its
+//! task, and the type is the tag.
 
 use std::ffi::c_int;
 
@@ -11,10 +11,10 @@ use regatta_nodes::rg;
 
 use crate::constants::{DONTCARE, HOST, NONODE};
 
-/// The channel of all messages from node to node: "EX".
+/// The channel of all messages between nodes: "EX".
 pub const CHANNEL: rg::Group = rg::library_channel(0x0045_5800);
 
-/// The task of a node.
+/// Returns the task of a node.
 #[inline(always)]
 pub fn task_of(node: c_int) -> Result<c_int, Fault> {
     let place = place();
@@ -36,7 +36,7 @@ pub fn no_node(node: c_int) -> Fault {
     }
 }
 
-/// The node of a task; a node that has been given back is nobody.
+/// Returns the node of a task, or `NONODE` for a node that has been released.
 #[inline(always)]
 pub fn node_of(task: c_int) -> c_int {
     let place = place();
@@ -47,33 +47,33 @@ pub fn node_of(task: c_int) -> c_int {
     }
 }
 
-/// A number of the program's, or the value for none.
+/// Returns the program's number, or `none` if it passes NULL.
 ///
 /// # Safety
-/// `place` is a number, or NULL.
+/// `place` is valid or NULL.
 #[inline(always)]
 unsafe fn number(place: *const c_int, none: c_int) -> c_int {
     match place.is_null() {
         true => none,
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         false => unsafe { *place },
     }
 }
 
-/// The receiver of a message, as a task, and its tag.
+/// The receiver of a message as a task, and its tag.
 pub struct Address {
     pub task: c_int,
     pub tag: c_int,
 }
 
 impl Address {
-    /// From the arguments of a call; `None`: it is nobody.
+    /// Converts the arguments of a call. Returns `None` if the receiver is `NONODE`.
     ///
     /// # Safety
-    /// Numbers, or NULL.
+    /// `node` and `kind` are valid or NULL.
     #[inline(always)]
     pub unsafe fn read(node: *const c_int, kind: *const c_int) -> Result<Option<Address>, Fault> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let (node, tag) = unsafe { (number(node, DONTCARE), number(kind, DONTCARE)) };
         if node == NONODE {
             return Ok(None);
@@ -91,7 +91,7 @@ fn no_type(tag: c_int) -> Fault {
     Fault::says(format!("{tag} is no type; types count from 0"))
 }
 
-/// Choice of messages by sender and type.
+/// A selection of messages by sender and type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     pub task: c_int,
@@ -99,19 +99,19 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether a message of this task with this tag is chosen.
+    /// Returns whether a message of this task with this tag matches.
     pub fn takes(&self, task: c_int, tag: c_int) -> bool {
         let fits = |wanted: c_int, is: c_int| wanted == rg::ANY || wanted == is;
         fits(self.task, task) && fits(self.tag, tag)
     }
 
-    /// From the arguments of a call; `None`: from nobody. NULL is `DONTCARE`.
+    /// Converts the arguments of a call. Returns `None` if the sender is `NONODE`. NULL means `DONTCARE`.
     ///
     /// # Safety
-    /// Numbers, or NULL.
+    /// `node` and `kind` are valid or NULL.
     #[inline(always)]
     pub unsafe fn read(node: *const c_int, kind: *const c_int) -> Result<Option<Choice>, Fault> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let (node, tag) = unsafe { (number(node, DONTCARE), number(kind, DONTCARE)) };
         let tag = match tag {
             DONTCARE => rg::ANY,
@@ -127,14 +127,15 @@ impl Choice {
     }
 }
 
-/// Tell a program sender and type of a message. A number that is right is not written: it may be a constant of Fortran's.
+/// Writes the sender and the type of a message to the program's variables. A number that is already right is not
+/// written: it may be a Fortran constant in read-only memory.
 ///
 /// # Safety
-/// Places of numbers, or NULL.
+/// `node` and `kind` are valid or NULL.
 #[inline(always)]
 pub unsafe fn tell(node: *mut c_int, kind: *mut c_int, status: &rg::Status) {
     for (place, value) in [(node, node_of(status.source)), (kind, status.tag)] {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe {
             if !place.is_null() && *place != value {
                 *place = value;

@@ -1,7 +1,8 @@
-//! `exsemaphore`: counts that all nodes share.
+//! `exsemaphore`: counters that all nodes share.
 //!
-//! A semaphore is a name of the job's, under which each unit of its count is an entry: to take one is to take an entry, in one with the
-//! reading (`rg_put`, `rg_get`). The job's launcher has them, so a node that computes keeps nobody from them.
+//! A semaphore is a name in the job, under which each unit of its count is an entry. Taking a unit reads and deletes an
+//! entry atomically (`rg_put`, `rg_get`). The job's launcher keeps the entries, so a node that computes does not delay
+//! others.
 
 use std::ffi::{CString, c_int};
 
@@ -11,10 +12,12 @@ use regatta_nodes::rg;
 
 use crate::life::call;
 
-/// Maximum number of units added at a time: each is an entry of the launcher's, and more are a slip of the pen.
+/// Maximum number of units that are added at a time. Each is an entry of the launcher, and a larger number is taken for
+/// a mistake.
 const MAX_UNITS_PER_CHANGE: c_int = 1 << 16;
 
-/// The name of a semaphore of these nodes: others of the job, whose first task is another, have their own.
+/// Returns the name of a semaphore. It contains the first task of these nodes, to distinguish it from those of other
+/// nodes in the job.
 fn name(semaphore: c_int) -> Result<CString, Fault> {
     if semaphore < 0 {
         return Err(Fault::says(format!(
@@ -25,11 +28,11 @@ fn name(semaphore: c_int) -> Result<CString, Fault> {
     CString::new(name).map_err(|_| Fault::says("no name"))
 }
 
-/// Add one to the count. The unit stays when the task ends.
+/// Adds one to the count. The unit remains when the task ends.
 fn put(name: &CString) -> Result<(), Fault> {
     const FLAGS: c_int = rg::PERSISTENT | rg::SEVERAL | rg::OVERWRITABLE;
     let (unit, null) = (1_u8, std::ptr::null_mut());
-    // SAFETY: a text, and a value of the length that is said.
+    // SAFETY: the name is NUL-terminated, and the value has the given size.
     checked(unsafe {
         rg::rg_put(
             name.as_ptr(),
@@ -42,24 +45,25 @@ fn put(name: &CString) -> Result<(), Fault> {
     })
 }
 
-/// Take one from the count, as soon as there is one: the launcher answers no earlier (`RG_AWAIT`).
+/// Takes one from the count. Blocks until there is one: the launcher does not answer earlier (`RG_AWAIT`).
 fn take(name: &CString) -> Result<(), Fault> {
     const FLAGS: c_int = rg::FIRST | rg::TAKE | rg::AWAIT;
     let (mut unit, mut len, mut index) = (0_u8, 0, 0);
     let to = (&raw mut unit).cast();
-    // SAFETY: a text, and places for the answers.
+    // SAFETY: the name is NUL-terminated, and the results point to local variables.
     checked(unsafe { rg::rg_get(name.as_ptr(), 0, FLAGS, to, 1, &mut len, &mut index) })
 }
 
-/// How much the count is.
+/// Returns the count.
 fn count(name: &CString) -> Result<c_int, Fault> {
     let mut count = 0;
-    // SAFETY: a text, no room for entries, and a place for their number.
+    // SAFETY: the name is NUL-terminated, no room for entries is passed, and the result points to a local variable.
     checked(unsafe { rg::rg_names(name.as_ptr(), std::ptr::null_mut(), 0, &mut count) })?;
     Ok(count)
 }
 
-/// Add to a semaphore's count, which begins with 0; or wait until it is more than 0 and take one; or tell it. Returns 0, or the count, or -1.
+/// Adds to a semaphore's count, which is initially 0; or waits until it is positive and takes one; or returns it.
+/// Returns 0 or the count, or -1.
 #[unsafe(no_mangle)]
 extern "C" fn exsemaphore(semaphore: c_int, change: c_int) -> c_int {
     call("exsemaphore", || {

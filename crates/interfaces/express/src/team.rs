@@ -1,7 +1,7 @@
 //! Nodes that act together: all of them, or a list.
 //!
-//! A list becomes a group of Regatta's when its nodes call together for the first time, and stays one: all of them make it in
-//! the same call. Nodes may name the list in any order; the group is of the set.
+//! A list becomes a Regatta group in the first call for which its nodes use it, and the group is kept. Nodes may pass
+//! the list in any order; the group depends only on the set.
 
 use std::ffi::c_int;
 
@@ -15,21 +15,22 @@ use crate::select::task_of;
 
 static TEAMS: Own<Teams> = Own::new(Teams::new());
 
-/// A list, and its group.
+/// A list of nodes and its group.
 struct Listed {
-    /// As the program has given it.
+    /// The list as the program has passed it.
     given: Vec<c_int>,
-    /// The origin of a broadcast that is not in the list.
+    /// The origin of a broadcast, if it is not in the list.
     origin: Option<c_int>,
-    /// All of these in order, each once: by their ranks.
+    /// All of these without duplicates, in ascending order: the index is the rank.
     members: Vec<c_int>,
     group: rg::Group,
 }
 
-/// All lists that have been used. None is forgotten as long as its nodes are there: they would not forget it at the same time.
+/// All lists that have been used. They are kept as long as the nodes exist: the members would not free a group at the
+/// same time.
 struct Teams {
     listed: Vec<Listed>,
-    /// The one that was used last.
+    /// Index of the list that was used last.
     last: usize,
 }
 
@@ -51,20 +52,20 @@ impl Teams {
     }
 }
 
-/// Nodes of a call.
+/// The nodes of a call.
 #[derive(Clone, Copy)]
 pub enum Team {
     /// All nodes.
     All,
-    /// A list of `Teams`.
+    /// The list with this index in `Teams`.
     Listed(usize),
 }
 
 impl Team {
-    /// From the arguments of a call. `origin` takes part, though the list may lack it.
+    /// Converts the arguments of a call. `origin` takes part even if it is not in the list.
     ///
     /// # Safety
-    /// As many numbers as there are said to be.
+    /// `list` has `count` numbers.
     #[inline(always)]
     pub unsafe fn read(
         count: c_int,
@@ -74,12 +75,12 @@ impl Team {
         if count == ALLNODES && origin != Some(HOST) && place().node >= 0 {
             return Ok(Team::All);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { Team::listed(count, list, origin) }
     }
 
     /// # Safety
-    /// As of `read`.
+    /// The same as for `read`.
     #[inline(never)]
     unsafe fn listed(
         count: c_int,
@@ -100,7 +101,7 @@ impl Team {
                 &everybody[..]
             }
             1.. if !list.is_null() => {
-                // SAFETY: the caller's.
+                // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { std::slice::from_raw_parts(list, count as usize) }
             }
             _ => return Err(Fault::says(format!("{count} nodes in no list"))),
@@ -119,7 +120,7 @@ impl Team {
         }
     }
 
-    /// How many tasks the group has.
+    /// Returns the number of tasks in the group.
     pub fn members(self) -> usize {
         match self {
             Team::All => place().nodes as usize,
@@ -127,7 +128,7 @@ impl Team {
         }
     }
 
-    /// How many nodes were named.
+    /// Returns the number of nodes that were named.
     pub fn named(self) -> usize {
         match self {
             Team::All => place().nodes as usize,
@@ -135,7 +136,7 @@ impl Team {
         }
     }
 
-    /// The rank of the node that was named in this place.
+    /// Returns the rank of the node at this index of the list.
     pub fn rank_at(self, place: usize) -> usize {
         match self {
             Team::All => place,
@@ -147,7 +148,7 @@ impl Team {
         }
     }
 
-    /// The rank of a node.
+    /// Returns the rank of a node.
     pub fn rank_of(self, node: c_int) -> Result<c_int, Fault> {
         match self {
             Team::All => task_of(node).map(|_| node),
@@ -162,20 +163,20 @@ impl Team {
     }
 }
 
-/// Other nodes have these numbers from now on: the host program's lists are of the old ones.
+/// Frees all groups, when the host program's nodes change: its lists refer to the old ones.
 pub fn forget() {
     let teams = TEAMS.get();
     let mut groups: Vec<rg::Group> = teams.listed.iter().map(|listed| listed.group).collect();
     groups.sort_unstable_by_key(|group| group.id);
     groups.dedup_by_key(|group| group.id);
     for group in groups.into_iter().filter(|&group| group.id != rg::WORLD.id) {
-        // SAFETY: a group of ours. If it cannot be forgotten it stays.
+        // SAFETY: the group was made by this module. If it cannot be freed, it stays.
         unsafe { rg::rg_group_free(group) };
     }
     *teams = Teams::new();
 }
 
-/// Makes the group of a list, together with its other nodes.
+/// Makes the group of a list, collectively with its other nodes.
 #[cold]
 fn make(list: &[c_int], origin: Option<c_int>) -> Result<Team, Fault> {
     let mut members = list.to_vec();
@@ -194,7 +195,7 @@ fn make(list: &[c_int], origin: Option<c_int>) -> Result<Team, Fault> {
     if let Some(same) = known.map(|listed| listed.group).next() {
         group = same;
     } else if !members.iter().copied().eq(0..place.nodes) {
-        // SAFETY: as many tasks as are said, and a place for the group.
+        // SAFETY: `tasks` has the given length, and `group` is writable.
         checked(unsafe {
             rg::rg_group_select(rg::ALL, tasks.len() as c_int, tasks.as_ptr(), &mut group)
         })?;

@@ -1,4 +1,4 @@
-//! `exvread`, `exvwrite`, `exvchange`: items that lie apart in memory.
+//! `exvread`, `exvwrite`, `exvchange`: messages of scattered items.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +7,7 @@ use regatta_nodes::items::Items;
 use crate::life::call;
 use crate::message::{read, write};
 
-/// Write items that lie apart. Returns how many bytes they are, or -1.
+/// Writes scattered items. Returns their total size in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exvwrite(
     buf: *const c_void,
@@ -19,12 +19,12 @@ unsafe extern "C" fn exvwrite(
 ) -> c_int {
     call("exvwrite", || {
         let items = Items::new(buf.cast_mut(), size, offset, items)?;
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         unsafe { write(items, dest, kind) }
     })
 }
 
-/// Read items to where they lie apart. Returns the bytes of the message, or -1.
+/// Reads scattered items. Returns the size of the message in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exvread(
     buf: *mut c_void,
@@ -36,12 +36,12 @@ unsafe extern "C" fn exvread(
 ) -> c_int {
     call("exvread", || {
         let items = Items::new(buf, size, offset, items)?;
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         unsafe { read(items, src, kind) }
     })
 }
 
-/// Write items, then read some. Returns the bytes of what was read, or -1.
+/// Writes scattered items, then reads some. Returns the size of what was read in bytes, or -1.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exvchange(
     ibuf: *mut c_void,
@@ -60,7 +60,7 @@ unsafe extern "C" fn exvchange(
     call("exvchange", || {
         let to = Items::new(ibuf, isize, ioffset, iitems)?;
         let from = Items::new(obuf.cast_mut(), osize, ooffset, oitems)?;
-        // SAFETY: the C contract.
+        // SAFETY: by the C contract the arguments are valid.
         unsafe {
             write(from, dest, otype)?;
             read(to, src, itype)

@@ -1,4 +1,4 @@
-//! Concatenations: what each member of a group has, one after the other, at all of them.
+//! Concatenation (allgather): every member of a group gets the parts of all members.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,40 +7,40 @@ use crate::own::Own;
 use crate::place::length;
 use crate::rg;
 
-/// The members of a group in the order of a result. A node that is named twice has one part.
+/// The members of a group, and their order in the result. A node that is named twice has one part.
 pub struct Order<F: Fn(usize) -> usize> {
     pub group: rg::Group,
-    /// How many members there are, and how many were named.
+    /// Number of members, and number of nodes that were named.
     pub members: usize,
     pub named: usize,
-    /// The rank of the member that was named in a place.
+    /// Returns the rank of the member that was named at an index.
     pub rank_at: F,
 }
 
-/// Lengths of the parts and their places in the result, by rank.
+/// Lengths of the parts and their offsets in the result, by rank.
 struct Layout {
     lengths: Vec<usize>,
     places: Vec<usize>,
 }
 
-/// Kept for its memory.
+/// Static, so that its memory is reused.
 static LAYOUT: Own<Layout> = Own::new(Layout {
     lengths: Vec::new(),
     places: Vec::new(),
 });
 
 impl Layout {
-    /// Has each member of the group say how much it has.
+    /// Gathers the lengths of all members' parts.
     fn ask(&mut self, mine: usize, group: rg::Group, members: usize) -> Result<(), Fault> {
         self.lengths.clear();
         self.lengths.resize(members, 0);
         let (mine, all) = ((&raw const mine).cast(), self.lengths.as_mut_ptr().cast());
-        // SAFETY: a number of our own, and room for one of each member.
+        // SAFETY: `mine` points to a local number, and `lengths` has one entry for each member.
         checked(unsafe { rg::rg_allgather(mine, size_of::<usize>(), all, group) })
     }
 
-    /// Gives each part its place, in the order in which the nodes were named; returns the whole length. A node that was
-    /// named twice has its part once.
+    /// Sets the offset of each part, in the order in which the nodes were named. Returns the total length. A node that
+    /// was named twice has one part.
     fn arrange(&mut self, order: impl Iterator<Item = usize>) -> Result<usize, Fault> {
         const NOWHERE: usize = usize::MAX;
         self.places.clear();
@@ -59,11 +59,11 @@ impl Layout {
     }
 }
 
-/// Concatenates the parts of all members. `sizes`, or NULL, gets the length of each part, as they are named. The length of the whole; of
-/// one that is too long the front is kept.
+/// Concatenates the parts of all members. `sizes`, if not NULL, gets the length of each part, in the order of the
+/// names. Returns the total length; if there is too little room, keeps the front and fails.
 ///
 /// # Safety
-/// A part, and room for the whole, of these lengths; a number for each that is named.
+/// `part` and `to` have these lengths, and `sizes` has an element for each named node or is NULL.
 pub unsafe fn concatenate<F: Fn(usize) -> usize>(
     part: *const c_void,
     part_length: c_int,
@@ -77,22 +77,23 @@ pub unsafe fn concatenate<F: Fn(usize) -> usize>(
     layout.ask(mine, order.group, order.members)?;
     let whole = layout.arrange((0..order.named).map(&order.rank_at))?;
     for place in 0..if sizes.is_null() { 0 } else { order.named } {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         unsafe { *sizes.add(place) = layout.lengths[(order.rank_at)(place)] as c_int };
     }
     let gather = |to: *mut c_void| {
         let (lengths, places) = (layout.lengths.as_ptr(), layout.places.as_ptr());
-        // SAFETY: the caller's; a length and a place for each member, and there is room for all parts.
+        // SAFETY: the caller guarantees the part; there is a length and an offset for each member, and room for all
+        // parts.
         checked(unsafe { rg::rg_allgatherv(part, mine, to, lengths, places, order.group) })
     };
     if whole <= room {
         gather(to)?;
         return Ok(whole as c_int);
     }
-    // The others have room, and wait for this member's part.
+    // Other members may have enough room, and wait for this member's part.
     let mut elsewhere = vec![0_u8; whole];
     gather(elsewhere.as_mut_ptr().cast())?;
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the memory is valid.
     unsafe { std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), to.cast(), room) };
     Err(Fault::says(format!(
         "all parts are {whole} bytes long, and there is room for {room}; the front was kept"

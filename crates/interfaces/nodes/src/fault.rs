@@ -1,4 +1,4 @@
-//! Failures of calls: a sentence on standard error, and -1.
+//! Failures of calls: an error message on standard error, and -1.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
@@ -10,9 +10,9 @@ use crate::rg;
 /// The reason why a call has failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// Regatta's last error says it.
+    /// Regatta's last error describes it.
     Regatta,
-    /// This sentence says it.
+    /// This text describes it.
     Says(Cow<'static, str>),
 }
 
@@ -21,21 +21,21 @@ impl Fault {
         Fault::Says(words.into())
     }
 
-    /// With the words of Regatta's last error, which further calls may change.
+    /// Keeps the text of Regatta's last error, which later calls may replace.
     pub fn in_words(self) -> Fault {
         Fault::Says(self.sentence().into_owned().into())
     }
 
     fn sentence(&self) -> Cow<'_, str> {
         match self {
-            // SAFETY: a text that stays until the next failure.
+            // SAFETY: the string is NUL-terminated and valid until the next failure.
             Fault::Regatta => unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy(),
             Fault::Says(words) => Cow::Borrowed(&**words),
         }
     }
 }
 
-/// Passes on the code of a function of Regatta's.
+/// Converts the code of a Regatta call.
 #[inline(always)]
 pub fn checked(code: c_int) -> Result<(), Fault> {
     match code {
@@ -44,7 +44,7 @@ pub fn checked(code: c_int) -> Result<(), Fault> {
     }
 }
 
-/// The return value of a function of a library.
+/// Returns the result of a function to the program, and prints an error.
 #[inline(always)]
 pub fn answer(library: &str, function: &str, result: Result<c_int, Fault>) -> c_int {
     match result {
@@ -53,7 +53,7 @@ pub fn answer(library: &str, function: &str, result: Result<c_int, Fault>) -> c_
     }
 }
 
-/// Says why; these functions have no codes of errors.
+/// Prints the reason. These interfaces have no error codes.
 #[cold]
 #[inline(never)]
 fn failed(library: &str, function: &str, fault: &Fault) -> c_int {
@@ -64,7 +64,7 @@ fn failed(library: &str, function: &str, fault: &Fault) -> c_int {
         _ if place.node < 0 => format!("{library}: host: {function}: {sentence}\n"),
         _ => format!("{library}: node {}: {function}: {sentence}\n", place.node),
     };
-    // Where standard error is closed there is nobody to tell.
+    // Ignore write errors: standard error may be closed.
     let _ = std::io::stderr().write_all(line.as_bytes());
     -1
 }

@@ -1,4 +1,4 @@
-//! Items of a message that lie apart in memory: Regatta takes them from where they lie and puts them where they belong.
+//! Scattered items of a message. Regatta transfers them directly from and to their addresses.
 
 use std::ffi::{c_int, c_void};
 
@@ -6,7 +6,7 @@ use crate::fault::{Fault, checked};
 use crate::place::length;
 use crate::rg;
 
-/// Memory of a program: `items` of `size` bytes, each `offset` bytes behind the one before.
+/// The program's memory: `items` of `size` bytes; the beginnings of consecutive items are `offset` bytes apart.
 #[derive(Clone, Copy)]
 pub struct Items {
     base: *mut c_void,
@@ -43,7 +43,7 @@ impl Items {
         self.size * self.items
     }
 
-    /// A block of this many bytes.
+    /// Returns a contiguous block of this many bytes.
     #[inline(always)]
     pub fn block(base: *mut c_void, len: c_int) -> Result<Items, Fault> {
         let size = length(len)?;
@@ -55,7 +55,8 @@ impl Items {
         })
     }
 
-    /// Their first ones, of this many bytes; of a block any number. `None`: an item would be cut.
+    /// Returns the first items, of this many bytes in total; for a block, any number. Returns `None` if that would cut
+    /// an item.
     pub fn front(self, bytes: usize) -> Option<Items> {
         if bytes >= self.bytes() {
             return Some(self);
@@ -72,7 +73,7 @@ impl Items {
         })
     }
 
-    /// Do the items lie side by side?
+    /// Returns whether the items are contiguous.
     fn is_block(&self) -> bool {
         self.items <= 1 || self.offset == self.size as isize
     }
@@ -86,13 +87,13 @@ impl Items {
         }
     }
 
-    /// Sends them, without waiting for their receiver.
+    /// Sends the items, without waiting for the receiver.
     ///
     /// # Safety
-    /// The items can be read.
+    /// The items are readable.
     #[inline(always)]
     pub unsafe fn send(self, task: c_int, tag: c_int, group: rg::Group) -> Result<(), Fault> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         checked(unsafe {
             match self.is_block() {
                 true => rg::rg_bsend(self.base, self.bytes(), task, tag, group),
@@ -101,7 +102,7 @@ impl Items {
         })
     }
 
-    /// Receives them. The status is that of a message also when its end did not fit, which is a fault.
+    /// Receives the items. If the message is too long, returns its status together with a fault.
     ///
     /// # Safety
     /// There is room for the items.
@@ -113,7 +114,7 @@ impl Items {
         group: rg::Group,
     ) -> (Option<rg::Status>, Result<(), Fault>) {
         let mut status = rg::Status::default();
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees that the memory is valid.
         let code = unsafe {
             match self.is_block() {
                 true => rg::rg_recv(self.base, self.bytes(), task, tag, group, &mut status),

@@ -1,7 +1,8 @@
-//! The common part of the interfaces of numbered nodes: becoming a node, items of messages, reductions by functions of programs,
-//! concatenations, failures. Everything stands on `regatta.h`; the libraries that use this are linked with libregatta.so.
+//! The common part of the interfaces with numbered nodes: joining, items of messages, reductions by functions of
+//! programs, concatenations, and faults. It uses only `regatta.h`; the libraries that use this crate are linked with
+//! libregatta.so.
 //!
-//! Their rule holds here, too: one thread at a time is in a library.
+//! As in these libraries, only one thread at a time may be in a call.
 #![allow(missing_docs)]
 
 pub mod concatenation;

@@ -2,10 +2,10 @@
 
 use std::cell::UnsafeCell;
 
-/// Something of one module's, without a lock.
+/// The state of one module, without a lock.
 pub struct Own<T>(UnsafeCell<T>);
 
-// SAFETY: the rule of the libraries: one thread at a time is in them.
+// SAFETY: only one thread at a time is in a library.
 unsafe impl<T> Sync for Own<T> {}
 
 impl<T> Own<T> {
@@ -13,11 +13,13 @@ impl<T> Own<T> {
         Own(UnsafeCell::new(value))
     }
 
-    /// The reference must be gone before a function of the program, or one that takes it again, is called.
+    /// Returns the state. Drop the reference before calling a function of the program, or one that takes the state
+    /// again.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub fn get(&self) -> &mut T {
-        // SAFETY: one thread at a time, and each user of this lets go before it calls anybody who could take it again.
+        // SAFETY: only one thread is in the library, and every user drops the reference before it calls what could take
+        // it again.
         unsafe { &mut *self.0.get() }
     }
 }

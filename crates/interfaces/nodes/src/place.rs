@@ -1,4 +1,4 @@
-//! Becoming a node, and leaving.
+//! Joining as a node, and leaving.
 
 use std::ffi::c_int;
 
@@ -6,20 +6,20 @@ use crate::fault::{Fault, checked};
 use crate::own::Own;
 use crate::rg;
 
-/// Our place among the nodes.
+/// This process's place among the nodes.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// How many nodes there are; 0: we have not joined them.
+    /// Number of nodes; 0 before joining.
     pub nodes: i32,
-    /// Our number; negative: we are none of them.
+    /// This node's number; negative if this process is not a node.
     pub node: i32,
-    /// The task of node 0; those of the others follow.
+    /// The task of node 0; the tasks of the others follow.
     pub first: i32,
-    /// The task that is the host program, or `rg::NONE`.
+    /// The host program's task, or `rg::NONE`.
     pub host: i32,
 }
 
-/// A place of its own for each library.
+/// The place. Each library has its own.
 pub static PLACE: Own<Place> = Own::new(Place {
     nodes: 0,
     node: -1,
@@ -27,13 +27,13 @@ pub static PLACE: Own<Place> = Own::new(Place {
     host: rg::NONE,
 });
 
-/// Our place as it is now.
+/// Returns the current place.
 #[inline(always)]
 pub fn place() -> Place {
     *PLACE.get()
 }
 
-/// Be a node.
+/// Joins as a node, if that has not been done.
 #[inline(always)]
 pub fn joined() -> Result<(), Fault> {
     match place().nodes {
@@ -44,12 +44,12 @@ pub fn joined() -> Result<(), Fault> {
 
 #[cold]
 fn join() -> Result<(), Fault> {
-    // SAFETY: plain calls; the function to be called at the end takes nothing and stays.
+    // SAFETY: the calls take plain values; `leave` has the right type and is never unloaded.
     unsafe {
         checked(rg::rg_init())?;
         libc::atexit(leave);
     }
-    // SAFETY: plain questions.
+    // SAFETY: the calls take plain values only.
     let (size, rank, first, last) = unsafe {
         let size = rg::rg_size(rg::WORLD);
         let (first, last) = (
@@ -70,16 +70,16 @@ fn join() -> Result<(), Fault> {
         nodes: size,
         node: rank,
         first,
-        // A program that tasks have started is the nodes' program of a host program.
-        // SAFETY: a plain question.
+        // A program that was started by tasks is the node program of a host program.
+        // SAFETY: the call takes plain values only.
         host: unsafe { rg::rg_parent() }.max(rg::NONE),
     };
     Ok(())
 }
 
-/// A node leaves when its program ends. Messages that it has sent go on their way.
+/// Leaves when the program ends. Messages that the node has sent are still delivered.
 extern "C" fn leave() {
-    // SAFETY: plain calls. A program that has left by itself has nothing left to leave.
+    // SAFETY: the calls have no arguments. `rg_initialized` tells whether the program has already left.
     unsafe {
         if rg::rg_initialized() == 1 {
             rg::rg_finalize();
@@ -87,7 +87,7 @@ extern "C" fn leave() {
     }
 }
 
-/// A length of the program's.
+/// Checks a length that a program passes.
 #[inline(always)]
 pub fn length(len: c_int) -> Result<usize, Fault> {
     usize::try_from(len).map_err(|_| Fault::says(format!("{len} is no length")))

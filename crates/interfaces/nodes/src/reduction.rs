@@ -1,4 +1,4 @@
-//! Reductions by functions of the program, to all members of a group.
+//! Reductions by functions of the program, whose result all members of a group get.
 
 use std::ffi::{c_int, c_void};
 
@@ -6,10 +6,10 @@ use crate::fault::{Fault, checked};
 use crate::own::Own;
 use crate::rg;
 
-/// The program's function: the second item is combined into the first.
+/// The program's function. It combines the second item into the first.
 pub type Function = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int) -> c_int;
 
-/// The operator of Regatta's that stands for all functions, and what it is to do now.
+/// The one Regatta operator that serves for all functions, and the function that it calls at present.
 #[derive(Clone, Copy)]
 struct Combining {
     operator: Option<rg::Op>,
@@ -26,7 +26,7 @@ static COMBINING: Own<Combining> = Own::new(Combining {
 /// Calls the program's function for each item.
 ///
 /// # Safety
-/// As of `rg_combine`.
+/// The same as for `rg_combine`.
 unsafe extern "C" fn combine(
     input: *const c_void,
     inout: *mut c_void,
@@ -39,7 +39,8 @@ unsafe extern "C" fn combine(
     };
     for item in 0..count {
         let at = item * size as usize;
-        // SAFETY: `count` items of that size; the program's function for them. It only reads its second one.
+        // SAFETY: both arrays have `count` items of this size, for which the program has passed the function. It only
+        // reads its second item.
         unsafe { function(inout.byte_add(at), input.cast_mut().byte_add(at), size) };
     }
 }
@@ -49,16 +50,16 @@ fn operator() -> Result<rg::Op, Fault> {
         return Ok(operator);
     }
     let mut operator = rg::SUM;
-    // SAFETY: a function that stays, and a place.
+    // SAFETY: `combine` has the right type, and the result is writable.
     checked(unsafe { rg::rg_op_create(Some(combine), std::ptr::null_mut(), 1, &mut operator) })?;
     COMBINING.get().operator = Some(operator);
     Ok(operator)
 }
 
-/// Combines the items of all members, each with those in its place; all have the results.
+/// Combines the items of all members element by element; all members get the results.
 ///
 /// # Safety
-/// There are so many items, and the function is one for them.
+/// `buf` has `items` items of `size` bytes, and the function combines such items.
 pub unsafe fn reduce(
     buf: *mut c_void,
     function: Option<Function>,
@@ -80,6 +81,6 @@ pub unsafe fn reduce(
     combining.function = function;
     combining.size = size;
     let in_place = std::ptr::without_provenance(rg::IN_PLACE);
-    // SAFETY: the caller's. No reference into our state is held.
+    // SAFETY: the caller guarantees the items. No reference into the state is held.
     checked(unsafe { rg::rg_allreduce(in_place, buf, count, rg::bytes(size), operator, group) })
 }

@@ -1,4 +1,4 @@
-/* KSINGL, KMULTI, KASYNC, KFLUSH: the modes of units that are written. All nodes call them together. */
+/* KSINGL, KMULTI, KASYNC, KFLUSH: the modes of units that are open for writing. All are collective. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-/* The part of the memory that has not gone to the file; it is free then. */
+/* Returns the part of the memory that has not been written to the file, and frees that memory. */
 static char *take(struct unit *unit, size_t *len)
 {
     struct stat is;
@@ -77,7 +77,7 @@ static char *take(struct unit *unit, size_t *len)
     return part;
 }
 
-/* At node 0: the parts of all nodes, in their order. Returns an error of C's. */
+/* At node 0: gathers and writes the parts of all nodes, in order. Returns 0 or an errno value. */
 static int write_parts(const struct unit *unit, const char *part, size_t len)
 {
     size_t *lens = calloc(2 * (size_t)nodes, sizeof *lens), whole = 0;
@@ -103,7 +103,7 @@ static int write_parts(const struct unit *unit, const char *part, size_t len)
     return failed;
 }
 
-/* Parts of all nodes go to the file. Returns an error of C's. */
+/* Writes the parts of all nodes to the file, collectively. Returns 0 or an errno value. */
 static int bring_together(struct unit *unit)
 {
     size_t len;
@@ -125,7 +125,7 @@ static int bring_together(struct unit *unit)
     return code == RG_OK ? failed : regatta_failed();
 }
 
-/* Lines that were written in the unit's mode go where they belong. Returns an error of C's. */
+/* Writes the lines that are pending in the unit's mode. Returns 0 or an errno value. */
 static int flush(struct unit *unit)
 {
     size_t len;
@@ -133,7 +133,7 @@ static int flush(struct unit *unit)
     unit_push(unit);
     if (unit->mode == MULTI)
         return bring_together(unit);
-    /* In single mode node 0 has written the one copy. */
+    /* In single mode node 0 has written the only copy; drop this node's. */
     free(take(unit, &len));
     return 0;
 }
@@ -143,7 +143,7 @@ static int told(const char *call, int number, int failed)
     return failed ? unit_failed(call, number, strerror(failed)) : 0;
 }
 
-/* Lines that are left of units that gfortran has closed go first. */
+/* Flushes units that gfortran has closed and that have pending lines. */
 static int flush_closed(const char *call)
 {
     int failed = 0;
@@ -158,7 +158,8 @@ static int flush_closed(const char *call)
     return failed;
 }
 
-/* The unit for a call of all nodes, if all have it. Where it has been closed and opened again since the last one, not every node can see that. */
+/* Returns the unit for a collective call, or NULL unless all nodes have it open. A node may not notice that a unit was
+ * closed and opened again, so the nodes agree on this. */
 static struct unit *find_together(const char *call, int number)
 {
     enum { KNOWN, FRESH, MISSING };
@@ -180,7 +181,7 @@ static struct unit *find_together(const char *call, int number)
     return unit;
 }
 
-/* Each node has a place of its own in the file, which begins where node 0 is. */
+/* Gives each node its own position in the file, beginning at node 0's position. */
 static int apart(struct unit *unit)
 {
     int64_t at = node == 0 ? lseek(unit->file, 0, SEEK_CUR) : 0;
@@ -198,7 +199,7 @@ static int change(const char *call, int number, enum mode mode)
     if (!unit)
         return -1;
     code = told(call, number, flush(unit));
-    /* No node's lines go on before all have come. */
+    /* No node's lines may be written in the new mode before all lines of the old mode are in the file. */
     if (code != 0 || exsync() != 0)
         return -1;
     if (mode == ASYNC)
@@ -224,7 +225,7 @@ int kflush_(int *number)
     return unit ? told("KFLUSH", *number, flush(unit)) : -1;
 }
 
-/* Multi output that is left goes when all nodes end, before they leave. */
+/* Flushes pending multi output when all nodes end, before they leave. */
 static void at_end(void)
 {
     for (struct unit *unit = unit_first(); unit; unit = unit->next)

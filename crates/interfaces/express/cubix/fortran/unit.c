@@ -1,4 +1,4 @@
-/* Where a unit's output goes: descriptors changed under gfortran's feet. */
+/* Redirects a unit's output by replacing the descriptor that gfortran uses. */
 #include "unit.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of gfortran's library: the functions behind FNUM, FLUSH, FTELL and FSEEK. */
+/* From libgfortran: the functions behind FNUM, FLUSH, FTELL and FSEEK. */
 int _gfortran_fnum_i4(const int *unit);
 void _gfortran_flush_i4(int *unit);
 int64_t _gfortran_ftell(int *unit);
@@ -25,7 +25,8 @@ int unit_failed(const char *call, int number, const char *why)
     return -1;
 }
 
-/* Is this descriptor the memory that the unit was given, or its file? Otherwise gfortran has closed it, and perhaps opened another. */
+/* Returns whether this descriptor is still the unit's memory or file. Otherwise gfortran has closed it, and perhaps
+ * opened another file. */
 static bool is_its_own(const struct unit *unit, int fd)
 {
     struct stat given, is;
@@ -82,7 +83,8 @@ int unit_push(const struct unit *unit)
     return 0;
 }
 
-/* The place in the memory is that in the file: gfortran counts on from there, and moves only where it has to. */
+/* The position in the memory starts at the position in the file, because gfortran continues its own count and seeks
+ * only when necessary. */
 int unit_to_memory(struct unit *unit)
 {
     int number = unit->number, fd = _gfortran_fnum_i4(&number), memory;
@@ -93,7 +95,7 @@ int unit_to_memory(struct unit *unit)
     memory = memfd_create("cubix", MFD_CLOEXEC);
     if (memory < 0)
         return -1;
-    /* A file that cannot be moved in has no place. */
+    /* A file that is not seekable has no position. */
     unit->taken = at < 0 ? 0 : at;
     if (ftruncate(memory, unit->taken) != 0 || lseek(memory, unit->taken, SEEK_SET) < 0 || dup2(memory, fd) < 0)
         return close(memory), -1;
@@ -112,7 +114,7 @@ int unit_to_file(struct unit *unit, off_t at)
         close(unit->memory);
         unit->memory = -1;
     }
-    /* gfortran's own count is of another file. */
+    /* gfortran's count belongs to the memory: make it seek. */
     if (place >= 0)
         _gfortran_fseek_sub(&number, &place, &begin, &status);
     return status == 0 ? 0 : -1;

@@ -35,7 +35,7 @@ int unit_push(const struct unit *unit);
 /* Make gfortran write to memory, or to the file at this position (negative: the current one). Return 0, or -1. */
 int unit_to_memory(struct unit *unit);
 int unit_to_file(struct unit *unit, off_t at);
-int unit_failed(const char *call, int number, const char *why); /* -1 */
+int unit_failed(const char *call, int number, const char *why); /* prints an error and returns -1 */
 
 /* modes.c */
 int unit_node(void); /* returns this node's number, or -1 if the program is no node */
