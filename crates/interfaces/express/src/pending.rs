@@ -20,7 +20,7 @@ const FAILED: c_int = -2;
 
 /// The program's variables that are written when an operation completes.
 #[derive(Clone, Copy)]
-struct Told {
+struct Outputs {
     /// NULL for a send.
     src: *mut c_int,
     kind: *mut c_int,
@@ -32,15 +32,15 @@ struct Told {
 /// Requests that are not complete, and the variables of each, in the same order.
 struct Begun {
     requests: Vec<rg::Request>,
-    told: Vec<Told>,
+    outputs: Vec<Outputs>,
 }
 
 static BEGUN: Own<Begun> = Own::new(Begun {
     requests: Vec::new(),
-    told: Vec::new(),
+    outputs: Vec::new(),
 });
 
-impl Told {
+impl Outputs {
     /// Writes the variables of a complete operation. A truncated message is a failure, and is reported like one.
     ///
     /// # Safety
@@ -98,9 +98,9 @@ impl Begun {
     fn end(&mut self, at: usize, code: c_int, status: &rg::Status) {
         // Keep the order: operations with equal arguments must complete in the order in which they were started.
         self.requests.remove(at);
-        let told = self.told.remove(at);
+        let outputs = self.outputs.remove(at);
         // SAFETY: by the C contract of the call that started the operation the pointers are still valid.
-        unsafe { told.tell(code, status) };
+        unsafe { outputs.tell(code, status) };
     }
 }
 
@@ -108,17 +108,17 @@ impl Begun {
 ///
 /// # Safety
 /// The pointers are valid until the operation completes.
-unsafe fn keep(request: rg::Request, told: Told) {
+unsafe fn keep(request: rg::Request, outputs: Outputs) {
     let begun = BEGUN.get();
     // SAFETY: the caller guarantees that the memory is valid.
-    unsafe { told.status.write(PENDING) };
+    unsafe { outputs.status.write(PENDING) };
     begun.requests.push(request);
-    begun.told.push(told);
+    begun.outputs.push(outputs);
     settle_some();
 }
 
 /// Fails if `status` is NULL.
-fn place(status: *mut c_int) -> Result<(), Fault> {
+fn require_status(status: *mut c_int) -> Result<(), Fault> {
     match status.is_null() {
         true => Err(Fault::says("no place is given for the status")),
         false => Ok(()),
@@ -135,7 +135,7 @@ unsafe extern "C" fn exsend(
     status: *mut c_int,
 ) -> c_int {
     call("exsend", || {
-        place(status)?;
+        require_status(status)?;
         let bytes = length(len)?;
         let mut request = rg::REQUEST_NULL;
         // SAFETY: by the C contract the buffer stays valid until completion, and the pointers are valid.
@@ -152,13 +152,13 @@ unsafe extern "C" fn exsend(
                 CHANNEL,
                 &mut request,
             ))?;
-            let told = Told {
+            let outputs = Outputs {
                 src: std::ptr::null_mut(),
                 kind: std::ptr::null_mut(),
                 status,
                 length: len,
             };
-            keep(request, told);
+            keep(request, outputs);
         }
         Ok(0)
     })
@@ -174,7 +174,7 @@ unsafe extern "C" fn exreceive(
     status: *mut c_int,
 ) -> c_int {
     call("exreceive", || {
-        place(status)?;
+        require_status(status)?;
         let room = length(len)?;
         let mut request = rg::REQUEST_NULL;
         // SAFETY: by the C contract the buffer and the pointers stay valid until completion.
@@ -186,13 +186,13 @@ unsafe extern "C" fn exreceive(
             let (task, tag) = (choice.task, choice.tag);
             checked(rg::rg_irecv(buf, room, task, tag, CHANNEL, &mut request))?;
             handlers::note_read(task, tag);
-            let told = Told {
+            let outputs = Outputs {
                 src,
                 kind,
                 status,
                 length: -1,
             };
-            keep(request, told);
+            keep(request, outputs);
         }
         Ok(0)
     })
@@ -203,10 +203,14 @@ unsafe extern "C" fn exreceive(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn exwait(status: *mut c_int) -> c_int {
     call("exwait", || {
-        place(status)?;
+        require_status(status)?;
         settle();
         let begun = BEGUN.get();
-        if let Some(at) = begun.told.iter().position(|told| told.status == status) {
+        if let Some(at) = begun
+            .outputs
+            .iter()
+            .position(|outputs| outputs.status == status)
+        {
             let mut end = rg::Status::default();
             let request = &mut begun.requests[at];
             let code = match left::is_host() {
