@@ -1,4 +1,5 @@
-//! The library's functions, made of the table, and how the library is linked: with libregatta.so, and by the name that the standard gives it.
+//! Generates the library's functions from the table, and sets how the library is linked: to libregatta.so, and with the
+//! name from the standard.
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,6 @@ fn main() {
     std::fs::write(out.join("front.rs"), front).expect("a file");
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi_abi.so.1");
-    // Where cargo builds, libregatta.so lies beside this library, installed one folder above.
+    // In cargo's target folder libregatta.so lies beside this library; when installed it lies one folder above.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN:$ORIGIN/..");
 }

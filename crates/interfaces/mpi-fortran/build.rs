@@ -1,4 +1,5 @@
-//! The library's routines, made of the table, and how it is linked: with libmpi_abi.so.1, and by this name.
+//! Generates the library's routines from the table, and sets how the library is linked: to libmpi_abi.so.1, and with
+//! its own name.
 
 use std::path::PathBuf;
 
@@ -13,6 +14,6 @@ fn main() {
     write("callbacks.rs", regatta_mpi_table::opaque_callbacks());
     regatta_mpi_table::link_with_mpi_abi(&out);
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libregatta_mpifort.so.0");
-    // Installed, libmpi_abi.so.1 lies beside this library.
+    // When installed, libmpi_abi.so.1 lies beside this library.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
 }

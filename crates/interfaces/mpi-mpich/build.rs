@@ -1,5 +1,5 @@
-//! The library's functions and values, made of the table, and how the library is linked: with libregatta.so, and by the name
-//! under which MPICH's programs look for it.
+//! Generates the library's functions and constants from the table, and sets how the library is linked: to
+//! libregatta.so, and with the name that MPICH's programs expect.
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ fn main() {
     write("handles.rs", mpich::handles_in_rust());
     write("values.rs", mpich::values_in_rust());
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpi.so.12");
-    // Where cargo builds, libregatta.so lies beside this library; it is installed in a folder below libregatta's.
+    // In cargo's target folder libregatta.so lies beside this library; this library is installed two folders below
+    // libregatta.so.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN:$ORIGIN/../..");
 }

@@ -1,29 +1,29 @@
-//! Faults of a host's line.
+//! Faults in a line about a host.
 
 use std::fmt;
 
-/// A fault of a line.
+/// A fault in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Options, but nobody they are of.
+    /// Options without a host's name.
     NoName,
-    /// A word in the place of a name cannot be one.
+    /// The name of the host is invalid.
     BadName(String),
-    /// Not of the form `option=value`.
+    /// A word is not of the form `option=value`.
     NotAnOption(String),
-    /// No such option.
+    /// There is no such option.
     Unknown(String),
     /// An option without a value.
     Empty(String),
-    /// A speed that is none.
+    /// The speed is invalid.
     Speed(String),
-    /// A way to start that is none.
+    /// The way to start is invalid.
     Start(String),
-    /// A host that has been named before.
+    /// The host has been named before.
     Twice(String),
-    /// A quotation mark whose other half is missing.
+    /// A quotation mark is not closed.
     Quote(char),
-    /// More than a line may hold.
+    /// The line is longer than `MAX_LINE_BYTES`.
     Long,
 }
 
@@ -63,12 +63,12 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A fault, and the line that has it.
+/// A fault, and the line that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The fault there.
+    /// The fault.
     pub fault: Fault,
 }
 

@@ -1,4 +1,4 @@
-//! PVM's host files: which hosts make up a virtual machine, and with which options. Pure: text in, hosts or sentences out.
+//! Parses PVM's host files: the hosts of a virtual machine, with their options. Pure.
 //!
 //! ```text
 //! # a comment
@@ -7,8 +7,8 @@
 //! & beta lo=guest                a host that is known, with its options, but not started
 //! ```
 //!
-//! One line is also what is given to the console's `add` and to `pvm_addhosts`. Variables (`$NAME`) are kept as they stand:
-//! each host has its own, so they are replaced there.
+//! The console's `add` and `pvm_addhosts` take a single line of this form. Variables (`$NAME`) are not expanded here
+//! but on each host, which has its own.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ mod line;
 pub use fault::{Fault, Problem};
 pub use line::{host, words};
 
-/// How the process of the machine on a host is started.
+/// How the process of the virtual machine on a host is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// By the remote shell, which asks for a password (`so=pw`).
@@ -27,31 +27,31 @@ pub enum Start {
     Manual,
 }
 
-/// The options of a host; those that were not given stay empty.
+/// The options of a host; `None` if not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `lo=`: the login there.
+    /// `lo=`: the login name on the host.
     pub login: Option<String>,
-    /// `dx=`: the program that is started there.
+    /// `dx=`: the program that is started on the host.
     pub daemon: Option<String>,
-    /// `ep=`: where programs are looked for, separated by colons.
+    /// `ep=`: where programs are searched for, separated by colons.
     pub programs: Option<String>,
-    /// `wd=`: where tasks run.
+    /// `wd=`: working directory of tasks.
     pub directory: Option<String>,
-    /// `sp=`: how fast it is, compared to others; 1 to 1000000.
+    /// `sp=`: relative speed, 1 to 1000000.
     pub speed: Option<u32>,
-    /// `bx=`: what starts a debugger.
+    /// `bx=`: the command that starts a debugger.
     pub debugger: Option<String>,
-    /// `so=`: how it is started.
+    /// `so=`: how the host is started.
     pub start: Option<Start>,
-    /// `ip=`: the name it is reached by.
+    /// `ip=`: the name or address by which it is reached.
     pub address: Option<String>,
-    /// `id=`: which of a user's machines it is to be of.
+    /// `id=`: to which of the user's virtual machines it belongs.
     pub machine: Option<String>,
 }
 
 impl Options {
-    /// These, and where they say nothing the defaults.
+    /// Returns these options, with the defaults for those that are not given.
     pub fn or(&self, defaults: &Options) -> Options {
         fn first<T: Clone>(own: &Option<T>, default: &Option<T>) -> Option<T> {
             own.clone().or_else(|| default.clone())
@@ -70,30 +70,30 @@ impl Options {
     }
 }
 
-/// A host and what was said of it.
+/// A host and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Another process of the machine on a host that has one (`$` before the name).
+    /// Whether to start another process of the machine on a host that has one (`$` in front of the name).
     pub overload: bool,
-    /// Its own options, and the defaults where it has none.
+    /// Its own options, and the defaults for the others.
     pub options: Options,
 }
 
-/// A whole file.
+/// A host file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
-    /// Hosts to start, in the file's order.
+    /// Hosts to start, in the order of the file.
     pub hosts: Vec<Host>,
-    /// Hosts that are known and not started: their options count once they are added.
+    /// Hosts that are not started (`&`): their options apply once they are added.
     pub known: Vec<Host>,
-    /// The options of the last line of defaults.
+    /// The options of the last line of defaults (`*`).
     pub defaults: Options,
 }
 
 impl File {
-    /// Reads a file; or all that is wrong with it.
+    /// Parses a file. Fails with all faults.
     pub fn read(text: &str) -> Result<File, Vec<Problem>> {
         let (file, problems) = File::read_lines(text);
         if problems.is_empty() {
@@ -103,7 +103,7 @@ impl File {
         }
     }
 
-    /// Reads the lines of a file that can be read; with all that is wrong with the others.
+    /// Parses the lines of a file that are valid, and returns the faults of the others.
     fn read_lines(text: &str) -> (File, Vec<Problem>) {
         let (mut file, mut problems) = (File::default(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
@@ -124,7 +124,7 @@ impl File {
                 Ok(())
             }
             [first, rest @ ..] if first.starts_with('&') => {
-                // The sign may touch the name or stand alone.
+                // The `&` may touch the name or stand alone.
                 let touching = Some(&first[1..]).filter(|name| !name.is_empty());
                 let name = touching.map(str::to_owned).into_iter();
                 let host = line::host_of(
@@ -159,7 +159,8 @@ impl File {
         Ok(())
     }
 
-    /// A host that is to be added: its line's options first, then what the file knows of it, then the defaults.
+    /// Returns a host to be added. The options of its line take precedence over those in the file, and these over the
+    /// defaults.
     pub fn added(&self, said: &str) -> Result<Host, Fault> {
         let mut host = host(said, &Options::default())?;
         let known = self
@@ -175,7 +176,8 @@ impl File {
     }
 }
 
-/// Empties the lines of a file that have a fault, as PVM's daemon passes them over. Returns what is left, which `File::read` takes, and what was wrong.
+/// Empties the faulty lines of a file, since PVM's daemon skips these. Returns a text that `File::read` accepts, and
+/// the faults.
 pub fn without_faults(text: &str) -> (String, Vec<Problem>) {
     let (_, problems) = File::read_lines(text);
     let is_at_fault = |number| problems.iter().any(|problem| problem.line == number);

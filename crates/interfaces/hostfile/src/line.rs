@@ -1,11 +1,12 @@
-//! One line: words, a name, options.
+//! Parses a line: words, a name, options.
 
 use crate::{Fault, Host, Options, Start};
 
-/// Maximum length of a line, in bytes; a longer one is in a file of something else.
+/// Maximum length of a line in bytes. A longer line does not belong to a host file.
 pub(crate) const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// The words of a line: blanks part them, quotation marks keep blanks, and a splat at the beginning of a word ends the line.
+/// Splits a line into words: they are separated by blanks, quotation marks preserve blanks, and a `#` at the beginning
+/// of a word starts a comment.
 pub fn words(line: &str) -> Result<Vec<String>, Fault> {
     if line.len() > MAX_LINE_BYTES {
         return Err(Fault::Long);
@@ -31,7 +32,7 @@ pub fn words(line: &str) -> Result<Vec<String>, Fault> {
     Ok(words)
 }
 
-/// A host as it is added: `name [option=value]...`.
+/// Parses a host to be added: `name [option=value]...`.
 pub fn host(line: &str, defaults: &Options) -> Result<Host, Fault> {
     host_of(&words(line)?, defaults)
 }
@@ -45,7 +46,7 @@ pub(crate) fn host_of(words: &[String], defaults: &Options) -> Result<Host, Faul
         Some(plain) => (true, plain),
         None => (false, name.as_str()),
     };
-    // A name that begins with a dash would be an option of the remote shell.
+    // A name that begins with a dash would be taken for an option of the remote shell.
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c) || !c.is_ascii();
     if plain.is_empty() || plain.starts_with('-') || !plain.chars().all(fits) {
         return Err(Fault::BadName(name.clone()));
@@ -57,7 +58,7 @@ pub(crate) fn host_of(words: &[String], defaults: &Options) -> Result<Host, Faul
     })
 }
 
-/// Options alone.
+/// Parses options.
 pub(crate) fn options(words: &[String]) -> Result<Options, Fault> {
     let mut options = Options::default();
     for word in words {

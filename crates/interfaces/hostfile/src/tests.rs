@@ -1,4 +1,4 @@
-//! Files as users write them, and files nobody should.
+//! Tests with valid and invalid host files.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Calling an agent that was started apart: one address after the other, until it answers. Nothing here waits.
+//! Calls an agent that was started separately from its launcher: one address after the other, until it answers. Nothing
+//! here blocks.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -10,40 +11,41 @@ use rustix::event::{PollFd, PollFlags};
 
 use crate::contact_line::ContactLine;
 
-/// Time an agent has to greet once its host, which may be busy, has accepted the connection.
+/// Time limit for the agent's greeting after its host, which may be busy, has accepted the connection.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A call of an agent that was started apart, under way.
+/// A call of such an agent, in progress.
 #[derive(Debug)]
 pub(crate) struct Calling {
     keys: Keys,
     left: VecDeque<SocketAddr>,
     stage: Stage,
-    /// The thing that this host lacked for a call.
+    /// What this host lacked for a call (such as descriptors), if anything.
     missing: Option<&'static str>,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// At the next address.
+    /// No call in progress: continue with the next address.
     Idle,
     Greeting(Call),
-    /// The host has taken the connection.
+    /// The host has accepted the connection.
     Connected(Call),
 }
 
-/// How far it has come.
+/// State of a call.
 #[derive(Debug)]
 pub(crate) enum Called {
-    /// Not to its end.
+    /// In progress.
     Under,
     Met(Conversation),
-    /// At none of its addresses anybody answered who has the key. With what this host lacked for a call, if it lacked something.
+    /// At none of the addresses an agent with the key has answered. Contains what this host lacked for a call, if
+    /// anything.
     Nobody(Option<&'static str>),
 }
 
 impl Calling {
-    /// Begins to call the agent of a contact line, first where its host's name leads.
+    /// Begins to call the agent of a contact line, first at the addresses of its host's name.
     pub(crate) fn begin(
         contact_line: &ContactLine,
         named: impl Iterator<Item = IpAddr>,
@@ -55,7 +57,7 @@ impl Calling {
                 left.push_back(address);
             }
         }
-        // A loopback is this host's own, and the agent's only if it runs here.
+        // A loopback address is the agent's only if it runs on this host, so try these last.
         left.make_contiguous()
             .sort_by_key(|address| address.ip().is_loopback());
         Calling {
@@ -66,7 +68,7 @@ impl Calling {
         }
     }
 
-    /// Goes on as far as possible.
+    /// Proceeds as far as possible without blocking.
     pub(crate) fn advance(&mut self) -> Called {
         loop {
             self.stage = match std::mem::replace(&mut self.stage, Stage::Idle) {
@@ -97,7 +99,7 @@ impl Calling {
         }
     }
 
-    /// Goes on with a greeting, which stays at the stage `under` as long as it is under way; none: it came to nothing.
+    /// Proceeds with a greeting. While it is pending, stays at the stage `under`. Returns `None` if it has failed.
     fn greet(&mut self, call: Call, under: fn(Call) -> Stage) -> Option<Called> {
         match call.advance(&self.keys) {
             Greeting::Pending(call) => {
@@ -109,17 +111,17 @@ impl Calling {
         }
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptor to poll for.
     pub(crate) fn poll(&self) -> Option<PollFd<'_>> {
         match &self.stage {
             Stage::Idle => None,
             Stage::Greeting(call) => Some(PollFd::new(call, PollFlags::IN | PollFlags::OUT)),
-            // It can always be written: from here on only what is read counts.
+            // A connected socket is always writable: from here on wait only for input.
             Stage::Connected(call) => Some(PollFd::new(call, PollFlags::IN)),
         }
     }
 
-    /// When it is to go on whatever happens.
+    /// Returns when to proceed even if the descriptor is not ready.
     pub(crate) fn until(&self) -> Instant {
         match &self.stage {
             Stage::Idle => Instant::now(),
@@ -140,7 +142,7 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// A listener at a port, and the contact line that leads there.
+    /// Returns a listener, and the contact line with its address.
     fn listen() -> (CallListener, ContactLine) {
         let listener = TcpListener::bind((HERE, 0)).expect("a port");
         let port = listener.local_addr().expect("its address").port();
@@ -151,7 +153,7 @@ mod tests {
         )
     }
 
-    /// Until somebody has been met, or nobody.
+    /// Proceeds until the agent has been reached, or the call has failed.
     fn call(mut calling: Calling) -> Option<Conversation> {
         loop {
             match calling.advance() {
@@ -176,7 +178,7 @@ mod tests {
         let mut stranger = other;
         stranger.port = contact_line.port;
         assert!(call(Calling::begin(&stranger, [].into_iter())).is_none());
-        // Where its name leads there is nobody.
+        // The host's name leads to an address without an agent.
         let nowhere = IpAddr::from([127, 99, 99, 99]);
         let met = call(Calling::begin(&contact_line, [nowhere].into_iter()));
         let mut launcher = met.expect("the agent");

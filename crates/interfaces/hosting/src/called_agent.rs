@@ -1,20 +1,20 @@
-//! An agent that is started apart from its launcher: by a task in the launcher's place, or by hand.
+//! The agent's side of a start that is separate from its launcher: by a task in the launcher's place, or by hand.
 //!
 //! ```text
-//! who starts it                agent                                launcher
+//! starter                      agent                                launcher
 //! runs the command        >    listens
-//!                         <    a contact line: where, and a key (`contact_line.rs`)
-//! passes the line on                                           >    has it
+//!                         <    a contact line: addresses and a key (`contact_line.rs`)
+//! passes the line on                                           >    receives it
 //!                              goes on without its streams
 //!                                                              <    calls
-//!                              both prove that they know the key; all that follows is encrypted
-//!                              what launcher and agent say otherwise (`channel/messages.rs`)
+//!                              both prove that they have the key; everything after that is encrypted
+//!                              the usual messages of launcher and agent (`channel/messages.rs`)
 //! ```
 //!
-//! So the command ends as soon as the line is there, and nobody but the agent has the secret before that; it is in no
-//! argument and no environment. Of what can go wrong, the agent sees to its part: it takes no call but one that proves to have the
-//! key, and when none has come after a while it ends. Everything else is the affair of its caller (`lib.rs`):
-//! no line, a line that is none, an agent that cannot be reached.
+//! So the command ends as soon as the line is printed, and before that only the agent knows the secret; it appears in
+//! no argument and no environment variable. The agent itself handles two failures: it accepts only a call that proves
+//! to have the key, and it ends if there is none after a while. All other failures are handled by its caller
+//! (`lib.rs`): no line, an invalid line, an agent that cannot be reached.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
@@ -29,12 +29,12 @@ use rustix::time::Timespec;
 
 use crate::contact_line::ContactLine;
 
-/// Time an agent waits for its launcher, as long as PVM's daemons do: a person may be the one who passes its line on.
+/// How long an agent waits for its launcher; PVM's daemons wait as long. A person may have to pass its line on.
 const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(300);
-/// How often those are looked after who have come and said nothing.
+/// Interval at which callers that have sent nothing are checked for their time limit.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The identity of this program, as one word of a shell.
+/// Returns the identity of this program as a single shell word.
 fn identity_word() -> String {
     let identity = regatta_launch::identity();
     let plain = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -44,7 +44,7 @@ fn identity_word() -> String {
     parts.collect::<Vec<_>>().join("-")
 }
 
-/// A text as a word of a shell.
+/// Quotes a text as a shell word.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
     match !text.is_empty() && text.chars().all(plain) {
@@ -53,11 +53,12 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Maximum length of a command that all who start PVM's daemons have room for, in bytes.
+/// Maximum length in bytes of a command that every program that starts PVM's daemons can take.
 const MAX_COMMAND_BYTES: usize = 500;
 
-/// The command that starts an agent: a line for any login shell. The program is the one that the host's line names (`daemon`), or the
-/// first that may be started of those in the path and where it is `own` here.
+/// Returns the command that starts an agent, as a line for any login shell. The program is the one that the host's line
+/// names (`daemon`). Otherwise, or if that fails, it is the first trusted one among `regatta` in the path and `own`,
+/// the path of the program here.
 pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
     let word = identity_word();
     let line = |own: &str| {
@@ -72,20 +73,20 @@ pub(crate) fn command(own: &Path, daemon: Option<&str>) -> String {
         format!("sh -c '{}'", script.replace('\'', r"'\''"))
     };
     let whole = line(&format!(" {}", quoted(&own.to_string_lossy())));
-    // The kernel's link to this program leads to another one there.
+    // A path below /proc refers to the current process, so it names another program there.
     match whole.len() <= MAX_COMMAND_BYTES && !own.starts_with("/proc") {
         true => whole,
         false => line(""),
     }
 }
 
-/// Prints the line, and returns while the agent goes on in the background, if this program is the `wanted` one. Otherwise there
-/// may be another one that is.
+/// Prints the contact line and returns, while the agent continues in the background. Returns 1 if this program is not
+/// the `wanted` one; the shell may then try another one.
 pub fn run(wanted: &str) -> Result<u8, Refusal> {
     if wanted != identity_word() {
         return Ok(1);
     }
-    // The process that has started us waits for the end of the descriptors it has given us.
+    // The process that has started this one waits until its descriptors are closed.
     regatta_launch::close_inherited();
     let failed = |what: &str, error: std::io::Error| {
         Refusal::of_regatta(format!("the agent {what}: {error}"))
@@ -108,7 +109,7 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
     })
 }
 
-/// The connection to whoever has the key; none: nobody has called in time.
+/// Waits for a caller that has the key, and returns the connection. Returns `None` if there is none in time.
 pub(crate) fn await_launcher(
     mut listener: CallListener,
     keys: &Keys,

@@ -1,12 +1,13 @@
-//! The contact line, by which a launcher finds an agent that was started apart from it.
+//! The contact line, with which a launcher reaches an agent that was started separately.
 //!
 //! ```text
 //! ddpro<2316> arch<x86_64> ip<10.0.0.2,127.0.0.1> port<35615> key<00112233445566778899aabbccddeeff>
 //! ```
 //!
-//! The one that starts the agent passes the line on to the launcher as it is. It looks like the line of PVM's daemons, so
-//! that programs that start those know it when they see it: they skip lines that do not begin with `ddpro`, and have room for 255 bytes.
-//! The key is made for this one line, and is good for one connection: who knows it is the agent's launcher.
+//! The program that starts the agent passes the line on to the launcher unchanged. It looks like the line of PVM's
+//! daemons, so that programs that start these recognize it: they skip lines that do not begin with `ddpro`, and have
+//! room for 255 bytes. The key is generated for this line, and is valid for one connection. Whoever knows the key is
+//! accepted as the agent's launcher.
 
 use std::net::IpAddr;
 
@@ -14,24 +15,24 @@ use regatta_launch::Refusal;
 use regatta_segment::place::Key;
 use regatta_wire::hello::WORD;
 
-/// The beginning of a line of PVM's daemons: the version of their protocol.
+/// Beginning of a line of PVM's daemons, with their protocol's version.
 const BEGIN: &str = "ddpro<2316>";
-/// Maximum length of a line that all who start daemons have room for, in bytes.
+/// Maximum length in bytes of a line that every program that starts daemons can take.
 const MAX_LINE_BYTES: usize = 250;
-/// Bytes of the key that are random: no more can be guessed than can be typed.
+/// Number of random bytes of the key, which is short enough to be typed.
 const SECRET: usize = 16;
 
-/// Addresses and key of an agent that was started apart.
+/// Addresses and key of an agent that was started separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContactLine {
-    /// Where the agent may be reached, the likeliest first.
+    /// Possible addresses of the agent, the likeliest first.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) port: u16,
     secret: [u8; SECRET],
 }
 
 impl ContactLine {
-    /// With a fresh key.
+    /// Makes a contact line with a new key.
     pub(crate) fn new(addresses: Vec<IpAddr>, port: u16) -> Result<ContactLine, Refusal> {
         let mut secret = [0; SECRET];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(
@@ -44,14 +45,14 @@ impl ContactLine {
         })
     }
 
-    /// The key that both ends prove to know.
+    /// Returns the key that both ends prove to have.
     pub(crate) fn key(&self) -> Key {
         let mut key = [0; WORD];
         key[..SECRET].copy_from_slice(&self.secret);
         Key::taken(&mut key)
     }
 
-    /// The line, without its end. Addresses that do not fit are left out.
+    /// Returns the line without a newline. Addresses that do not fit are left out.
     pub(crate) fn text(&self) -> String {
         let arch = std::env::consts::ARCH;
         let secret: String = self
@@ -74,7 +75,7 @@ impl ContactLine {
         with(&addresses)
     }
 
-    /// Reads a line, if it is one. Further words in it are for others.
+    /// Parses a line. Returns `None` if it is no contact line. Ignores unknown words in it.
     pub(crate) fn read(line: &str) -> Option<ContactLine> {
         let line = line.trim();
         if line.len() > MAX_LINE_BYTES || !line.starts_with(BEGIN) {

@@ -1,34 +1,36 @@
-//! A task that starts the agents of hosts in the launcher's place: what it is told, and whether its reports make sense. Pure.
+//! Hosters: tasks that start the agents of hosts in the launcher's place. Keeps the requests to them, and checks their
+//! reports. Pure.
 //!
 //! ```text
 //! task                                   launcher
 //! Hoster        I start hosts        >                    PVM's hoster registers
-//!                                    <   StartHosts       when somebody asks for hosts: their numbers, a command for each
-//! HostsStarted  what they printed    >                    for each a contact line (`contact_line.rs`), or why not
-//!                                        calls each agent, which then is one like any other (`called_agent.rs`)
+//!                                    <   StartHosts       when hosts are requested: their numbers, a command for each
+//! HostsStarted  what they printed    >                    for each a contact line (`contact_line.rs`), or a reason
+//!                                        calls each agent (`called_agent.rs`)
 //! ```
 //!
-//! The task may take any time for a report, and is told of other hosts meanwhile. If it ends, or reports neither a line nor a reason, a host has
-//! not been started. A task that starts no more hosts still reports on those it has been told of. A report on
-//! nothing that was asked is refused, and changes nothing.
+//! The task may take any time for a report, and gets further requests meanwhile. If it ends, or reports neither a line
+//! nor a reason, the host has not been started. A task that has unregistered still reports on its earlier requests. A
+//! report about anything that was not requested is refused, and changes nothing.
 
 use regatta_launch::host_starter::Refused;
 use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
 
 use crate::contact_line::ContactLine;
 
-/// The requests to such a task.
+/// The requests to hosters.
 #[derive(Default)]
 pub(crate) struct Hosters {
-    /// The task, and the number of its request under which it is told.
+    /// The registered task, and the id of its request, which messages to it carry.
     registered: Option<(u32, u32)>,
-    /// The requests without a report, and the tasks that they were put to.
+    /// Requests without a report: the request's number, and the task.
     open: Vec<(u32, u32)>,
     next: u32,
 }
 
 impl Hosters {
-    /// This task starts hosts, which it is told under that number; None: no more.
+    /// Registers a task as the hoster, with the id for messages to it (`watch`); `None` unregisters it. Fails if
+    /// another task is registered.
     pub(crate) fn register(&mut self, task: u32, watch: Option<u32>) -> Result<(), Refused> {
         let other = self.registered.is_some_and(|(other, _)| other != task);
         match watch {
@@ -46,12 +48,13 @@ impl Hosters {
         }
     }
 
-    /// Whether there is a task that can be asked.
+    /// Returns whether a hoster is registered.
     pub(crate) fn is_registered(&self) -> bool {
         self.registered.is_some()
     }
 
-    /// Asks for hosts: the number of the request, the task, and the message to it. None, if there is no such task, or nothing to ask for.
+    /// Requests hosts. Returns the number of the request, the task, and the message to it. Returns `None` if there is
+    /// no hoster, or if the list is empty.
     pub(crate) fn begin(&mut self, hosts: Vec<HostStart>) -> Option<(u32, u32, Tell)> {
         let (task, watch) = self.registered.filter(|_| !hosts.is_empty())?;
         let request = self.next;
@@ -65,7 +68,7 @@ impl Hosters {
         Some((request, task, told))
     }
 
-    /// A task reports on a request, which it must have been asked.
+    /// Closes a request when its task reports. Fails if the request was not sent to this task.
     pub(crate) fn close(&mut self, request: u32, by: u32) -> Result<(), Refused> {
         let at = self.open.iter().position(|&open| open == (request, by));
         let nothing = "nothing was asked under this number, or it has been answered";
@@ -74,7 +77,7 @@ impl Hosters {
         Ok(())
     }
 
-    /// Waits no longer for tasks that have ended. Returns the requests that nobody will report on, and the tasks.
+    /// Removes tasks that have ended. Returns the requests that will not be reported on, and their tasks.
     pub(crate) fn forget_ended(&mut self, is_alive: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
         self.registered.take_if(|(task, _)| !is_alive(*task));
         let lost = self.open.extract_if(.., |(_, task)| !is_alive(*task));
@@ -82,13 +85,13 @@ impl Hosters {
     }
 }
 
-/// Whether reports are about all hosts of a request, and about no others.
+/// Returns whether the reports are about all hosts of a request, and about no others.
 pub(crate) fn is_about(asked: &[u32], reports: &[HostStarted]) -> bool {
     let reported = |number: &u32| reports.iter().any(|report| report.host == *number);
     asked.iter().all(reported) && reports.iter().all(|report| asked.contains(&report.host))
 }
 
-/// The contact line of the agent on a host, by the report of the task that has started it.
+/// Returns the contact line of a host's agent, from the report of the task that has started it.
 pub(crate) fn outcome(
     task: u32,
     name: &str,
@@ -100,7 +103,7 @@ pub(crate) fn outcome(
     }
     let line = report.map_or("", |report| &report.line);
     ContactLine::read(line).ok_or_else(|| {
-        // A line that may hold a key is for nobody's log.
+        // Shorten the line: it may contain a key, which must not get into a log.
         let line: String = line.chars().take(40).collect();
         let sentence = format!(
             "the host {name} was not started: task {task}, which starts hosts, got this answer there: {line}"
@@ -155,7 +158,7 @@ mod tests {
         assert!(matches!(told, Tell::StartHosts { watch: 7, .. }) && task == 3);
         let (second, ..) = hosters.begin(vec![host(2)]).expect("another");
         assert_eq!(why(hosters.close(request, 4)), Some(Why::Argument));
-        // It may report when it starts no more hosts.
+        // It may still report after it has unregistered.
         hosters.register(3, None).expect("it was registered");
         assert_eq!(why(hosters.close(request, 3)), None);
         assert_eq!(why(hosters.close(request, 3)), Some(Why::Argument));

@@ -1,4 +1,4 @@
-//! How hosts are started that programs of PVM ask for: the launcher's [`HostStarter`].
+//! Starts the hosts that PVM programs request: the launcher's [`HostStarter`].
 //!
 //! ```text
 //!                   a task that starts hosts reports            the agent is called
@@ -7,9 +7,9 @@
 //!                   a person types a line               └ at none of its addresses: Failed
 //! ```
 //!
-//! A host waits in its first step however long that takes: other hosts are started meanwhile. An agent that others have started prints a
-//! contact line (`contact_line.rs`), which says where it can be called. All other hosts are reached by the launcher's own shell command.
-//! Promise: each host is reported once, as started, failed or unwanted.
+//! A host may stay in its first step for any time; other hosts are started meanwhile. An agent that was started by a
+//! task or a person prints a contact line (`contact_line.rs`), which contains its addresses. All other hosts are
+//! reached by the launcher's own shell command. Guarantee: each host is reported once, as started, failed or unwanted.
 
 #![forbid(unsafe_code)]
 
@@ -37,16 +37,16 @@ use contact_line::ContactLine;
 use hosters::Hosters;
 use persons::{Answer, Person};
 
-/// The variable that names the command by which PVM's users reach other hosts, if it is not ssh.
+/// The variable with the command by which PVM's users reach other hosts, if it is not ssh.
 const SHELL: &str = "PVM_RSH";
 
-/// The command that leads to a host, in words, if it is not ssh.
+/// Returns the words of the command that reaches a host, if it is not ssh.
 pub fn shell() -> Option<Vec<String>> {
     let shell = std::env::var(SHELL).ok().filter(|shell| !shell.is_empty());
     shell.map(|shell| vec![shell, "{host}".to_owned()])
 }
 
-/// The host starter of a job.
+/// Makes the host starter of a job.
 pub fn starter(reached: Reached) -> Box<dyn HostStarter> {
     Box::new(Starter {
         reached,
@@ -58,16 +58,16 @@ pub fn starter(reached: Reached) -> Box<dyn HostStarter> {
     })
 }
 
-/// All hosts that are being started.
+/// The hosts that are being started.
 struct Starter {
     reached: Reached,
-    /// Facts about hosts that may be requested.
+    /// Options of hosts that may be requested, from host files.
     file: File,
     hosters: Hosters,
-    /// The person who is being asked.
+    /// The person who is being asked at a terminal, if any.
     person: Option<Person>,
     hosts: Vec<Starting>,
-    /// Known, and not told to the launcher.
+    /// Outcomes that have not been reported to the launcher.
     outcomes: Vec<StartOutcome>,
 }
 
@@ -75,22 +75,22 @@ struct Starter {
 struct Starting {
     number: u32,
     host: WantedHost,
-    /// The task that requests it.
+    /// The task that has requested it.
     by: u32,
     step: Step,
 }
 
 enum Step {
-    /// A task is to start its agent, and has been told so under this number.
+    /// A hoster has been asked to start its agent, with the request of this number.
     Asked(u32),
-    /// A person is to start its agent, and is asked at this terminal.
+    /// A person at this terminal has to start its agent.
     ByHand(String),
     /// The agent runs, and is being called.
     Calling(Box<Calling>),
 }
 
 impl Starting {
-    /// Calls the agent that has printed a contact line.
+    /// Begins to call the agent with this contact line.
     fn call(&mut self, line: &ContactLine) {
         let named = (self.host.target(), 0).to_socket_addrs();
         let named = named.into_iter().flatten().map(|address| address.ip());
@@ -207,7 +207,7 @@ impl HostStarter for Starter {
     fn until(&self) -> Option<Duration> {
         let until = |one: &Starting| match &one.step {
             Step::Asked(_) => None,
-            // Somebody else asks at the terminal.
+            // Another terminal dialogue is in progress: check again later.
             Step::ByHand(_) => self
                 .person
                 .is_none()
@@ -226,7 +226,7 @@ impl HostStarter for Starter {
     }
 }
 
-/// The words for a task that is to start a host.
+/// Returns the request to a hoster for this host.
 fn host_start(one: &Starting) -> HostStart {
     let target = one.host.target();
     let login = one.host.login.as_ref();
@@ -239,7 +239,7 @@ fn host_start(one: &Starting) -> HostStart {
 }
 
 impl Starter {
-    /// Whether a task starts hosts in the launcher's place. In a virtual machine its daemons lead to its hosts.
+    /// Returns whether a task starts hosts in the launcher's place. In a virtual machine its daemons reach its hosts.
     fn is_started_by_task(&self) -> bool {
         !self.reached.in_machine && self.hosters.is_registered()
     }
@@ -248,14 +248,14 @@ impl Starter {
         self.hosts.extract_if(.., |one| is_it(one)).collect()
     }
 
-    /// Nothing comes of a request: nor of all that was requested together with its hosts.
+    /// Fails a request: all hosts that were requested together.
     fn fail_request(&mut self, hosts: Vec<Starting>, sentence: String) {
         let hosts = hosts.iter().map(|one| one.number).collect();
         self.outcomes
             .push(StartOutcome::RequestFailed { hosts, sentence });
     }
 
-    /// Reads what persons have typed, and asks the next one.
+    /// Reads what persons have typed, and asks the next person.
     fn hear_persons(&mut self) {
         while let Some((at, answer)) = self.read_answer() {
             match answer {
@@ -270,7 +270,7 @@ impl Starter {
         }
     }
 
-    /// The place of the next host whose person has answered, or cannot be asked, and what that comes to.
+    /// Returns the index of the next host whose person has answered or cannot be asked, with the answer.
     fn read_answer(&mut self) -> Option<(usize, Answer)> {
         loop {
             let asked = self.person.as_ref().map(Person::host);
@@ -282,7 +282,7 @@ impl Starter {
                 _ => None,
             });
             let Some((at, one, terminal)) = next else {
-                // The host is no longer wanted for which somebody was asked; others may be.
+                // The host for which a person was asked is no longer wanted. Continue with the others.
                 self.person.take()?;
                 continue;
             };

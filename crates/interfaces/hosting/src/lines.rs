@@ -1,4 +1,4 @@
-//! Requests for hosts in the lines of PVM's host files, as the launcher understands them.
+//! Converts requests for hosts, in the form of PVM's host files, to the launcher's terms.
 
 use regatta_hostfile::{Fault, File, Host, Options, Start};
 use regatta_launch::host_starter::{
@@ -6,7 +6,7 @@ use regatta_launch::host_starter::{
 };
 use regatta_wire::control::Why;
 
-/// The hosts of a request, in its order. A host file replaces what was known of hosts.
+/// Returns the hosts of a request, in order. A host file replaces the earlier one.
 pub(crate) fn read(
     known: &mut File,
     change: HostChange,
@@ -66,8 +66,8 @@ fn wanted(host: Host, way: Result<Way, Refused>) -> WantedHost {
     }
 }
 
-/// How the agent of a host gets there: by a task that starts hosts, if there is one; by a person, if its line wants that; otherwise by the
-/// launcher's shell command.
+/// Returns how a host's agent is started: by a hoster, if there is one; by a person, if the host's line says so;
+/// otherwise by the launcher's shell command.
 pub(crate) fn way(
     host: &Host,
     by_task: bool,
@@ -79,7 +79,7 @@ pub(crate) fn way(
         _ if by_task => Ok(Way::Starter),
         (None, _) => Ok(Way::Shell { asks_at: None }),
         (Some(Start::Manual), Some(_)) => Ok(Way::Starter),
-        // Other commands than ssh ask in ways of their own.
+        // Commands other than ssh may ask for a password in another way.
         (Some(Start::Password), Some(terminal)) if reached.by_ssh => Ok(Way::Shell {
             asks_at: Some(terminal.clone()),
         }),
@@ -88,7 +88,7 @@ pub(crate) fn way(
     }
 }
 
-/// Why a host cannot be had for which a person would have to do something.
+/// Returns the refusal of a host that needs a person when there is no terminal.
 fn nobody(name: &str, what: &str) -> Refused {
     let sentence = format!(
         "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
@@ -143,7 +143,7 @@ mod tests {
             Err(Why::System)
         );
         assert_eq!(of("beta so=pw", false, SSH, None), Err(Why::System));
-        // A task that starts hosts starts all of them.
+        // A hoster starts all hosts.
         for line in ["beta", "beta so=ms", "beta so=pw"] {
             assert_eq!(of(line, true, other, None), Ok(Way::Starter), "{line}");
         }
@@ -176,7 +176,7 @@ mod tests {
         assert!(matches!(added[1], Err((Why::Argument, _))));
         let alpha = added[2].as_ref().expect("alpha");
         assert!(alpha.again && alpha.settings.speed == Some(500));
-        // A file with a mistake changes nothing.
+        // A file with a fault changes nothing.
         let wrong = HostChange::File("delta\n=\n".to_owned());
         assert!(matches!(
             read(&mut known, wrong, shell),

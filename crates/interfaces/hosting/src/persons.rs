@@ -1,6 +1,6 @@
-//! Hosts for which a person has to do something: whoever asks for them sits at a terminal.
+//! Hosts for which a person has to do something, who sits at the terminal of the requesting process.
 //!
-//! With `so=ms` in a host's line the person starts it:
+//! With `so=ms` in a host's line the person starts the agent:
 //!
 //! ```text
 //! *** Manual startup ***
@@ -10,12 +10,12 @@
 //! Thanks                       and the agent is called (`called_agent.rs`)
 //! ```
 //!
-//! The person does what a task that starts hosts would do (`hosters.rs`), by the words that PVM uses. One is asked for one host at a
-//! time, and takes the time that it takes: nothing else waits for it. The launcher has no terminal of its own, so it uses that of the
-//! process which has asked for the host, and which waits for the answer and so does not read there. When that process has gone, or
-//! the terminal has, the host is not started; the same for a line that is no agent's.
+//! The person does what a hoster would do (`hosters.rs`), with the dialogue of PVM. Only one host is asked for at a
+//! time. There is no time limit, and nothing else waits for the answer. The launcher has no terminal, so it uses that
+//! of the process that has requested the host. That process waits for the result, and does not read from the terminal
+//! meanwhile. If that process or its terminal is gone, or if the typed line is not an agent's, the host is not started.
 //!
-//! With `so=pw` it is ssh that asks, by a program of ours that has the terminal for as long as that takes.
+//! With `so=pw` ssh asks for the password, through a helper program of Regatta's that has the terminal meanwhile.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -27,25 +27,25 @@ use rustix::io::Errno;
 
 use crate::contact_line::ContactLine;
 
-/// Interval at which it is checked whether a terminal is free.
+/// Interval at which the launcher checks whether a terminal is free.
 pub(crate) const TERMINAL_CHECK_INTERVAL: Duration = Duration::from_millis(200);
-/// Maximum length of an agent's line, in bytes.
+/// Maximum length of a contact line in bytes.
 const MAX_LINE_BYTES: usize = 1024;
 
 /// The contact line that a person has typed, or why there is none.
 pub(crate) type Answer = Result<ContactLine, String>;
 
-/// A person who is being asked.
+/// A dialogue with a person.
 #[derive(Debug)]
 pub(crate) struct Person {
-    /// For the host of this number.
+    /// The number of the host that the person has to start.
     host: u32,
     terminal: File,
     typed: Vec<u8>,
 }
 
 impl Person {
-    /// Asks at a terminal for a host, which the command starts there; none: somebody else asks something there.
+    /// Asks a person at a terminal to run the command on a host. Returns `None` if another dialogue holds the terminal.
     pub(crate) fn ask(
         host: u32,
         name: &str,
@@ -72,12 +72,12 @@ impl Person {
         Ok(Some(person))
     }
 
-    /// The number of the host that is asked for.
+    /// Returns the number of the host.
     pub(crate) fn host(&self) -> u32 {
         self.host
     }
 
-    /// The answer, when the person has typed it or cannot any more.
+    /// Returns the answer, or an error if there will be none. Returns `None` while the person has not answered.
     pub(crate) fn answer(&mut self) -> Option<Answer> {
         let line = match self.read_line() {
             Ok(line) => ContactLine::read(&line?),
@@ -91,12 +91,12 @@ impl Person {
         Some(line.ok_or_else(|| "the response is not the line of an agent".to_owned()))
     }
 
-    /// Says something, as much of it as the terminal takes now.
+    /// Prints text, as much of it as the terminal takes without blocking.
     fn print(&self, words: &str) {
         let _ = rustix::io::write(&self.terminal, words.as_bytes());
     }
 
-    /// The line that was typed, if there is one; an error if there will be none.
+    /// Reads the line that was typed, if it is complete. Fails if there will be none.
     fn read_line(&mut self) -> Result<Option<String>, String> {
         let mut bytes = [0; 256];
         loop {
@@ -116,7 +116,7 @@ impl Person {
         Ok(end.map(|end| String::from_utf8_lossy(&self.typed[..end]).into_owned()))
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptor to poll for.
     pub(crate) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.terminal, PollFlags::IN)
     }

@@ -1,4 +1,4 @@
-//! Hosts that others start, as the launcher sees it.
+//! Tests: hosts that tasks or persons start, as the launcher sees it.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn requester(terminal: &str) -> Requester {
     }
 }
 
-/// The hosts of these lines, with their numbers.
+/// Returns the hosts of these lines, with their numbers.
 fn wanted(starter: &mut dyn HostStarter, lines: &[&str], terminal: &str) -> Vec<(u32, WantedHost)> {
     let lines = lines.iter().map(|line| (*line).to_owned()).collect();
     let hosts = starter.read(&requester(terminal), HostChange::Add(lines));
@@ -29,7 +29,7 @@ fn wanted(starter: &mut dyn HostStarter, lines: &[&str], terminal: &str) -> Vec<
     (7..).zip(hosts).collect()
 }
 
-/// The message to the task that starts hosts: the number of the request, and the hosts.
+/// Returns the number and the hosts of the request to the hoster.
 fn told(message: Option<(u32, Tell)>) -> (u32, Vec<HostStart>) {
     match message {
         Some((HOSTER, Tell::StartHosts { request, hosts, .. })) => (request, hosts),
@@ -45,7 +45,7 @@ fn report(host: u32, line: &str) -> HostStarted {
     }
 }
 
-/// A job whose hosts are started by a task, which has been told of two.
+/// Makes a job whose hosts are started by a hoster, which has been asked for two.
 fn asked() -> (Box<dyn HostStarter>, u32) {
     let mut job = job(BY_SSH);
     job.register(HOSTER, Some(1)).expect("it is the only one");

@@ -1,13 +1,13 @@
-//! Data that programs read from the library: what C has for Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+//! Data that programs read from the library: C's values for Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
 //!
-//! In Fortran each is a common block. The linker gives it one address in the whole program, which is the program's own if that is in
-//! Fortran; the two blocks here only give it one where nothing else has it.
+//! In Fortran each is a common block. The linker merges common blocks of the same name, so the address is the program's
+//! own block if the program is in Fortran; the two blocks here only provide an address otherwise.
 
 use std::ffi::c_int;
 
 use regatta_mpi::abi::Status;
 
-/// A common block of a status. Compilers align common blocks.
+/// A common block with the size of a status. Compilers align common blocks.
 #[repr(C, align(32))]
 pub struct Block([u8; size_of::<Status>()]);
 
@@ -16,11 +16,11 @@ pub static mut mpi_regatta_status_ignore_: Block = Block([0; size_of::<Status>()
 #[unsafe(no_mangle)]
 pub static mut mpi_regatta_statuses_ignore_: Block = Block([0; size_of::<Status>()]);
 
-/// An address that programs compare others with.
+/// An address that programs compare with others.
 #[repr(transparent)]
 pub struct Address<T>(*const T);
 
-// SAFETY: the library never changes nor follows it.
+// SAFETY: the library never writes to it or dereferences it.
 unsafe impl<T> Sync for Address<T> {}
 
 #[unsafe(no_mangle)]

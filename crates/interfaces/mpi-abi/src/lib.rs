@@ -1,5 +1,6 @@
-//! libmpi_abi.so: MPI's functions by their names in the standard ABI, each under its profiling name too. They are made by
-//! `build.rs` of the table of all functions, and call the core, which speaks this ABI's values.
+//! libmpi_abi.so: the MPI functions of the standard ABI, each also under its profiling name. `build.rs` generates them
+//! from the table of functions. Each one calls `regatta-mpi`, whose handles and constants already have the values of
+//! this ABI.
 #![allow(
     missing_docs,
     unused_variables,
@@ -15,7 +16,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use regatta_mpi::abi::*;
 use regatta_mpi::checked;
-// A function of the table that the core does not have calls the last of these.
+// Functions in the table that `regatta-mpi` does not implement call `unsupported`.
 #[allow(unused_imports)]
 use regatta_mpi::error::{Object, finish, finish_tool, pointed, unsupported};
 

@@ -1,4 +1,5 @@
-//! Routines whose arguments need more than the table says. Each gets C's function, or its profiling name, first.
+//! Routines that need more than the table describes. The first parameter of each is the C function to call, by its
+//! plain or its profiling name.
 
 pub mod attributes;
 pub mod datareps;

@@ -1,4 +1,4 @@
-//! Facts of Fortran: sizes of its types, and the values of a LOGICAL. The first to set them wins, here as in C.
+//! Facts about Fortran: sizes of its types, and the values of a LOGICAL. As in C the first to set them wins.
 
 use std::ffi::c_int;
 use std::sync::Once;
@@ -10,10 +10,11 @@ use crate::{
     PMPI_Abi_set_fortran_info, PMPI_Info_create, PMPI_Info_free, PMPI_Info_set, SUCCESS,
 };
 
-/// The value of .TRUE.; that of .FALSE. is 0 for every compiler. Most compilers look at the lowest bit, or at whether it is 0.
+/// The value of .TRUE.; .FALSE. is 0 for every compiler. Most compilers check the lowest bit, or whether the value is
+/// 0.
 static TRUE: AtomicI32 = AtomicI32::new(1);
 
-/// Sizes of types, and which of those with a size in their name there are.
+/// Sizes of types, and which of the types with a size in their name are supported.
 const FACTS: [(&std::ffi::CStr, &std::ffi::CStr); 24] = [
     (c"mpi_character_size", c"1"),
     (c"mpi_logical_size", c"4"),
@@ -41,10 +42,10 @@ const FACTS: [(&std::ffi::CStr, &std::ffi::CStr); 24] = [
     (c"mpi_double_complex_supported", c"true"),
 ];
 
-/// Sets the facts before MPI begins, unless a program has done it.
+/// Sets the facts before MPI is initialized, unless a program has done it.
 pub fn set() {
     static SET: Once = Once::new();
-    // SAFETY: these functions may be called at any time; the addresses are those of variables.
+    // SAFETY: these functions may be called at any time, and the pointers point to local variables.
     SET.call_once(|| unsafe {
         set_booleans();
         let mut info = Info::of(INFO_NULL);
@@ -65,14 +66,14 @@ pub fn set() {
 
 const INFO_NULL: c_int = 0x130;
 
-/// Takes the values of a LOGICAL that the program has set, or sets the usual ones.
+/// Takes over the values of a LOGICAL that the program has set, or sets the usual ones.
 ///
 /// # Safety
-/// MPI's library is there.
+/// libmpi_abi.so is loaded.
 unsafe fn set_booleans() {
     let (mut yes, mut no, mut is_set) = (1i32, 0i32, 0);
     let places = ((&raw mut yes).cast(), (&raw mut no).cast());
-    // SAFETY: the places are variables of four bytes.
+    // SAFETY: the pointers point to local variables of four bytes.
     unsafe {
         let result = PMPI_Abi_get_fortran_booleans(4, places.0, places.1, &mut is_set);
         if result == SUCCESS && is_set != 0 {
@@ -83,7 +84,7 @@ unsafe fn set_booleans() {
     }
 }
 
-/// Fortran's value of a truth of C's.
+/// Converts a logical value of C to Fortran.
 pub fn logical(truth: c_int) -> c_int {
     match truth {
         0 => 0,
@@ -91,14 +92,14 @@ pub fn logical(truth: c_int) -> c_int {
     }
 }
 
-/// Makes truths that C has written Fortran's. Nothing but 0 and 1 is C's.
+/// Converts logical values that C has written to Fortran's. Values other than 0 and 1 are left unchanged.
 ///
 /// # Safety
-/// There are so many.
+/// `first` points to `count` values.
 #[inline]
 pub unsafe fn logicals(first: *mut c_int, count: c_int) {
     for index in 0..count.max(0) as usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees valid pointers.
         unsafe {
             let place = first.add(index);
             if *place == 1 {

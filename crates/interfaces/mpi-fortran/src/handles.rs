@@ -1,17 +1,17 @@
-//! Handles: C's pointers, and Fortran's numbers.
+//! Handles: pointers in C, numbers in Fortran.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// A handle of C's.
+/// A handle in C.
 pub trait Handle: Copy {
-    /// The handle of Fortran's number.
+    /// Returns the handle with this Fortran number.
     fn of(number: c_int) -> Self;
-    /// Its number for Fortran.
+    /// Returns the Fortran number.
     fn to_int(self) -> c_int;
 }
 
-/// Handles below this are predefined: the standard's numbers, the same in C and in Fortran.
+/// Handles below this value are predefined: their numbers are set by the standard, and are the same in C and Fortran.
 const FIRST: c_int = 0x1000;
 
 macro_rules! handles {
@@ -28,22 +28,22 @@ macro_rules! handles {
             pub struct $name(usize);
 
             impl $name {
-                /// The handle of Fortran's number.
+                /// Returns the handle with this Fortran number.
                 #[inline(always)]
                 pub fn of(number: c_int) -> $name {
                     match number {
                         0..FIRST => $name(number as usize),
-                        // SAFETY: any number may be asked for.
+                        // SAFETY: the function accepts any number.
                         _ => unsafe { $from(number) },
                     }
                 }
 
-                /// Its number for Fortran.
+                /// Returns the Fortran number.
                 #[inline(always)]
                 pub fn to_int(self) -> c_int {
                     match self.0 < FIRST as usize {
                         true => self.0 as c_int,
-                        // SAFETY: any handle may be asked for.
+                        // SAFETY: the function accepts any handle.
                         false => unsafe { $to(self) },
                     }
                 }
@@ -62,13 +62,13 @@ macro_rules! handles {
     };
 }
 
-// All kinds, made of the table.
+// Defines all handle types; generated from the table.
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// Maximum number of handles of an array for which no memory is allocated.
+/// Maximum number of handles in an array that is converted without allocating.
 const INLINE_HANDLES: usize = 64;
 
-/// C's handles for an array of Fortran's.
+/// An array of Fortran handles, converted to C's.
 pub struct Handles<T> {
     few: [MaybeUninit<T>; INLINE_HANDLES],
     many: Vec<T>,
@@ -76,10 +76,10 @@ pub struct Handles<T> {
 }
 
 impl<T: Handle> Handles<T> {
-    /// The handles of the program's array. A negative count is none: C's function says what is wrong with it.
+    /// Converts the program's array. A negative count means no elements; C's function then reports the error.
     ///
     /// # Safety
-    /// The array has so many.
+    /// `array` has `count` elements.
     #[inline]
     pub unsafe fn take(array: *const c_int, count: i64) -> Handles<T> {
         let count = count.max(0) as usize;
@@ -88,7 +88,7 @@ impl<T: Handle> Handles<T> {
             many: Vec::new(),
             count,
         };
-        // SAFETY: the caller's array.
+        // SAFETY: the caller guarantees `count` elements.
         let numbers = (0..count).map(|index| T::of(unsafe { *array.add(index) }));
         if count > INLINE_HANDLES {
             taken.many.extend(numbers);
@@ -100,7 +100,7 @@ impl<T: Handle> Handles<T> {
         taken
     }
 
-    /// Where they are, for C.
+    /// Returns the array for C.
     pub fn place(&mut self) -> *mut T {
         match self.count > INLINE_HANDLES {
             true => self.many.as_mut_ptr(),
@@ -108,15 +108,15 @@ impl<T: Handle> Handles<T> {
         }
     }
 
-    /// Gives the program what C has made of them.
+    /// Writes the handles that C has set back to the program's array.
     ///
     /// # Safety
-    /// The array has as many as were taken.
+    /// `array` has as many elements as were taken.
     #[inline]
     pub unsafe fn give(&mut self, array: *mut c_int) {
         let first = self.place();
         for index in 0..self.count {
-            // SAFETY: as many were taken; the caller's array.
+            // SAFETY: `index` is below the number of elements in both arrays.
             unsafe { *array.add(index) = (*first.add(index)).to_int() };
         }
     }

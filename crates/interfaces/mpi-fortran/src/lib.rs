@@ -1,8 +1,10 @@
-//! libregatta_mpifort.so: MPI's routines as compilers of Fortran call them, over the functions of MPI's standard ABI. `build.rs`
-//! makes most of them of the table of all functions; `calls` has those by hand whose arguments the table cannot say.
+//! libregatta_mpifort.so: MPI's routines as Fortran compilers call them, on top of the functions of MPI's standard ABI.
+//! `build.rs` generates most of them from the table of functions; `calls` contains handwritten ones, whose arguments
+//! the table cannot describe.
 //!
-//! Everything is passed by reference: an INTEGER is an address. So are handles, which are C's as numbers. A status is
-//! C's, in eight INTEGERs. The lengths of CHARACTER arguments come last. IERROR is a null pointer if the program leaves it out.
+//! Everything is passed by reference, so an INTEGER argument is an address. Handles are INTEGERs, too: C's handles as
+//! numbers. A status is C's, in eight INTEGERs. The lengths of CHARACTER arguments are passed last. IERROR is a null
+//! pointer if the program omits it.
 #![allow(
     missing_docs,
     unused_variables,
@@ -30,10 +32,11 @@ use calls::{
 use facts::logicals;
 use handles::*;
 
-// A handle's number is in the low half of C's pointer: functions of programs are called with the address of such a pointer.
+// A handle's number is the lower half of C's pointer, because functions of programs are called with the address of such
+// a pointer.
 const _: () = assert!(cfg!(target_endian = "little") && size_of::<usize>() == 8);
 
-/// C's status, and Fortran's.
+/// A status, the same in C and Fortran.
 pub type Status = [c_int; 8];
 
 include!(concat!(env!("OUT_DIR"), "/callbacks.rs"));
@@ -41,20 +44,20 @@ include!(concat!(env!("OUT_DIR"), "/callbacks.rs"));
 const SUCCESS: c_int = 0;
 const UNDEFINED: c_int = -32766;
 
-/// Gives the program the code of an error, where it wants it.
+/// Returns the error code to the program, unless it omits IERROR.
 #[inline(always)]
 unsafe fn finish(ierror: *mut c_int, result: c_int) {
     if !ierror.is_null() {
-        // SAFETY: the program's variable.
+        // SAFETY: by the Fortran contract the argument is valid.
         unsafe { *ierror = result };
     }
 }
 
-/// Positions in arrays, which begin with 1 in Fortran. MPI_UNDEFINED stays.
+/// Converts array indices that C has written to Fortran's, which begin at 1. Leaves MPI_UNDEFINED (negative) unchanged.
 #[inline(always)]
 unsafe fn positions(first: *mut c_int, count: c_int) {
     for index in 0..count.max(0) as usize {
-        // SAFETY: the program's array, of which the library has set so many.
+        // SAFETY: the library has set `count` elements of the program's array.
         unsafe {
             let position = first.add(index);
             if *position >= 0 {
@@ -64,7 +67,7 @@ unsafe fn positions(first: *mut c_int, count: c_int) {
     }
 }
 
-/// How many types an exchange has: none are looked at if it is in place.
+/// Returns the number of types in an exchange: none if it is in place, because they are ignored then.
 fn unless_in_place(sendbuf: *mut c_void, count: impl FnOnce() -> i64) -> i64 {
     match sentinels::is_in_place(sendbuf) {
         true => 0,
@@ -72,11 +75,11 @@ fn unless_in_place(sendbuf: *mut c_void, count: impl FnOnce() -> i64) -> i64 {
     }
 }
 
-/// The processes that a collective of this communicator exchanges with.
+/// Returns the number of processes with which a collective of this communicator exchanges.
 unsafe fn peers(comm: c_int) -> i64 {
     let comm = Comm::of(comm);
     let (mut between, mut size) = (0, 0);
-    // SAFETY: an error goes to the handler of the communicator.
+    // SAFETY: the pointers point to local variables. An error is passed to the communicator's error handler.
     unsafe {
         if PMPI_Comm_test_inter(comm, &mut between) != SUCCESS {
             return 0;
@@ -89,11 +92,11 @@ unsafe fn peers(comm: c_int) -> i64 {
     size.into()
 }
 
-/// The neighbours that this process sends to, or receives from.
+/// Returns the number of neighbours to which this process sends, or from which it receives.
 unsafe fn neighbours(comm: c_int, sends: bool) -> i64 {
     let communicator = Comm::of(comm);
     let (mut kind, mut number, mut outgoing, mut other) = (0, 0, 0, 0);
-    // SAFETY: an error goes to the handler of the communicator.
+    // SAFETY: the pointers point to local variables. An error is passed to the communicator's error handler.
     unsafe {
         if PMPI_Topo_test(communicator, &mut kind) != SUCCESS {
             return 0;

@@ -1,5 +1,5 @@
-//! Functions of the standard's that are no functions of C's: those that programs give as attributes' functions, and the parts
-//! of modules that need code.
+//! Predefined functions of the standard that have no counterpart in C: attribute functions that programs pass, and the
+//! parts of modules that need code.
 
 use std::ffi::{c_int, c_void};
 
@@ -18,7 +18,7 @@ macro_rules! copies {
             flag: *mut c_int,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the caller's variables.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 if $copies {
                     *value_out = *value_in;
@@ -51,7 +51,7 @@ macro_rules! deletes {
             _extra_state: *mut c_void,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the caller's variable.
+            // SAFETY: by the Fortran contract the argument is valid.
             unsafe { finish(ierror, SUCCESS) };
         }
     )*};
@@ -59,11 +59,11 @@ macro_rules! deletes {
 
 deletes! { mpi_null_delete_fn_ mpi_comm_null_delete_fn_ mpi_type_null_delete_fn_ mpi_win_null_delete_fn_ }
 
-/// MPI_CONVERSION_FN_NULL, which is only compared with.
+/// MPI_CONVERSION_FN_NULL. Only its address is used.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 
-/// The function for large counts, compared with likewise.
+/// Its variant for large counts. Only its address is used.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_c_() {
     mpi_conversion_fn_null_();
@@ -73,13 +73,13 @@ macro_rules! comparisons {
     ($($equal:ident $different:ident)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $equal(one: *const c_int, other: *const c_int) -> c_int {
-            // SAFETY: the program's handles.
+            // SAFETY: by the Fortran contract the arguments are valid.
             logical(unsafe { *one == *other }.into())
         }
 
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $different(one: *const c_int, other: *const c_int) -> c_int {
-            // SAFETY: the program's handles.
+            // SAFETY: by the Fortran contract the arguments are valid.
             logical(unsafe { *one != *other }.into())
         }
     )*};
@@ -103,7 +103,7 @@ macro_rules! sizes {
     ($($name:ident $size:literal)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(_x: *const c_void, size: *mut c_int, ierror: *mut c_int) {
-            // SAFETY: the program's variables.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 *size = $size;
                 finish(ierror, SUCCESS);
@@ -112,7 +112,7 @@ macro_rules! sizes {
     )*};
 }
 
-// MPI_SIZEOF: a module has one for each type, and the compiler chooses.
+// MPI_SIZEOF: a module has one for each type, and the compiler selects it.
 sizes! {
     mpi_sizeof_character_ 1
     mpi_sizeof_logical1_ 1 mpi_sizeof_logical2_ 2 mpi_sizeof_logical4_ 4 mpi_sizeof_logical8_ 8
@@ -125,7 +125,7 @@ macro_rules! statuses {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(from: *const Status, to: *mut Status, ierror: *mut c_int) {
-            // SAFETY: the program's variables.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 *to = *from;
                 finish(ierror, SUCCESS);
@@ -136,10 +136,10 @@ macro_rules! statuses {
 
 statuses! { mpi_status_f2f08_ mpi_status_f082f_ }
 
-/// MPI_F_SYNC_REG: the compiler must believe that it changes its argument.
+/// MPI_F_SYNC_REG: the compiler has to assume that it changes its argument.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_(_buf: *mut c_void) {}
 
-/// MPI_F_SYNC_REG of the module `mpi_f08`.
+/// The same for the module `mpi_f08`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_f08_(_buf: *mut c_void) {}

@@ -1,5 +1,5 @@
-//! Arguments that stand for something else. Each is a common block: the linker gives it one address in the whole program, and this
-//! library knows it by that.
+//! Special arguments, such as MPI_BOTTOM. Each is a common block: the linker gives it one address in the whole program,
+//! by which this library recognizes it.
 
 use std::ffi::{c_int, c_void};
 
@@ -31,14 +31,14 @@ blocks! {
     mpi_regatta_weights_empty_ 4
 }
 
-/// Whether an argument is this common block.
+/// Returns whether an argument is this common block.
 macro_rules! is {
     ($argument:expr, $name:ident) => {
         $argument.cast::<u8>().cast_const() == (&raw const $name).cast::<u8>()
     };
 }
 
-/// A buffer, or what C has for MPI_BOTTOM, MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC.
+/// Converts a buffer argument: MPI_BOTTOM, MPI_IN_PLACE and MPI_BUFFER_AUTOMATIC become C's values.
 #[inline(always)]
 pub fn choice(buffer: *mut c_void) -> *mut c_void {
     if is!(buffer, mpi_regatta_bottom_) {
@@ -53,13 +53,13 @@ pub fn choice(buffer: *mut c_void) -> *mut c_void {
     buffer
 }
 
-/// Whether a buffer is MPI_IN_PLACE.
+/// Returns whether a buffer is MPI_IN_PLACE.
 #[inline(always)]
 pub fn is_in_place(buffer: *mut c_void) -> bool {
     is!(buffer, mpi_regatta_in_place_)
 }
 
-/// The place of a status or of statuses, or a null pointer for MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE.
+/// Converts a status argument: MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE become a null pointer.
 #[inline(always)]
 pub fn status(status: *mut Status) -> *mut Status {
     let ignored =
@@ -70,7 +70,7 @@ pub fn status(status: *mut Status) -> *mut Status {
     }
 }
 
-/// Weights of edges, or what C has for MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
+/// Converts an argument with weights of edges: MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY become C's values.
 pub fn weights(weights: *mut c_int) -> *mut c_int {
     if is!(weights, mpi_regatta_unweighted_) {
         return std::ptr::without_provenance_mut(10);
@@ -81,7 +81,7 @@ pub fn weights(weights: *mut c_int) -> *mut c_int {
     weights
 }
 
-/// The place of codes of errors, or a null pointer for MPI_ERRCODES_IGNORE.
+/// Converts an argument for error codes: MPI_ERRCODES_IGNORE becomes a null pointer.
 pub fn codes(codes: *mut c_int) -> *mut c_int {
     match is!(codes, mpi_regatta_errcodes_ignore_) {
         true => std::ptr::null_mut(),
@@ -89,7 +89,7 @@ pub fn codes(codes: *mut c_int) -> *mut c_int {
     }
 }
 
-/// Whether arguments of a program are MPI_ARGV_NULL, or those of programs MPI_ARGVS_NULL.
+/// Returns whether program arguments are MPI_ARGV_NULL or MPI_ARGVS_NULL.
 pub fn is_no_arguments(text: *mut u8) -> bool {
     is!(text, mpi_regatta_argv_null_) || is!(text, mpi_regatta_argvs_null_)
 }

@@ -1,25 +1,25 @@
-//! CHARACTER arguments: of a length that comes with them, filled up with blanks.
+//! CHARACTER arguments: strings padded with blanks, with their length as a separate argument.
 
 use std::ffi::{CString, c_char, c_int};
 
 use crate::SUCCESS;
 
-/// A text of the program's without the blanks at its end, for C. It ends at a zero, if there is one.
+/// Converts a string to C without its trailing blanks. It also ends at a NUL, if there is one.
 ///
 /// # Safety
-/// The text has this length.
+/// `first` points to `length` bytes.
 pub unsafe fn text(first: *const u8, length: usize) -> CString {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     let bytes = unsafe { std::slice::from_raw_parts(first, length) };
     of_bytes(bytes)
 }
 
-/// A text of the program's without the blanks around it: keys, values, programs and their arguments.
+/// Converts a string to C without surrounding blanks. Used for keys, values, programs and their arguments.
 ///
 /// # Safety
-/// The text has this length.
+/// `first` points to `length` bytes.
 pub unsafe fn word(first: *const u8, length: usize) -> CString {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     let bytes = unsafe { std::slice::from_raw_parts(first, length) };
     of_word(bytes)
 }
@@ -38,37 +38,37 @@ fn of_bytes(bytes: &[u8]) -> CString {
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
-/// Maximum length of a text that C's functions return, in bytes: MPI_MAX_LIBRARY_VERSION_STRING.
+/// Maximum length in bytes of a string that C's functions return: MPI_MAX_LIBRARY_VERSION_STRING.
 const MAX_TEXT_BYTES: usize = 8192;
 
-/// Room for a text from C.
+/// Memory for a string from C.
 pub struct Room(Vec<u8>);
 
 impl Room {
-    /// Room for every text of the standard's.
+    /// Makes room for any string of the standard.
     pub fn new() -> Room {
         Room::of(MAX_TEXT_BYTES)
     }
 
-    /// Room for a text of this length.
+    /// Makes room for a string of this length.
     pub fn of(length: usize) -> Room {
         Room(vec![0; length + 1])
     }
 
-    /// Where C writes it.
+    /// Returns the memory, to which C writes.
     pub fn place(&mut self) -> *mut c_char {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Gives it to the program, cut or filled up with blanks, if the call has succeeded.
+    /// If the call has succeeded, copies the string to the program, truncated or padded with blanks.
     ///
     /// # Safety
-    /// The program's text has this length.
+    /// `first` points to `length` bytes.
     pub unsafe fn give(&self, result: c_int, first: *mut u8, length: usize) {
         if result != SUCCESS {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees valid pointers.
         let to = unsafe { std::slice::from_raw_parts_mut(first, length) };
         let text = self.0.split(|it| *it == 0).next().unwrap_or_default();
         let count = text.len().min(length);
@@ -113,13 +113,13 @@ mod tests {
         let mut room = Room::of(3);
         room.0[..3].copy_from_slice(b"abc");
         let mut to = *b"?????";
-        // SAFETY: the array has these lengths.
+        // SAFETY: `to` has at least these lengths.
         unsafe { room.give(SUCCESS, to.as_mut_ptr(), 5) };
         assert_eq!(&to, b"abc  ");
-        // SAFETY: as above.
+        // SAFETY: `to` has at least these lengths.
         unsafe { room.give(SUCCESS, to.as_mut_ptr(), 2) };
         assert_eq!(&to, b"abc  ");
-        // SAFETY: as above.
+        // SAFETY: `to` has at least these lengths.
         unsafe { room.give(1, to.as_mut_ptr(), 5) };
         assert_eq!(&to, b"abc  ");
     }

@@ -1,4 +1,4 @@
-//! Arrays of handles and of statuses: short ones without an allocation.
+//! Arrays of handles and statuses. Short ones do not allocate.
 
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -8,17 +8,17 @@ use regatta_mpi::abi;
 use crate::outer::{Handle, Status};
 use crate::places::{is_ignored, outward, unwritten};
 
-/// Maximum number of elements of an array for which no memory is allocated.
+/// Maximum number of elements of an array that does not allocate.
 const INLINE_ELEMENTS: usize = 32;
 
-/// Room for an array, which is not written to before it is used, and never moved.
+/// Memory for an array. It is uninitialised until it is used, and must not be moved then.
 pub struct Room<T> {
     short: [MaybeUninit<T>; INLINE_ELEMENTS],
     long: Vec<T>,
 }
 
 impl<T: Copy> Room<T> {
-    /// Room for any array.
+    /// Returns room for any array.
     #[inline(always)]
     pub const fn new() -> Room<T> {
         Room {
@@ -27,7 +27,7 @@ impl<T: Copy> Room<T> {
         }
     }
 
-    /// This many elements.
+    /// Initialises this many elements.
     #[inline(always)]
     fn fill(&mut self, length: usize, element: impl Fn(usize) -> T) -> &mut [T] {
         if length > INLINE_ELEMENTS {
@@ -38,7 +38,7 @@ impl<T: Copy> Room<T> {
         for (index, place) in all.iter_mut().enumerate() {
             place.write(element(index));
         }
-        // SAFETY: all of them have been written.
+        // SAFETY: all these elements have been initialised.
         unsafe { all.assume_init_mut() }
     }
 }
@@ -51,7 +51,7 @@ pub struct Handles<'a, H: Handle> {
 
 /// A caller's array, constant or not.
 pub trait Array<T> {
-    /// Its address.
+    /// Returns its address.
     fn address(self) -> *mut T;
 }
 
@@ -68,7 +68,7 @@ impl<T> Array<T> for *const T {
 }
 
 impl<'a, H: Handle> Handles<'a, H> {
-    /// Of so many elements; none if it is null or the number negative.
+    /// Converts an array to the core's handles. It is empty if the array is null or the length negative.
     #[inline(always)]
     pub fn of(array: impl Array<H>, length: i64, room: &'a mut Room<H::Core>) -> Handles<'a, H> {
         let at = array.address();
@@ -76,12 +76,12 @@ impl<'a, H: Handle> Handles<'a, H> {
             true => 0,
             false => usize::try_from(length).unwrap_or(0),
         };
-        // SAFETY: callers of MPI give as many elements as they say.
+        // SAFETY: by the C contract the array has `length` elements.
         let elements = room.fill(length, |index| unsafe { *at.add(index) }.inward());
         Handles { at, elements }
     }
 
-    /// The core's array; null for none.
+    /// Returns the core's array, or null if there is none.
     #[inline(always)]
     pub fn pass(&mut self) -> *mut H::Core {
         match self.at.is_null() {
@@ -90,24 +90,24 @@ impl<'a, H: Handle> Handles<'a, H> {
         }
     }
 
-    /// Gives the caller all of them.
+    /// Writes all handles back to the caller's array.
     #[inline(always)]
     pub fn give(self) {
         for (index, &core) in self.elements.iter().enumerate() {
-            // SAFETY: the caller's array, of as many elements, which calls of MPI may write.
+            // SAFETY: by the C contract the array has this many elements, and this call may write them.
             unsafe { *self.at.add(index) = H::outward(core) };
         }
     }
 }
 
-/// An array of statuses, for results.
+/// An array of statuses for results.
 pub struct Statuses<'a> {
     at: *mut Status,
     elements: &'a mut [abi::Status],
 }
 
 impl<'a> Statuses<'a> {
-    /// Of so many elements; none if they are ignored.
+    /// Makes an array of this length. It is empty if the caller ignores the statuses.
     #[inline(always)]
     pub fn of(at: *mut Status, length: i64, room: &'a mut Room<abi::Status>) -> Statuses<'a> {
         let length = match is_ignored(at) {
@@ -118,7 +118,7 @@ impl<'a> Statuses<'a> {
         Statuses { at, elements }
     }
 
-    /// The core's array; null for none.
+    /// Returns the core's array, or null if the statuses are ignored.
     #[inline(always)]
     pub fn pass(&mut self) -> *mut abi::Status {
         match is_ignored(self.at) {
@@ -127,11 +127,11 @@ impl<'a> Statuses<'a> {
         }
     }
 
-    /// Gives the caller those that the core has written.
+    /// Writes the statuses that the core has set to the caller's array.
     #[inline(always)]
     pub fn give(self) {
         for (index, core) in self.elements.iter().enumerate() {
-            // SAFETY: the caller's array, of as many elements.
+            // SAFETY: by the C contract the array has this many elements.
             unsafe { outward(core, self.at.add(index)) };
         }
     }

@@ -1,4 +1,4 @@
-//! Functions that programs give: the core calls one here, which translates and calls the program's.
+//! Callbacks: the core calls a function here, which converts the arguments and calls the program's function.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -14,14 +14,14 @@ use crate::outer::{self, Handle, Status};
 use crate::places;
 use crate::roles::code;
 
-/// A function of a program's that copies attributes.
+/// A program's function that copies attributes.
 type Copy<H> = Option<
     unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
-/// A function of a program's that is told of the end of an attribute.
+/// A program's function that is called when an attribute is deleted.
 type Delete<H> = Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
 
-/// A program's functions for a key, by their addresses, and their argument.
+/// The addresses of a program's functions for a key, and their extra state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     pub copy: usize,
@@ -29,11 +29,12 @@ pub struct Key {
     pub extra: usize,
 }
 
-/// All keys' functions. A program that makes and frees keys again and again does so with the same ones.
+/// The functions of all keys, never freed. A program that makes and frees keys repeatedly does so with the same
+/// functions.
 static KEYS: Mutex<Option<HashMap<Key, &'static Key>>> = Mutex::new(None);
 
 impl Key {
-    /// Where the core finds it again.
+    /// Returns a permanent address of this key, which the core passes back.
     pub fn kept(self) -> *mut c_void {
         let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = keys.get_or_insert_default();
@@ -44,7 +45,7 @@ impl Key {
     }
 }
 
-/// The program's function for copying, called by the core.
+/// Called by the core: calls the program's copy function.
 pub unsafe extern "C" fn copy<H: Handle>(
     object: H::Core,
     key: c_int,
@@ -53,7 +54,7 @@ pub unsafe extern "C" fn copy<H: Handle>(
     out: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the core gives back the key's functions, of which this one is called only if it is there.
+    // SAFETY: the core passes the key's functions back, and calls this only if there is a copy function.
     let code = unsafe {
         let kept = *extra.cast::<Key>();
         let function: Copy<H> = transmute(kept.copy);
@@ -71,14 +72,14 @@ pub unsafe extern "C" fn copy<H: Handle>(
     code::inward(code)
 }
 
-/// The program's function for the end of an attribute, called by the core.
+/// Called by the core: calls the program's delete function.
 pub unsafe extern "C" fn delete<H: Handle>(
     object: H::Core,
     key: c_int,
     value: *mut c_void,
     extra: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core passes the key's functions back, and calls this only if there is a delete function.
     let code = unsafe {
         let kept = *extra.cast::<Key>();
         let function: Delete<H> = transmute(kept.delete);
@@ -94,7 +95,7 @@ type LargeOperator = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *m
 
 type Combining = unsafe fn(&AdaptedOperator, *mut c_void, *mut c_void, i64, abi::Datatype);
 
-/// The core's form of an operator's function.
+/// Converts an operator's function for the core.
 pub fn operator(given: UserFunction) -> UserFunction {
     let (call, function): (Combining, usize) = match given {
         UserFunction::Small(function) => (combine, function.map_or(0, |it| it as usize)),
@@ -118,7 +119,8 @@ unsafe fn combine(
     let mut outside = outer::Datatype::outward(datatype);
     let mut extent = 0;
     let most = i64::from(c_int::MAX);
-    // SAFETY: the program's function, and elements for it; so many that an int does not count them go in several calls.
+    // SAFETY: the program has passed this function, and the core passes elements for it. If an int cannot count them,
+    // they are passed in several calls.
     unsafe {
         let function: Operator = transmute(of.function);
         if count > most {
@@ -145,14 +147,14 @@ unsafe fn combine_large(
     datatype: abi::Datatype,
 ) {
     let mut datatype = outer::Datatype::outward(datatype);
-    // SAFETY: the program's function, and elements for it.
+    // SAFETY: the program has passed this function, and the core passes elements for it.
     unsafe {
         let function: LargeOperator = transmute(of.function);
         function(input, inout, &mut count, &mut datatype);
     }
 }
 
-/// The core's form of an error handler's function.
+/// Converts an error handler's function for the core.
 pub fn error_handler(of: Of, function: usize) -> Function {
     Function::Adapted(Adapted {
         of,
@@ -164,14 +166,14 @@ pub fn error_handler(of: Of, function: usize) -> Function {
 
 unsafe fn handle(of: &Adapted, object: Object, code: c_int) -> c_int {
     let code = code::outward(code);
-    // SAFETY: the program's function, for objects of this kind.
+    // SAFETY: the program has passed this function for objects of this kind.
     let left = unsafe {
         match object {
             Object::Comm(comm) => handle_on(of.function, outer::Comm::outward(comm), code),
             Object::File(file) => handle_on(of.function, outer::File::outward(file), code),
             Object::Session(it) => handle_on(of.function, outer::Session::outward(it), code),
             Object::Win(win) => handle_on(of.function, outer::Win::outward(win), code),
-            // There is no object whose handle could be told.
+            // There is no object whose handle could be passed.
             Object::Unmade(_) if of.of == Of::Session => handle_on(
                 of.function,
                 outer::Session::outward(abi::SESSION_NULL),
@@ -184,9 +186,9 @@ unsafe fn handle(of: &Adapted, object: Object, code: c_int) -> c_int {
     code::inward(left)
 }
 
-/// Calls the function; returns the code that it leaves behind.
+/// Calls the function, and returns the code that it leaves in its argument.
 unsafe fn handle_on<H: Handle>(function: usize, mut object: H, mut code: c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         let function: unsafe extern "C" fn(*mut H, *mut c_int, ...) = transmute(function);
         function(&mut object, &mut code);
@@ -194,7 +196,7 @@ unsafe fn handle_on<H: Handle>(function: usize, mut object: H, mut code: c_int) 
     code
 }
 
-/// A program's functions for a generalized request, and their argument.
+/// A program's functions for a generalized request, and their extra state.
 pub struct Generalized {
     pub query: Option<unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int>,
     pub free: abi::Grequest_free_function,
@@ -203,7 +205,7 @@ pub struct Generalized {
 }
 
 pub unsafe extern "C" fn query(of: *mut c_void, status: *mut abi::Status) -> c_int {
-    // SAFETY: the core gives back the request's functions, and a status to write.
+    // SAFETY: the core passes the request's functions back, and a valid status.
     let code = unsafe {
         let of = &*of.cast::<Generalized>();
         let mut outside = Status::NOTHING;
@@ -218,7 +220,7 @@ pub unsafe extern "C" fn query(of: *mut c_void, status: *mut abi::Status) -> c_i
 }
 
 pub unsafe extern "C" fn free(of: *mut c_void) -> c_int {
-    // SAFETY: as above; the core calls this last, and once.
+    // SAFETY: the core passes the request's functions back, and calls this once, last.
     let code = unsafe {
         let of = Box::from_raw(of.cast::<Generalized>());
         of.free.map_or(SUCCESS, |free| free(of.extra))
@@ -227,7 +229,7 @@ pub unsafe extern "C" fn free(of: *mut c_void) -> c_int {
 }
 
 pub unsafe extern "C" fn cancel(of: *mut c_void, complete: c_int) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core passes the request's functions back.
     let code = unsafe {
         let of = &*of.cast::<Generalized>();
         of.cancel
@@ -236,7 +238,7 @@ pub unsafe extern "C" fn cancel(of: *mut c_void, complete: c_int) -> c_int {
     code::inward(code)
 }
 
-/// A program's functions for a data representation, by their addresses, and their argument.
+/// The addresses of a program's functions for a data representation, and their extra state.
 pub struct Representation {
     pub read: usize,
     pub write: usize,
@@ -247,7 +249,7 @@ pub struct Representation {
 type Conversion<C> =
     unsafe extern "C" fn(*mut c_void, outer::Datatype, C, *mut c_void, i64, *mut c_void) -> c_int;
 
-/// Reads or writes with the program's function; `C` is the type of a count.
+/// Converts data with the program's function. `C` is the type of the count.
 pub unsafe extern "C" fn convert<C, const WRITES: bool>(
     buffer: *mut c_void,
     datatype: abi::Datatype,
@@ -256,7 +258,7 @@ pub unsafe extern "C" fn convert<C, const WRITES: bool>(
     position: i64,
     of: *mut c_void,
 ) -> c_int {
-    // SAFETY: the core gives back the representation's functions, and calls this one only if it is there.
+    // SAFETY: the core passes the representation's functions back, and calls this only if there is such a function.
     let code = unsafe {
         let of = &*of.cast::<Representation>();
         let function: Conversion<C> = transmute(if WRITES { of.write } else { of.read });
@@ -272,13 +274,13 @@ pub unsafe extern "C" fn convert<C, const WRITES: bool>(
     code::inward(code)
 }
 
-/// Asks the program's function for an element's extent in the file.
+/// Gets an element's extent in the file from the program's function.
 pub unsafe extern "C" fn extent(
     datatype: abi::Datatype,
     extent: *mut i64,
     of: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the core passes the representation's functions back.
     let code = unsafe {
         let of = &*of.cast::<Representation>();
         let function: unsafe extern "C" fn(outer::Datatype, *mut i64, *mut c_void) -> c_int =

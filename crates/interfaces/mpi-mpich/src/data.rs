@@ -1,6 +1,6 @@
 //! Data that programs of MPICH's ABI read from the library.
 //!
-//! Addresses that are none have the standard ABI's values, so that they go through as they are.
+//! Special addresses have the same values as in the standard ABI, so they need no conversion.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
@@ -12,7 +12,7 @@ use crate::values::{T_PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY};
 #[repr(transparent)]
 pub struct Address<T>(*const T);
 
-// SAFETY: the library never changes nor follows it.
+// SAFETY: the library never writes to it or dereferences it.
 unsafe impl<T> Sync for Address<T> {}
 
 macro_rules! exported {
@@ -24,7 +24,7 @@ macro_rules! exported {
     };
 }
 
-/// Two statuses that are none: programs in C only compare their addresses.
+/// Two dummy statuses. C programs only compare their addresses.
 #[repr(transparent)]
 pub struct NoStatus([c_int; 5]);
 
@@ -40,7 +40,7 @@ exported! {
     MPI_F08_STATUSES_IGNORE: Address<NoStatus> = Address(&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ);
 }
 
-/// The function behind MPI_DUP_FN: the copy of an attribute is the attribute.
+/// The function behind MPI_DUP_FN, which copies an attribute by value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPIR_Dup_fn(
     comm: outer::Comm,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn MPIR_Dup_fn(
     attribute_val_out: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's places, the first one of a pointer.
+    // SAFETY: by the C contract the results are writable; the first one is a pointer.
     unsafe {
         *attribute_val_out.cast::<*mut c_void>() = attribute_val_in;
         *flag = 1;

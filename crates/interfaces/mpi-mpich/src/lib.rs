@@ -1,7 +1,8 @@
-//! libmpi.so.12: MPI's functions by their names, with the values of MPICH's ABI. They are made by `build.rs` of the table of
-//! all functions: each translates what it is given into the standard ABI's values, calls the core, and translates back.
+//! libmpi.so.12: the MPI functions with the values of MPICH's ABI. `build.rs` generates them from the table of
+//! functions. Each one converts its arguments to the standard ABI's values, calls the core (`regatta-mpi`), and
+//! converts the results back.
 //!
-//! Rules of the paths that small messages take: no lock, no allocation, no table that is written to.
+//! Rules for the paths of small messages: no lock, no allocation, and no table that is written to.
 #![allow(
     missing_docs,
     unused_variables,
@@ -10,7 +11,7 @@
     non_snake_case,
     non_upper_case_globals
 )]
-// One text makes the functions of both widths of a count.
+// The same generated text serves for both widths of a count.
 #![allow(clippy::useless_conversion)]
 
 mod arrays;
@@ -28,7 +29,7 @@ use std::ffi::{c_char, c_int, c_void};
 use regatta_mpi::abi::*;
 use regatta_mpi::calls::processes::Codes;
 use regatta_mpi::checked;
-// A function of the table that the core does not have calls the last of these.
+// Functions in the table that `regatta-mpi` does not implement call `unsupported`.
 #[allow(unused_imports)]
 use regatta_mpi::error::{Object, finish, finish_tool, unsupported};
 

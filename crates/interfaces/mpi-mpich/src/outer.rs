@@ -1,39 +1,39 @@
-//! Handles and statuses as MPICH's programs have them.
+//! Handles and statuses in MPICH's ABI, as programs have them.
 //!
-//! The core's handle of an object that is no predefined one has 31 bits. With the highest bit set it is the program's
-//! int, so neither way needs a lookup. MPICH's own predefined handles that have this bit are of a kind that the core's never
-//! are: a handle of the core's has its kind in the four bits below.
+//! The core's handle of an object that is not predefined has 31 bits. With the highest bit set it is the program's
+//! handle, an int, so neither conversion needs a lookup. MPICH's predefined handles with this bit cannot be mistaken
+//! for these: a handle of the core has its kind in the four bits below, and theirs are of no such kind.
 
 use std::ffi::c_int;
 
 use regatta_mpi::abi;
 use regatta_mpi::objects::{FIRST, KIND_SHIFT, Kind};
 
-/// A handle of MPICH's programs.
+/// A handle in MPICH's ABI.
 pub trait Handle: Copy {
-    /// The core's.
+    /// The core's handle type.
     type Core: Copy + PartialEq;
-    /// None that the core knows.
+    /// A value that is no handle of the core.
     const NOTHING: Self::Core;
-    /// The core's handle. One that is none leads to one that the core does not know.
+    /// Converts to the core's handle. An invalid handle becomes one that the core does not know.
     fn inward(self) -> Self::Core;
-    /// The program's handle.
+    /// Converts from the core's handle.
     fn outward(core: Self::Core) -> Self;
 }
 
 const DYNAMIC: u32 = 1 << 31;
-/// The bit above all of a core's handle: no handle has it.
+/// The bit above all bits of a core's handle: no valid handle has it.
 const UNKNOWN: usize = 1 << 32;
 const PLACES: usize = 512;
-/// Upper bound of the standard ABI's predefined handles, which are all below it.
+/// Upper bound of the standard ABI's predefined handles.
 const PREDEFINED_END: usize = 0x300;
 
-/// A different place for every predefined handle of a kind: the two highest and the seven lowest bits.
+/// Returns a hash of a predefined handle, which is unique within its kind: the two highest and the seven lowest bits.
 const fn place(value: u32) -> usize {
     (value & 0x7f | value >> 30 << 7) as usize
 }
 
-/// From the places to MPICH's handles and the core's. Places that nobody has hold a handle that leads to another place.
+/// Makes the table from hashes to MPICH's and the core's handles. Unused entries contain a handle with another hash.
 const fn inward(pairs: &[(u32, u16)]) -> [(u32, u16); PLACES] {
     const NOBODY: (u32, u16) = (u32::MAX, 0);
     let mut table = [NOBODY; PLACES];
@@ -47,7 +47,8 @@ const fn inward(pairs: &[(u32, u16)]) -> [(u32, u16); PLACES] {
     table
 }
 
-/// From the core's handles to MPICH's. Of two that the core takes for one the second is given.
+/// Makes the table from the core's handles to MPICH's. If two of MPICH's correspond to the same core's handle, the
+/// second one is used.
 const fn outward(pairs: &[(u32, u16)]) -> [u32; PREDEFINED_END] {
     let mut table = [0; PREDEFINED_END];
     let mut at = 0;
@@ -116,15 +117,15 @@ macro_rules! handles {
     };
 }
 
-// Made of the table: all kinds but MPI_File.
+// Defines all handle types but MPI_File; generated from the table.
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// `MPI_File`, which is a pointer in this ABI too.
+/// `MPI_File`, which is a pointer in this ABI, too.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub struct File(usize);
 
-/// MPI_FILE_NULL, here and in the core.
+/// MPI_FILE_NULL, in this ABI and in the core.
 const NO_FILE: (u32, u16) = FILE[0];
 
 impl File {
@@ -156,8 +157,8 @@ impl Handle for File {
     }
 }
 
-/// `MPI_Status`: the lowest 32 bits of the length, whether the operation was cancelled with the other bits above that, and
-/// the members that programs read.
+/// `MPI_Status`: the low 32 bits of the length; the other bits of the length, shifted left by one, with the cancelled
+/// flag in bit 0; and the members that programs read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Status {
@@ -169,7 +170,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// One that nobody has written.
+    /// A status that has not been set.
     pub const NOTHING: Status = Status {
         low: 0,
         high_and_cancelled: 0,
@@ -178,7 +179,7 @@ impl Status {
         error: 0,
     };
 
-    /// Takes the length, and whether it was cancelled.
+    /// Sets the length and the cancelled flag from the core's status.
     #[inline(always)]
     pub fn take(&mut self, core: &abi::Status) {
         let bytes = core.bytes();
@@ -186,7 +187,7 @@ impl Status {
         self.high_and_cancelled = ((bytes >> 32) as u32) << 1 | u32::from(core.cancelled());
     }
 
-    /// Gives them.
+    /// Copies them to the core's status.
     pub fn give(&self, core: &mut abi::Status) {
         core.set_bytes(u64::from(self.high_and_cancelled >> 1) << 32 | u64::from(self.low));
         core.set_cancelled(self.high_and_cancelled & 1 != 0);

@@ -1,6 +1,6 @@
-//! Calls that need more than a translation of each parameter, by their names in small letters: they get the caller's values.
-//! One of a call that has a form for large counts gets what the core would, counts in either form. The build finds them in the
-//! files of this folder.
+//! Calls that need more than a conversion of each parameter, by their names in lower case. They get the caller's
+//! values. A call that has a variant for large counts gets counts of either width, as the core would. The build script
+//! finds the calls in the files of this folder.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 pub mod arrays;

@@ -1,4 +1,4 @@
-//! Places for results: the core writes into one here, whose content is translated and given to the caller.
+//! Results: the core writes into memory here, whose content is converted and written to the caller.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -9,33 +9,33 @@ use crate::outer::{Handle, Status};
 use crate::roles;
 use crate::values::STATUS_IGNORE;
 
-/// A place for a handle.
+/// A result that is a handle.
 pub struct Place<H: Handle> {
     at: *mut H,
-    /// The core's.
+    /// The core's handle.
     pub value: H::Core,
 }
 
 impl<H: Handle> Place<H> {
-    /// Of a result.
+    /// Makes a place for a result.
     #[inline(always)]
     pub fn out(at: *mut H) -> Place<H> {
         let value = H::NOTHING;
         Place { at, value }
     }
 
-    /// Of a handle that the call changes.
+    /// Makes a place for a handle that the call changes.
     #[inline(always)]
     pub fn changed(at: *mut H) -> Place<H> {
         let value = match at.is_null() {
             true => H::NOTHING,
-            // SAFETY: callers of MPI give a handle that may be read.
+            // SAFETY: by the C contract the handle is readable.
             false => unsafe { *at }.inward(),
         };
         Place { at, value }
     }
 
-    /// Where the core writes; null if the caller gave no place.
+    /// Returns the address to which the core writes, or null if the caller passes null.
     #[inline(always)]
     pub fn pass(&mut self) -> *mut H::Core {
         match self.at.is_null() {
@@ -44,44 +44,44 @@ impl<H: Handle> Place<H> {
         }
     }
 
-    /// Gives the caller the handle, if there is one.
+    /// Writes the handle to the caller, if the core has set one.
     #[inline(always)]
     pub fn give(&self) {
         if !self.at.is_null() && self.value != H::NOTHING {
-            // SAFETY: callers of MPI give a place that may be written.
+            // SAFETY: by the C contract the result is writable.
             unsafe { *self.at = H::outward(self.value) };
         }
     }
 }
 
-/// A place for a number with a role.
+/// A result that is a number with a role.
 pub struct Number {
     at: *mut c_int,
     value: c_int,
 }
 
-/// A number that the core has not written.
+/// The value of a number that the core has not written.
 const UNWRITTEN: c_int = c_int::MIN + 1;
 
 impl Number {
-    /// Of a result.
+    /// Makes a place for a result.
     #[inline(always)]
     pub fn out(at: *mut c_int, _inward: fn(c_int) -> c_int) -> Number {
         let value = UNWRITTEN;
         Number { at, value }
     }
 
-    /// Of a number that the call changes.
+    /// Makes a place for a number that the call changes.
     pub fn changed(at: *mut c_int, inward: fn(c_int) -> c_int) -> Number {
         let value = match at.is_null() {
             true => UNWRITTEN,
-            // SAFETY: callers of MPI give a number that may be read.
+            // SAFETY: by the C contract the number is readable.
             false => inward(unsafe { *at }),
         };
         Number { at, value }
     }
 
-    /// Where the core writes; null if the caller gave no place.
+    /// Returns the address to which the core writes, or null if the caller passes null.
     #[inline(always)]
     pub fn pass(&mut self) -> *mut c_int {
         match self.at.is_null() {
@@ -90,23 +90,23 @@ impl Number {
         }
     }
 
-    /// Gives the caller the number, if the core has written one.
+    /// Writes the number to the caller, if the core has set it.
     #[inline(always)]
     pub fn give(self, outward: fn(c_int) -> c_int) {
         if !self.at.is_null() && self.value != UNWRITTEN {
-            // SAFETY: callers of MPI give a place that may be written.
+            // SAFETY: by the C contract the result is writable.
             unsafe { *self.at = outward(self.value) };
         }
     }
 }
 
-/// A place for a status.
+/// A result that is a status.
 pub struct Outcome {
     at: *mut Status,
     value: abi::Status,
 }
 
-/// A status that the core has not written. Most calls leave its error alone.
+/// Returns a status that the core has not written. Most calls do not set its error.
 #[inline(always)]
 pub const fn unwritten() -> abi::Status {
     let mut status = abi::Status::empty(UNWRITTEN);
@@ -115,12 +115,12 @@ pub const fn unwritten() -> abi::Status {
     status
 }
 
-/// The core's form of a caller's status.
+/// Converts a caller's status to the core's.
 ///
 /// # Safety
-/// It may be read.
+/// `status` is readable.
 pub unsafe fn inward(status: *const Status) -> abi::Status {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     let status = unsafe { *status };
     let mut core = abi::Status::empty(roles::rank::inward(status.source));
     core.tag = roles::tag::inward(status.tag);
@@ -132,10 +132,10 @@ pub unsafe fn inward(status: *const Status) -> abi::Status {
 /// Writes those members of a status that the core has written.
 ///
 /// # Safety
-/// It may be written.
+/// `to` is writable.
 #[inline(always)]
 pub unsafe fn outward(core: &abi::Status, to: *mut Status) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         if core.source != UNWRITTEN || core.tag != UNWRITTEN {
             (*to).source = roles::rank::outward(core.source);
@@ -148,36 +148,36 @@ pub unsafe fn outward(core: &abi::Status, to: *mut Status) {
     }
 }
 
-/// Whether a caller wants no status.
+/// Returns whether the caller ignores the status.
 #[inline(always)]
 pub fn is_ignored(status: *const Status) -> bool {
     status.is_null() || status as usize == STATUS_IGNORE
 }
 
 impl Outcome {
-    /// Of a result.
+    /// Makes a place for a result.
     #[inline(always)]
     pub fn out(at: *mut Status) -> Outcome {
         let value = unwritten();
         Outcome { at, value }
     }
 
-    /// Of a status that the call changes.
+    /// Makes a place for a status that the call changes.
     pub fn changed(at: *mut Status) -> Outcome {
         let value = match is_ignored(at) {
             true => unwritten(),
-            // SAFETY: callers of MPI give a status that may be read.
+            // SAFETY: by the C contract the status is readable.
             false => unsafe { inward(at) },
         };
         Outcome { at, value }
     }
 
-    /// Of a status that the call reads.
+    /// Makes a place for a status that the call reads.
     pub fn given(at: *const Status) -> Outcome {
         Outcome::changed(at.cast_mut())
     }
 
-    /// The core's status; null for none.
+    /// Returns the core's status, or null if it is ignored.
     #[inline(always)]
     pub fn pass(&mut self) -> *mut abi::Status {
         match is_ignored(self.at) {
@@ -186,11 +186,11 @@ impl Outcome {
         }
     }
 
-    /// Gives the caller what the core has written.
+    /// Writes to the caller what the core has set.
     #[inline(always)]
     pub fn give(self) {
         if !is_ignored(self.at) {
-            // SAFETY: callers of MPI give a place that may be written.
+            // SAFETY: by the C contract the result is writable.
             unsafe { outward(&self.value, self.at) };
         }
     }

@@ -1,6 +1,6 @@
-//! Numbers that mean something else in the two ABIs: for each role a function inward, to the standard ABI's value, and one
-//! outward. Made of the table.
-// Values are listed one by one, as the table has them.
+//! Numbers whose values differ between the two ABIs. For each role there is a function `inward`, which converts to the
+//! standard ABI, and a function `outward`. Generated from the table.
+// The table lists values one by one.
 #![allow(dead_code, clippy::manual_range_patterns)]
 
 include!(concat!(env!("OUT_DIR"), "/roles.rs"));

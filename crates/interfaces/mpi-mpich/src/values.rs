@@ -1,4 +1,4 @@
-//! Constants of MPICH's ABI that this library itself has to know. Made of the table.
+//! Constants of MPICH's ABI that this library itself needs. Generated from the table.
 
 use std::ffi::c_int;
 

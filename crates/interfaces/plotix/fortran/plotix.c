@@ -1,12 +1,13 @@
-/* Plotix by names of Fortran: those of BSD's library for plot(3), whose coordinates are INTEGERs, and those of Express' kind, whose coordinates are
- * REALs. Texts of Fortran have no end, but a length, which comes behind all other arguments, and blanks to fill up. */
+/* Plotix for Fortran, with two sets of names: those of BSD's library for plot(3), whose coordinates are INTEGERs, and
+ * those in the style of Express, whose coordinates are REALs. A Fortran string is padded with blanks and not
+ * NUL-terminated; its length is passed after all other arguments. */
 #include <plotix.h>
 
 #include <string.h>
 
 enum { LONGEST_TEXT = 1024 };
 
-/* Calls a function with a text of Fortran. */
+/* Calls a function with a Fortran string. */
 static int with(int (*function)(const char *), const char *text, size_t length)
 {
     char ended[LONGEST_TEXT + 1];

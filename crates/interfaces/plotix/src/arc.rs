@@ -1,21 +1,21 @@
-//! Arcs as lines. Pure.
+//! Approximates arcs by lines. Pure.
 
 use std::f64::consts::{PI, TAU};
 
 use crate::drawing::Place;
 
-/// Page lengths that a line may be beside its arc: a tenth of a pixel.
+/// Maximum distance of a line from its arc, in page lengths: a tenth of a pixel.
 const BESIDE: f64 = 1e-4;
-/// The angle of a line is no larger than this.
+/// Maximum angle of a line.
 const STEP: f64 = PI / 90.0;
 
-/// How many lines an arc of this radius on the page, and of this angle, consists of.
+/// Returns the number of lines for an arc with this radius on the page and this angle.
 pub fn steps(radius: f64, turn: f64) -> usize {
     let step = (8.0 * BESIDE / radius.abs()).sqrt().min(STEP);
     (turn / step).ceil() as usize
 }
 
-/// Around a centre, from its right clockwise, as SVG goes.
+/// Returns the points of a circle, clockwise from its rightmost point, as in SVG.
 pub fn circle(centre: Place, radius: f64) -> Vec<Place> {
     let steps = steps(radius, TAU);
     let place = |step| {

@@ -1,19 +1,20 @@
-//! Parts of lines that are on the page or just beside it. Pure.
+//! Clips lines to the page and a margin around it. Pure.
 //!
-//! A line may reach thousands of pages far. Its dashes there are nothing to be seen but many: they are never made.
+//! A line may be thousands of pages long. The dashes outside the page are invisible but numerous, so they are not
+//! generated.
 
 use crate::drawing::{FARTHEST, Place};
 
-/// Consecutive lines of a path, as far as they are inside.
+/// Consecutive lines of a path that are inside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Length of the path before the first place.
+    /// Length of the path before the first point.
     pub before: f64,
-    /// Lines from each place to the next.
+    /// The end points of the lines.
     pub places: Vec<Place>,
 }
 
-/// The parts of a path that are on the page, or no further beside it than the margin.
+/// Returns the parts of a path that are on the page or within the margin.
 pub fn runs(places: &[Place], margin: f64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let (mut before, mut goes_on) = (0.0, false);
@@ -36,7 +37,8 @@ pub fn runs(places: &[Place], margin: f64) -> Vec<Run> {
     runs
 }
 
-/// A place that can be reckoned with; those of another node may be anything. Circles reach twice as far as places.
+/// Limits coordinates to a computable range: those from another node may be anything. Circles may reach twice as far as
+/// other shapes.
 fn near(place: Place) -> Place {
     const MAX_COORDINATE: f64 = 2.0 * FARTHEST;
     Place {
@@ -45,7 +47,7 @@ fn near(place: Place) -> Place {
     }
 }
 
-/// A place on a line, by the share of the line before it.
+/// Returns the point at a fraction of a line.
 fn between(from: Place, to: Place, share: f64) -> Place {
     match share {
         1.0 => to,
@@ -56,7 +58,7 @@ fn between(from: Place, to: Place, share: f64) -> Place {
     }
 }
 
-/// The shares of a line at which its part inside begins and ends (the algorithm of Liang and Barsky, 1984).
+/// Returns the fractions of a line at which its part inside begins and ends (Liang and Barsky, 1984).
 pub fn part_inside(from: Place, to: Place, margin: f64) -> Option<(f64, f64)> {
     let (mut begin, mut end) = (0.0_f64, 1.0_f64);
     for (from, to) in [(from.x, to.x), (from.y, to.y)] {
@@ -134,7 +136,7 @@ mod tests {
     }
 
     proptest! {
-        /// Parts of lines are inside, whatever the lines are.
+        /// The parts are inside for arbitrary lines.
         #[test]
         fn parts_of_any_lines_are_inside(numbers in prop::collection::vec((any::<f64>(), any::<f64>(), 0u8..3), 0..9)) {
             let place = |&(x, y, how): &(f64, f64, u8)| match how {

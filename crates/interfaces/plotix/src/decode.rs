@@ -1,8 +1,8 @@
-//! Shapes from the bytes of another node, which may be anything. Pure.
+//! Decodes shapes from another node, whose bytes may be invalid. Pure.
 
 use crate::drawing::{CIRCLE, Drawing, LABEL, PATH, POINT, Place, Shape, Style};
 
-/// Bytes that are not read yet.
+/// The bytes that have not been read.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {
@@ -16,7 +16,7 @@ impl Rest<'_> {
         self.take::<1>().map(|[byte]| byte)
     }
 
-    /// A finite number.
+    /// Reads a finite number.
     fn number(&mut self) -> Option<f64> {
         self.take()
             .map(f64::from_le_bytes)
@@ -28,7 +28,7 @@ impl Rest<'_> {
         Some(Place { x, y })
     }
 
-    /// A number of things of this many bytes, which are there.
+    /// Reads a number of elements of this size. Returns `None` if the rest is too short for them.
     fn count(&mut self, each: usize) -> Option<usize> {
         let count = usize::try_from(u64::from_le_bytes(self.take()?)).ok()?;
         (count.checked_mul(each)? <= self.0.len()).then_some(count)
@@ -61,7 +61,7 @@ impl Rest<'_> {
     }
 }
 
-/// The shapes of these bytes; `None`: they are no shapes.
+/// Decodes the shapes. Returns `None` if the bytes are invalid.
 pub fn decode(bytes: &[u8]) -> Option<Drawing> {
     let (mut rest, mut drawing) = (Rest(bytes), Drawing::new());
     while !rest.0.is_empty() {

@@ -1,18 +1,18 @@
-//! A drawing: shapes on a page, and a part of one as bytes, which a node sends to node 0. Pure.
+//! A drawing: shapes on a page, and their encoding for sending them to node 0. Pure.
 //!
 //! The page is 1 wide and 1 high, with its origin at the lower left.
 
-/// Places further from the page than so many of its lengths are a mistake.
+/// Maximum distance of a point from the page, in page lengths; a larger one is taken for a mistake.
 pub const FARTHEST: f64 = 1e4;
 
-/// A place on the page.
+/// A point on the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     pub x: f64,
     pub y: f64,
 }
 
-/// The pattern of a line. Its place in `Style::ALL` is its number in bytes.
+/// The pattern of a line. It is encoded as its index in `Style::ALL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Solid,
@@ -31,13 +31,13 @@ impl Style {
         (Style::DotDashed, "dotdashed"),
     ];
 
-    /// The style that a program names.
+    /// Returns the style with this name.
     pub fn named(name: &str) -> Option<Style> {
         let found = Style::ALL.iter().find(|(_, word)| *word == name);
         found.map(|(style, _)| *style)
     }
 
-    /// Lengths that are drawn and left out in turn, in thousandths of the page; none for a solid line.
+    /// Returns the lengths of dashes and gaps in turn, in thousandths of the page; empty for a solid line.
     pub fn dashes(self) -> &'static [u16] {
         match self {
             Style::Solid => &[],
@@ -58,24 +58,24 @@ impl Style {
     }
 }
 
-/// A thing that is drawn.
+/// A shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Lines from each place to the next.
+    /// Lines that connect these points.
     Path(Style, Vec<Place>),
     Circle(Style, Place, f64),
     Point(Place),
-    /// A text, whose first character is centred on the place.
+    /// A text whose first character is centred on the point.
     Label(Place, String),
 }
 
-/// Kinds of shapes in bytes.
+/// Encoded kinds of shapes.
 pub const PATH: u8 = 0;
 pub const CIRCLE: u8 = 1;
 pub const POINT: u8 = 2;
 pub const LABEL: u8 = 3;
 
-/// Shapes in the order in which they are drawn.
+/// Shapes in the order of drawing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
     pub shapes: Vec<Shape>,
@@ -86,7 +86,7 @@ impl Drawing {
         Drawing { shapes: Vec::new() }
     }
 
-    /// Draws a line. One that goes on where the last one has ended becomes a part of its path.
+    /// Adds a line. If it starts at the end of the last line, extends that path.
     pub fn line(&mut self, style: Style, from: Place, to: Place) {
         if let Some(Shape::Path(last, places)) = self.shapes.last_mut()
             && *last == style
@@ -98,7 +98,7 @@ impl Drawing {
         self.shapes.push(Shape::Path(style, vec![from, to]));
     }
 
-    /// These shapes as bytes.
+    /// Encodes the shapes.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for shape in &self.shapes {

@@ -1,11 +1,11 @@
-//! Names of the files in which pictures are kept. Pure.
+//! Names of the files of pictures. Pure.
 
 use std::path::{Path, PathBuf};
 
-/// The name for all who choose none.
+/// The default name.
 pub const DEFAULT: &str = "plot";
 
-/// Kinds of files.
+/// File formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Svg,
@@ -14,8 +14,8 @@ pub enum Format {
 
 const FORMATS: [(Format, &str); 2] = [(Format::Svg, "svg"), (Format::Png, "png")];
 
-/// The files of a frame, counted from 1. The end of the name says of which kind, or both are written; frames behind the first have their number
-/// before the end.
+/// Returns the files of a frame, which is counted from 1. The extension of the name selects the format; without one
+/// both are written. Frames after the first have their number before the extension.
 pub fn of_frame(name: &str, frame: u32) -> Vec<(Format, PathBuf)> {
     let name = if name.is_empty() { DEFAULT } else { name };
     let path = Path::new(name);

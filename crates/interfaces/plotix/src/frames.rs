@@ -1,4 +1,4 @@
-//! Frames of a picture: parts of all nodes become one drawing at node 0, which writes the files.
+//! Frames of a picture: the parts of all nodes are gathered into one drawing at node 0, which writes the files.
 
 use std::ffi::c_int;
 use std::path::Path;
@@ -12,28 +12,28 @@ use crate::drawing::Drawing;
 use crate::files::{DEFAULT, Format, of_frame};
 use crate::{raster, vector};
 
-/// Names the files of programs that choose no name.
+/// The variable with the name of the files, if the program sets none.
 const VARIABLE: &str = "REGATTA_PLOT";
 
-/// Ends that calls can make.
+/// What a call ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Another frame follows.
+    /// The frame: another one follows.
     Frame,
     Picture,
 }
 
-/// Frames of one picture; all but the counting is node 0's affair.
+/// Frames of one picture. Only node 0 uses more than the frame count.
 pub struct Frames {
     name: String,
-    /// How many were written under this name.
+    /// Number of frames written under this name.
     written: u32,
-    /// Parts that have come for the frame.
+    /// Parts that have been gathered for the frame.
     drawing: Drawing,
 }
 
 impl Frames {
-    /// With the name that the program has chosen, or the user.
+    /// Starts a picture with the name that the program or the user has chosen.
     pub fn new(chosen: Option<&str>) -> Frames {
         let name = chosen.map(str::to_owned);
         let name = name.or_else(|| std::env::var(VARIABLE).ok());
@@ -44,14 +44,14 @@ impl Frames {
         }
     }
 
-    /// Another name, from this frame on.
+    /// Sets another name, from this frame on.
     pub fn rename(&mut self, name: &str) {
         name.clone_into(&mut self.name);
         self.written = 0;
     }
 
-    /// Brings what each node has drawn to node 0, behind what has come before, and ends the frame there if one is said to be at its `end`.
-    /// All nodes call this, and hear whether it went well.
+    /// Gathers what each node has drawn at node 0, after what was gathered before, and there ends the frame if `end` is
+    /// given. Collective; all nodes get the result.
     pub fn together(&mut self, part: &Drawing, end: Option<End>) -> Result<(), Fault> {
         let parts = gather(&part.encode())?;
         let mut outcome = self.take(&parts);
@@ -61,7 +61,7 @@ impl Frames {
             outcome = outcome.and_then(|()| self.end(end));
         }
         let mut failed = c_int::from(outcome.is_err());
-        // SAFETY: a number of our own, of the length that is said.
+        // SAFETY: `failed` is a local number of the given length.
         checked(unsafe {
             rg::rg_broadcast((&raw mut failed).cast(), size_of::<c_int>(), 0, rg::WORLD)
         })?;
@@ -72,7 +72,7 @@ impl Frames {
         }
     }
 
-    /// Takes the parts of all nodes. Nodes that have drawn the same have drawn it once.
+    /// Adds the parts of all nodes. A part that equals node 0's is skipped.
     fn take(&mut self, parts: &[Vec<u8>]) -> Result<(), String> {
         for (node, part) in parts.iter().enumerate() {
             if node > 0 && *part == parts[0] {
@@ -86,7 +86,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Writes the frame. An empty one is left out, unless the picture would have none.
+    /// Writes the frame. An empty one is skipped, unless the picture would have no frame at all.
     fn end(&mut self, end: End) -> Result<(), String> {
         let drawing = std::mem::take(&mut self.drawing);
         if drawing.shapes.is_empty() && (end == End::Frame || self.written > 0) {
@@ -113,12 +113,12 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-/// The parts of all nodes, at node 0; elsewhere none.
+/// Gathers the parts of all nodes at node 0; returns an empty list elsewhere.
 fn gather(part: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
     let (place, mine) = (place(), part.len());
     if place.node != 0 {
         let (null, none) = (std::ptr::null_mut(), std::ptr::null());
-        // SAFETY: a number and a part of ours; only the root has places for those of others.
+        // SAFETY: `mine` and `part` are local; only the root receives.
         unsafe {
             let len = (&raw const mine).cast();
             checked(rg::rg_gather(len, size_of::<usize>(), null, 0, rg::WORLD))?;
@@ -128,15 +128,15 @@ fn gather(part: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
         return Ok(Vec::new());
     }
     let mut lens = vec![0_usize; place.nodes as usize];
-    // SAFETY: a number of ours, and room for one of each node.
+    // SAFETY: `mine` is a local number, and `lens` has an element for each node.
     checked(unsafe {
         let (len, all) = ((&raw const mine).cast(), lens.as_mut_ptr().cast());
         rg::rg_gather(len, size_of::<usize>(), all, 0, rg::WORLD)
     })?;
-    // Where there is no memory the program ends: the other nodes wait for this one, and hear that it is gone.
+    // If there is not enough memory, the program ends. The other nodes, which wait for this one, get an error.
     let (offsets, whole) = offsets(&lens).expect("parts that there can be");
     let mut parts = vec![0_u8; whole];
-    // SAFETY: a part of ours, and room for all parts at these places.
+    // SAFETY: `part` is a local slice, and `parts` has room for all parts at these offsets.
     checked(unsafe {
         let (from, to) = (part.as_ptr().cast(), parts.as_mut_ptr().cast());
         let (lens, offsets) = (lens.as_ptr(), offsets.as_ptr());
@@ -148,7 +148,7 @@ fn gather(part: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
         .collect())
 }
 
-/// Where parts of these lengths begin, one after the other, and how long they are together.
+/// Returns the offsets of parts of these lengths, and their total length.
 fn offsets(lens: &[usize]) -> Option<(Vec<usize>, usize)> {
     let (mut offsets, mut whole) = (Vec::with_capacity(lens.len()), 0_usize);
     for &len in lens {

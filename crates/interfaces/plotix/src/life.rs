@@ -1,4 +1,4 @@
-//! The picture that is open, and the frame of each call.
+//! The open picture, and the frame of every call.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use regatta_nodes::place::{joined, place};
 use crate::frames::Frames;
 use crate::pen::Pen;
 
-/// The name under which failures are told.
+/// The name of the library in error messages.
 const LIBRARY: &str = "plotix";
 
 /// A picture between `openpl` and `closepl`.
@@ -19,15 +19,15 @@ pub struct Open {
 }
 
 static OPEN: Own<Option<Open>> = Own::new(None);
-/// The name for files that the program has chosen last.
+/// The file name that the program has set last.
 static NAME: Own<Option<String>> = Own::new(None);
 
-/// Does the work of a call. A program becomes a node by its first one.
+/// Runs the work of a call and converts its result. A program becomes a node by its first call.
 pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_int {
     answer(LIBRARY, function, joined().and_then(|()| work()))
 }
 
-/// The picture that is open.
+/// Returns the open picture. Fails if there is none.
 pub fn opened<'a>() -> Result<&'a mut Open, Fault> {
     let open = OPEN.get().as_mut();
     open.ok_or(Fault::says("no picture is open; openpl opens one"))
@@ -48,7 +48,7 @@ pub fn open() -> Result<(), Fault> {
     }
     static WATCHED: Own<bool> = Own::new(false);
     if !std::mem::replace(WATCHED.get(), true) {
-        // SAFETY: the function takes nothing and stays.
+        // SAFETY: `at_end` has the right type and is never unloaded.
         unsafe { libc::atexit(at_end) };
     }
     *OPEN.get() = Some(Open {
@@ -58,12 +58,12 @@ pub fn open() -> Result<(), Fault> {
     Ok(())
 }
 
-/// Forgets the picture that is open.
+/// Closes the picture without writing it.
 pub fn close() {
     *OPEN.get() = None;
 }
 
-/// Chooses the name of files: of the open picture from its frame on, and of those that follow.
+/// Sets the file name of the open picture, from its current frame on, and of later pictures.
 pub fn name(name: &str) {
     *NAME.get() = Some(name.to_owned());
     if let Some(open) = OPEN.get() {
@@ -71,7 +71,8 @@ pub fn name(name: &str) {
     }
 }
 
-/// Parts of a picture are brought together by calls of all nodes: at the end of one it is too late.
+/// Reports a picture that is still open when the program ends. It cannot be written then, because its parts are
+/// gathered collectively.
 extern "C" fn at_end() {
     if OPEN.get().is_some() && place().node <= 0 {
         let left = Fault::says("a picture is left open, and is not written; closepl does that");

@@ -1,10 +1,10 @@
-//! A node's pen: what its calls draw, in the coordinates of its space, with the style of its lines. Pure.
+//! A node's pen: converts its calls to shapes, with its space and line style. Pure.
 
 use crate::arc;
 use crate::drawing::{Drawing, Place, Shape, Style};
 use crate::space::Space;
 
-/// State of a node between its calls, and what it has drawn since its last part went to node 0.
+/// The state of a node between its calls, and what it has drawn since its last part was sent to node 0.
 pub struct Pen {
     space: Space,
     style: Style,
@@ -13,7 +13,7 @@ pub struct Pen {
     pub drawn: Drawing,
 }
 
-/// The coordinates of a call, of which each is finite.
+/// Fails if a coordinate is not finite.
 fn finite(numbers: &[f64]) -> Result<(), String> {
     match numbers.iter().find(|number| !number.is_finite()) {
         Some(number) => Err(format!("the coordinate {number} is not finite")),
@@ -91,7 +91,8 @@ impl Pen {
         Ok(())
     }
 
-    /// Around a centre, counter-clockwise, from a place to the direction of another; all around if that is the same.
+    /// Draws an arc around a centre, counter-clockwise, from a point to the direction of another one; a whole circle if
+    /// the directions are the same.
     pub fn arc(&mut self, centre: [f64; 2], from: [f64; 2], to: [f64; 2]) -> Result<(), String> {
         finite(&[centre, from, to].concat())?;
         let [(x0, y0), (x1, y1)] = [from, to].map(|[x, y]| (x - centre[0], y - centre[1]));
@@ -111,7 +112,7 @@ impl Pen {
         Ok(())
     }
 
-    /// A text at the current point. Characters that cannot be seen are blanks.
+    /// Draws a text at the current point. Control characters are replaced by blanks.
     pub fn label(&mut self, text: &str) {
         let seen = |c: char| if c.is_control() { ' ' } else { c };
         let text = text.chars().map(seen).collect();
@@ -165,14 +166,14 @@ mod tests {
 
     #[test]
     fn arcs_go_counter_clockwise_to_the_direction_of_their_end() {
-        // A quarter, whose end lies further out.
+        // A quarter; the end point is outside the circle.
         let (places, first, last) = ends([0.5, 9.0]);
         assert!(near(first, at(1.0, 0.5)) && near(last, at(0.5, 1.0)));
         assert!(places.iter().all(|place| place.y >= 0.5 - 1e-9));
         // Three quarters.
         let (places, _, last) = ends([0.5, 0.0]);
         assert!(near(last, at(0.5, 0.0)) && places.iter().any(|place| place.x < 0.01));
-        // All around.
+        // A whole circle.
         let (places, first, last) = ends([1.0, 0.5]);
         assert!(near(first, last) && places.len() > 180);
     }

@@ -1,4 +1,4 @@
-//! A picture as PNG. Pure.
+//! Draws a picture as PNG. Pure.
 
 use font8x8::UnicodeFonts;
 use tiny_skia::{Color, FillRule, Paint, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform};
@@ -7,16 +7,17 @@ use crate::arc;
 use crate::clip::runs;
 use crate::drawing::{Drawing, FARTHEST, Place, Shape, Style};
 
-/// Pixels along each side of the page.
+/// Width and height of the page in pixels.
 pub const PAGE: u32 = 1000;
-/// Pixels across a line.
+/// Width of a line in pixels.
 pub const STROKE: f32 = 1.5;
-/// Pixels along each side of a character.
+/// Width and height of a character in pixels.
 pub const CHARACTER: f32 = 16.0;
 
-/// Page lengths beside the page of which lines are drawn, too: their ends and corners there are not to be seen.
+/// Width of the margin around the page in which lines are also drawn, in page lengths, so that clipped ends and corners
+/// are invisible.
 const MARGIN: f64 = 0.01;
-/// Circles of a larger radius, in page lengths, are drawn as lines, of which most are not there.
+/// Circles with a larger radius, in page lengths, are drawn as lines and clipped.
 const WIDE: f64 = 2.0;
 
 /// Dots along each side of a character in the font.
@@ -30,7 +31,7 @@ fn y(place: Place) -> f32 {
     ((1.0 - place.y) * f64::from(PAGE)) as f32
 }
 
-/// A pattern that began so many page lengths before the line.
+/// Returns a stroke whose pattern began `before` page lengths earlier.
 fn stroke(style: Style, before: f64) -> Stroke {
     let scale = f64::from(PAGE) / 1000.0;
     let dashes = style.dashes().iter().map(|dash| f64::from(*dash) * scale);
@@ -44,7 +45,8 @@ fn stroke(style: Style, before: f64) -> Stroke {
     }
 }
 
-/// The dots of a character, row by row, the lowest bit at the left; of one that the font has not, a question mark's.
+/// Returns the dots of a character by rows, with the lowest bit at the left; those of a question mark if the font lacks
+/// it.
 fn dots(character: char) -> [u8; DOTS as usize] {
     let basic = font8x8::BASIC_FONTS.get(character);
     let found = basic.or_else(|| font8x8::LATIN_FONTS.get(character));
@@ -53,17 +55,17 @@ fn dots(character: char) -> [u8; DOTS as usize] {
         .unwrap_or_default()
 }
 
-/// Squares for all dots of a text.
+/// Returns squares for all dots of a text.
 fn text(at: Place, text: &str) -> PathBuilder {
     let (mut path, dot) = (PathBuilder::new(), CHARACTER / f32::from(DOTS));
-    // Whole pixels, so that dots are sharp.
+    // Use whole pixels, so that the dots are sharp.
     let (left, top) = (
         (x(at) - CHARACTER / 2.0).round(),
         (y(at) - CHARACTER / 2.0).round(),
     );
     for (index, character) in text.chars().enumerate() {
         let left = left + index as f32 * CHARACTER;
-        // The rest is beside the page.
+        // The rest is outside the page.
         if left > PAGE as f32 {
             break;
         }
@@ -79,14 +81,14 @@ fn text(at: Place, text: &str) -> PathBuilder {
     path
 }
 
-/// A page on which is drawn.
+/// A page and the paint for drawing on it.
 struct Page {
     pixels: Pixmap,
     paint: Paint<'static>,
 }
 
 impl Page {
-    /// A shape that nothing of can be drawn is left out.
+    /// Fills a shape. A degenerate shape is skipped.
     fn fill(&mut self, path: PathBuilder) {
         if let Some(path) = path.finish() {
             let (rule, whole) = (FillRule::Winding, Transform::identity());
@@ -102,7 +104,7 @@ impl Page {
         }
     }
 
-    /// Lines, as far as they can be seen.
+    /// Draws the visible parts of lines.
     fn lines(&mut self, style: Style, places: &[Place]) {
         for run in runs(places, MARGIN) {
             let mut path = PathBuilder::new();
@@ -136,7 +138,7 @@ impl Page {
     }
 }
 
-/// The bytes of the file.
+/// Draws a picture, and returns the bytes of the file.
 pub fn draw(drawing: &Drawing) -> Result<Vec<u8>, String> {
     let pixels = Pixmap::new(PAGE, PAGE).ok_or("there is no memory for the picture")?;
     let mut paint = Paint::default();
@@ -157,7 +159,7 @@ mod tests {
         Place { x, y }
     }
 
-    /// Is the picture dark there?
+    /// Returns whether the picture is dark at these pixels.
     fn dark(shape: Shape, places: &[(u32, u32)]) -> Vec<bool> {
         let png = draw(&Drawing {
             shapes: vec![shape],
@@ -198,7 +200,7 @@ mod tests {
         assert!((600..800).contains(&seen), "{seen}");
     }
 
-    /// How many of the pixels of a row or column through the middle of the page are dark.
+    /// Returns how many pixels of a row or column through the middle of the page are dark.
     fn dark_along(shape: Shape, pixel: impl Fn(u32) -> (u32, u32)) -> usize {
         let along: Vec<_> = (0..PAGE).map(pixel).collect();
         dark(shape, &along).into_iter().filter(|dark| *dark).count()
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn dashes_beyond_the_edge_go_on_where_they_were() {
-        // 26 pixels are a dash and its gap: both lines have one begin at the left edge.
+        // A dash and its gap are 26 pixels long, so both lines have a dash that begins at the left edge.
         let line = |x: f64| Shape::Path(Style::LongDashed, vec![at(x, 0.5), at(1.0, 0.5)]);
         let along: Vec<_> = (0..PAGE).map(|x| (x, 500)).collect();
         let near = dark(line(0.0), &along);
@@ -228,7 +230,7 @@ mod tests {
 
     #[test]
     fn wide_circles_cross_the_page_where_they_should() {
-        // So wide that the page has them as straight lines.
+        // So wide that the arc on the page is a straight line.
         for style in [Style::Solid, Style::Dotted, Style::DotDashed] {
             let line = Shape::Path(style, vec![at(0.5, 0.0), at(0.5, 1.0)]);
             let circle = Shape::Circle(style, at(-5e3, 0.5), 5000.5);
@@ -242,13 +244,13 @@ mod tests {
 
     #[test]
     fn the_first_character_is_centred_on_its_place() {
-        // The bar of the letter I, in the middle of its square.
+        // Checks the bar of the letter I, in the middle of its square.
         let seen = dark(
             Shape::Label(at(0.5, 0.5), "II".to_owned()),
             &[(499, 500), (515, 500), (499, 520)],
         );
         assert_eq!(seen, [true, true, false]);
-        // A character that the font has not is drawn, too.
+        // A character that the font lacks is drawn, too.
         let all: Vec<_> = (492..508)
             .flat_map(|x| (492..508).map(move |y| (x, y)))
             .collect();

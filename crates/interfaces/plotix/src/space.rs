@@ -1,24 +1,24 @@
-//! The program's coordinates, and where they are on the page. Pure.
+//! Maps the program's coordinates to the page. Pure.
 
 use crate::drawing::{FARTHEST, Place};
 
-/// The part of the program's plane that fills the page, as large as it goes with equal scales, in the middle.
+/// The part of the program's plane that is drawn: centred on the page, as large as fits with equal scales.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Space {
-    /// The middle, in the program's coordinates.
+    /// The centre, in the program's coordinates.
     middle: Place,
-    /// Page lengths for each length of the program's, negative along an axis that is turned.
+    /// Page lengths per unit of the program, negative along an axis that is reversed.
     scale: Place,
 }
 
 impl Space {
-    /// From 0 to 1 both ways.
+    /// From 0 to 1 on both axes.
     pub const UNIT: Space = Space {
         middle: Place { x: 0.5, y: 0.5 },
         scale: Place { x: 1.0, y: 1.0 },
     };
 
-    /// With these corners, lower left and upper right.
+    /// Makes a space with these lower left and upper right corners.
     pub fn new(from: Place, to: Place) -> Result<Space, String> {
         let (width, height) = (to.x - from.x, to.y - from.y);
         let scale = 1.0 / width.abs().max(height.abs());
@@ -40,7 +40,7 @@ impl Space {
         })
     }
 
-    /// Where a place of the program's is on the page.
+    /// Returns where a point of the program is on the page.
     pub fn place(&self, at: Place) -> Result<Place, String> {
         let on = Place {
             x: 0.5 + (at.x - self.middle.x) * self.scale.x,
@@ -55,7 +55,7 @@ impl Space {
         }
     }
 
-    /// How long a length of the program's is on the page.
+    /// Returns the length on the page of a length of the program.
     pub fn length(&self, length: f64) -> Result<f64, String> {
         let on = length.abs() * self.scale.x.abs();
         match on <= FARTHEST {

@@ -1,4 +1,4 @@
-//! A picture as SVG. Pure.
+//! Draws a picture as SVG. Pure.
 
 use svg::Document;
 use svg::node::element::{Circle, Element, Path, Rectangle, Text};
@@ -6,7 +6,8 @@ use svg::node::element::{Circle, Element, Path, Rectangle, Text};
 use crate::drawing::{Drawing, FARTHEST, Place, Shape, Style};
 use crate::raster::{CHARACTER, PAGE, STROKE};
 
-/// Pixels, from the upper left on, in hundredths. The numbers of another node may be anything, and would have hundreds of digits.
+/// Converts a page length to pixels, rounded to hundredths. It is limited, because the numbers of another node may be
+/// anything, and would have hundreds of digits.
 fn pixels(length: f64) -> f64 {
     let length = length.clamp(-FARTHEST, FARTHEST);
     (length * f64::from(PAGE) * 100.0).round() / 100.0
@@ -76,7 +77,7 @@ fn element(shape: &Shape) -> Element {
     }
 }
 
-/// The text of the file.
+/// Draws a picture, and returns the text of the file.
 pub fn draw(drawing: &Drawing) -> String {
     let page = Rectangle::new()
         .set("width", PAGE)

@@ -1,5 +1,6 @@
-//! Attributes. In Fortran they are integers, in C pointers. One that Fortran sets is kept in memory of its own, whose address C sees;
-//! Fortran sees C's pointers as integers, and of the predefined ones what they point to.
+//! Attributes: integers in Fortran, pointers in C. An integer that Fortran sets is stored in memory of its own, whose
+//! address is the attribute in C. A pointer that C sets is an integer in Fortran; for predefined attributes Fortran
+//! gets the value to which the pointer points.
 
 use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
@@ -16,31 +17,32 @@ fn kept() -> MutexGuard<'static, HashSet<usize>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps an integer; its address is C's attribute.
+/// Stores an integer, and returns its address, which is the attribute in C.
 fn keep(value: i64) -> *mut c_void {
     let place = Box::into_raw(Box::new(value));
     kept().insert(place as usize);
     place.cast()
 }
 
-/// The integer that an attribute is in Fortran.
+/// Returns the integer that an attribute is in Fortran.
 fn value(attribute: *mut c_void) -> i64 {
     match kept().contains(&(attribute as usize)) {
-        // SAFETY: integers are kept until they are forgotten.
+        // SAFETY: an address in `KEPT` is valid until `forget`.
         true => unsafe { *attribute.cast::<i64>() },
         false => attribute as i64,
     }
 }
 
-/// Forgets an integer, if the attribute is one.
+/// Frees an integer that `keep` has stored, if the attribute is one.
 fn forget(attribute: *mut c_void) {
     if kept().remove(&(attribute as usize)) {
-        // SAFETY: it was made so, and nobody has it any more.
+        // SAFETY: `keep` has made it with `Box::into_raw`, and it is no longer in `KEPT`.
         drop(unsafe { Box::from_raw(attribute.cast::<i64>()) });
     }
 }
 
-/// The integer that a predefined attribute is in Fortran: C's points to an int, or to an address; the base of a window is one.
+/// Returns a predefined attribute as Fortran gets it. In C it is a pointer to an int or to an address, except the base
+/// of a window, which is an address itself.
 unsafe fn predefined(keyval: c_int, attribute: *mut c_void) -> Option<i64> {
     const TAG_UB: c_int = 501;
     const UNIVERSE_SIZE: c_int = 507;
@@ -50,22 +52,22 @@ unsafe fn predefined(keyval: c_int, attribute: *mut c_void) -> Option<i64> {
     const WIN_MODEL: c_int = 605;
     match keyval {
         WIN_BASE => Some(attribute as i64),
-        // SAFETY: the standard says what it points to.
+        // SAFETY: by the standard it points to an MPI_Aint.
         WIN_SIZE => Some(unsafe { *attribute.cast::<i64>() }),
         TAG_UB..=UNIVERSE_SIZE | WIN_DISP_UNIT..=WIN_MODEL => {
-            // SAFETY: the standard says what it points to.
+            // SAFETY: by the standard it points to an int.
             Some(unsafe { *attribute.cast::<c_int>() }.into())
         }
         _ => None,
     }
 }
 
-/// The functions and the state that a key was made with.
+/// The functions of a key, and their extra state.
 struct Key {
     copy: *const c_void,
     delete: *const c_void,
     state: i64,
-    /// Its functions are of MPI-1: all values are INTEGER.
+    /// Whether its functions are those of MPI-1, in which all values are INTEGER.
     old: bool,
 }
 
@@ -82,7 +84,7 @@ type Copy<Value> = unsafe extern "C" fn(
 type Delete<Value> =
     unsafe extern "C" fn(*mut c_int, *mut c_int, *mut Value, *mut Value, *mut c_int);
 
-/// Calls the program's function that copies an attribute.
+/// Calls the program's copy function of an attribute.
 unsafe extern "C" fn copy<H: Handle>(
     object: H,
     mut keyval: c_int,
@@ -94,7 +96,7 @@ unsafe extern "C" fn copy<H: Handle>(
     let key: *mut Key = key.cast();
     let (mut object, mut result, mut copies) = (object.to_int(), SUCCESS, 0);
     let (mut from, mut to) = (value(attribute), 0i64);
-    // SAFETY: the program's function of this type, given with the key; C's places.
+    // SAFETY: the program has passed a function of this type with the key, and C passes valid pointers.
     unsafe {
         let numbers = (&raw mut object, &raw mut keyval);
         let state = &raw mut (*key).state;
@@ -131,7 +133,7 @@ unsafe extern "C" fn copy<H: Handle>(
     result
 }
 
-/// Calls the program's function that an attribute is deleted with.
+/// Calls the program's delete function of an attribute.
 unsafe extern "C" fn delete<H: Handle>(
     object: H,
     mut keyval: c_int,
@@ -141,7 +143,8 @@ unsafe extern "C" fn delete<H: Handle>(
     let key: *mut Key = key.cast();
     let (mut object, mut result) = (object.to_int(), SUCCESS);
     let mut from = value(attribute);
-    // SAFETY: the program's function of this type, given with the key. INTEGER is the low half of the longer one.
+    // SAFETY: the program has passed a function of this type with the key. For MPI-1's functions, INTEGER is the lower
+    // half of the 64-bit value.
     unsafe {
         let function: Delete<i64> = std::mem::transmute((*key).delete);
         let state = &raw mut (*key).state;
@@ -155,10 +158,10 @@ unsafe extern "C" fn delete<H: Handle>(
 
 type Create = unsafe extern "C" fn(*const c_void, *const c_void, *mut c_int, *mut c_void) -> c_int;
 
-/// Makes a key. Its functions stay: attributes may outlive it.
+/// Makes a key. Its functions are never freed, because attributes may outlive it.
 unsafe fn create<H: Handle>(call: Create, key: Key, keyval: *mut c_int, ierror: *mut c_int) {
     let key = Box::into_raw(Box::new(key));
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let result = call(
             copy::<H> as *const c_void,
@@ -178,7 +181,7 @@ pub unsafe fn keyval_create(
     extra_state: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables and its functions.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = Key {
             copy: copy_fn,
@@ -197,7 +200,7 @@ pub unsafe fn attr_put(
     attribute_val: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let place = keep((*attribute_val).into());
         let result = call(Comm::of(*comm), *keyval, place);
@@ -216,7 +219,7 @@ pub unsafe fn attr_get(
     flag: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let mut found = 0;
         get(call, Comm::of(*comm), *keyval, &mut found, flag, ierror);
@@ -237,7 +240,7 @@ unsafe fn get<H: Handle>(
     ierror: *mut c_int,
 ) {
     let mut found: *mut c_void = std::ptr::null_mut();
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         *flag = 0;
         let result = call(object, keyval, (&raw mut found).cast(), flag);
@@ -259,7 +262,7 @@ macro_rules! of_objects {
             extra_state: *mut i64,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the program's variables and its functions.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 let key = Key { copy: copy_fn, delete: delete_fn, state: *extra_state, old: false };
                 create::<$handle>(call, key, keyval, ierror);
@@ -273,7 +276,7 @@ macro_rules! of_objects {
             attribute_val: *mut i64,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the program's variables.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 let place = keep(*attribute_val);
                 let result = call($handle::of(*object), *keyval, place);
@@ -292,7 +295,7 @@ macro_rules! of_objects {
             flag: *mut c_int,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the program's variables.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe { get(call, $handle::of(*object), *keyval, attribute_val, flag, ierror) };
         }
     )*};

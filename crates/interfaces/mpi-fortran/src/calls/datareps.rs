@@ -1,4 +1,4 @@
-//! Data representations of programs. Their functions stay for ever, as C's do.
+//! Data representations that programs register. As in C they are never freed.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +16,7 @@ type Convert<Count> = unsafe extern "C" fn(
     *mut c_int,
 );
 
-/// The functions of a representation and its state.
+/// The functions of a representation, and their extra state.
 struct Functions {
     read: *const c_void,
     write: *const c_void,
@@ -34,7 +34,7 @@ unsafe extern "C" fn convert<Count, const WRITES: bool>(
 ) -> c_int {
     let functions: *mut Functions = functions.cast();
     let (mut datatype, mut result) = (datatype.to_int(), SUCCESS);
-    // SAFETY: the program's function of this type, given with the representation.
+    // SAFETY: the program has passed a function of this type with the representation.
     unsafe {
         let function = match WRITES {
             true => (*functions).write,
@@ -58,7 +58,7 @@ unsafe extern "C" fn convert<Count, const WRITES: bool>(
 unsafe extern "C" fn extent(datatype: Datatype, extent: *mut i64, functions: *mut c_void) -> c_int {
     let functions: *mut Functions = functions.cast();
     let (mut datatype, mut result) = (datatype.to_int(), SUCCESS);
-    // SAFETY: the program's function, given with the representation.
+    // SAFETY: the program has passed this function with the representation.
     unsafe {
         let state = &raw mut (*functions).state;
         ((*functions).extent)(&mut datatype, extent, state, &mut result);
@@ -82,7 +82,7 @@ unsafe fn register<Count>(
     ierror: *mut c_int,
 ) {
     let none = mpi_conversion_fn_null_ as *const c_void;
-    // SAFETY: the program's variables, and functions of these types.
+    // SAFETY: by the program's contract the arguments are valid, and the functions have these types.
     unsafe {
         let name = text(datarep.0, datarep.1);
         let functions = Box::new(Functions {
@@ -121,7 +121,7 @@ macro_rules! registers {
             ierror: *mut c_int,
             length: usize,
         ) {
-            // SAFETY: the program's variables and its functions.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 register::<$count>(call, (datarep, length), [read, write, extent], extra_state, ierror);
             }

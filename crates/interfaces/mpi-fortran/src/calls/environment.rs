@@ -1,4 +1,4 @@
-//! The beginning of MPI: facts of Fortran are set before it.
+//! Initialization of MPI, before which the facts about Fortran are set.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -7,7 +7,7 @@ use crate::{Errhandler, Info, Session, facts, finish};
 
 pub unsafe fn init(call: crate::Init, ierror: *mut c_int) {
     facts::set();
-    // SAFETY: C allows null pointers; the program's variable.
+    // SAFETY: C allows null pointers, and by the Fortran contract the argument is valid.
     unsafe { finish(ierror, call(null_mut(), null_mut())) };
 }
 
@@ -18,7 +18,7 @@ pub unsafe fn init_thread(
     ierror: *mut c_int,
 ) {
     facts::set();
-    // SAFETY: C allows null pointers; the program's variables.
+    // SAFETY: C allows null pointers, and by the Fortran contract the arguments are valid.
     unsafe { finish(ierror, call(null_mut(), null_mut(), *required, provided)) };
 }
 
@@ -30,7 +30,7 @@ pub unsafe fn session_init(
     ierror: *mut c_int,
 ) {
     facts::set();
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let mut made = Session::of(0x120);
         let result = call(Info::of(*info), Errhandler::of(*errhandler), &mut made);

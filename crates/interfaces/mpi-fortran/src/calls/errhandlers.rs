@@ -1,5 +1,5 @@
-//! Error handlers of programs. C calls their functions with the address of a handle, in whose low half is Fortran's number, and
-//! with that of the code.
+//! Error handlers of programs. C calls their functions with the address of a handle, whose lower half is Fortran's
+//! number, and with the address of the code.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ macro_rules! makers {
             errhandler: *mut c_int,
             ierror: *mut c_int,
         ) {
-            // SAFETY: the program's variables and its function.
+            // SAFETY: by the Fortran contract the arguments are valid.
             unsafe {
                 let mut made = Errhandler::of(0x140);
                 let result = call(function, &mut made);

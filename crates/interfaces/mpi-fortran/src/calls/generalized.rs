@@ -1,12 +1,12 @@
-//! Generalized requests: their functions are the program's.
+//! Generalized requests, whose functions belong to the program.
 
 use std::ffi::{c_int, c_void};
 
 use crate::facts::logical;
 use crate::{Request, SUCCESS, Status, finish};
 
-/// A request's functions and its state, which is the program's own variable: the functions may change it for the program to see, as
-/// with other MPIs.
+/// The functions of a request, and their extra state. The state is the program's own variable, which the functions may
+/// change, as in other MPI libraries.
 struct Functions {
     query: unsafe extern "C" fn(*mut i64, *mut Status, *mut c_int),
     free: unsafe extern "C" fn(*mut i64, *mut c_int),
@@ -17,16 +17,16 @@ struct Functions {
 unsafe extern "C" fn query(functions: *mut c_void, status: *mut Status) -> c_int {
     let functions: *mut Functions = functions.cast();
     let mut result = SUCCESS;
-    // SAFETY: these functions were given with the request, and stay until it is freed.
+    // SAFETY: the program has passed these functions with the request, and they are valid until it is freed.
     unsafe { ((*functions).query)((*functions).state, status, &mut result) };
     result
 }
 
 unsafe extern "C" fn free(functions: *mut c_void) -> c_int {
-    // SAFETY: the request is freed, and its functions with it.
+    // SAFETY: `grequest_start` has made the box, and the request is freed once.
     let functions = unsafe { Box::from_raw(functions.cast::<Functions>()) };
     let mut result = SUCCESS;
-    // SAFETY: the program's function.
+    // SAFETY: the program has passed this function with the request.
     unsafe { (functions.free)(functions.state, &mut result) };
     result
 }
@@ -34,7 +34,7 @@ unsafe extern "C" fn free(functions: *mut c_void) -> c_int {
 unsafe extern "C" fn cancel(functions: *mut c_void, complete: c_int) -> c_int {
     let functions: *mut Functions = functions.cast();
     let (mut complete, mut result) = (logical(complete), SUCCESS);
-    // SAFETY: these functions were given with the request, and stay until it is freed.
+    // SAFETY: the program has passed these functions with the request, and they are valid until it is freed.
     unsafe { ((*functions).cancel)((*functions).state, &mut complete, &mut result) };
     result
 }
@@ -48,7 +48,7 @@ pub unsafe fn grequest_start(
     request: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables, and functions of these types.
+    // SAFETY: by the program's contract the arguments are valid, and the functions have these types.
     unsafe {
         let functions = Box::into_raw(Box::new(Functions {
             query: std::mem::transmute::<

@@ -1,4 +1,4 @@
-//! Operators of programs. C calls their functions with the address of a handle, in whose low half is Fortran's number.
+//! Operators of programs. C calls their functions with the address of a handle, whose lower half is Fortran's number.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,7 +11,7 @@ pub unsafe fn op_create(
     op: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables and its function.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { create(call, user_fn, commute, op, ierror) };
 }
 
@@ -22,7 +22,7 @@ pub unsafe fn op_create_c(
     op: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables and its function.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { create(call, user_fn, commute, op, ierror) };
 }
 
@@ -33,7 +33,7 @@ unsafe fn create(
     op: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         let mut made = Op::of(0x20);
         let result = call(user_fn, c_int::from(*commute != 0), &mut made);

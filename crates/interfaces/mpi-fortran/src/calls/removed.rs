@@ -1,5 +1,5 @@
-//! Functions of MPI-1 that the standard has removed. Their addresses and extents are INTEGERs: the low half of an address. The difference
-//! of two is right all the same.
+//! Functions of MPI-1 that the standard has removed. Fortran passes their addresses and extents as INTEGER, so an
+//! address keeps only its low 32 bits. Differences of two addresses are still correct if they fit into 32 bits.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ const ERR_VALUE_TOO_LARGE: c_int = 59;
 
 pub unsafe fn address(location: *mut c_void, address: *mut c_int, ierror: *mut c_int) {
     let mut found = 0;
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let result = PMPI_Get_address(choice(location), &mut found);
         *address = found as c_int;
@@ -31,7 +31,7 @@ pub unsafe fn errhandler_create(
     ierror: *mut c_int,
 ) {
     let call = PMPI_Comm_create_errhandler as crate::Comm_create_errhandler;
-    // SAFETY: the program's variables and its function.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         super::errhandlers::comm_create_errhandler(call, comm_errhandler_fn, errhandler, ierror);
     }
@@ -39,7 +39,7 @@ pub unsafe fn errhandler_create(
 
 pub unsafe fn errhandler_get(comm: *mut c_int, errhandler: *mut c_int, ierror: *mut c_int) {
     let mut found = Errhandler::of(0x140);
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let result = PMPI_Comm_get_errhandler(Comm::of(*comm), &mut found);
         *errhandler = found.to_int();
@@ -48,7 +48,7 @@ pub unsafe fn errhandler_get(comm: *mut c_int, errhandler: *mut c_int, ierror: *
 }
 
 pub unsafe fn errhandler_set(comm: *mut c_int, errhandler: *mut c_int, ierror: *mut c_int) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let errhandler = Errhandler::of(*errhandler);
         finish(
@@ -58,7 +58,7 @@ pub unsafe fn errhandler_set(comm: *mut c_int, errhandler: *mut c_int, ierror: *
     }
 }
 
-/// One of a type's bounds, as an INTEGER; it is an error if it is too large for one.
+/// Returns one of a type's bounds as an INTEGER. It is an error if it does not fit.
 unsafe fn bound(
     datatype: *mut c_int,
     choose: fn(i64, i64) -> i64,
@@ -66,7 +66,7 @@ unsafe fn bound(
     ierror: *mut c_int,
 ) {
     let (mut lower, mut extent) = (0, 0);
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let datatype = Datatype::of(*datatype);
         let mut result = PMPI_Type_get_extent(datatype, &mut lower, &mut extent);
@@ -84,17 +84,17 @@ unsafe fn bound(
 }
 
 pub unsafe fn type_extent(datatype: *mut c_int, extent: *mut c_int, ierror: *mut c_int) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { bound(datatype, |_, extent| extent, extent, ierror) };
 }
 
 pub unsafe fn type_lb(datatype: *mut c_int, displacement: *mut c_int, ierror: *mut c_int) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe { bound(datatype, |lower, _| lower, displacement, ierror) };
 }
 
 pub unsafe fn type_ub(datatype: *mut c_int, displacement: *mut c_int, ierror: *mut c_int) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         bound(
             datatype,
@@ -105,9 +105,9 @@ pub unsafe fn type_ub(datatype: *mut c_int, displacement: *mut c_int, ierror: *m
     };
 }
 
-/// Displacements, as C has them now.
+/// Converts INTEGER displacements to `i64`, the type that MPI_Type_create_hindexed and MPI_Type_create_struct take.
 unsafe fn displacements(first: *const c_int, count: *const c_int) -> Vec<i64> {
-    // SAFETY: the program's array of this length.
+    // SAFETY: by the Fortran contract the array has `*count` elements.
     unsafe {
         let all = 0..(*count).max(0) as usize;
         all.map(|index| (*first.add(index)).into()).collect()
@@ -122,7 +122,7 @@ pub unsafe fn type_hindexed(
     newtype: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let places = displacements(array_of_displacements, count);
         let mut made = Datatype::of(0x200);
@@ -146,7 +146,7 @@ pub unsafe fn type_hvector(
     newtype: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let mut made = Datatype::of(0x200);
         let old = Datatype::of(*oldtype);
@@ -165,7 +165,7 @@ pub unsafe fn type_struct(
     newtype: *mut c_int,
     ierror: *mut c_int,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let places = displacements(array_of_displacements, count);
         let mut types = Handles::<Datatype>::take(array_of_types, (*count).into());

@@ -1,4 +1,4 @@
-//! Starting processes: programs' names and their arguments are arrays of CHARACTER.
+//! Starting processes: program names and their arguments are arrays of CHARACTER.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::null_mut;
@@ -10,16 +10,16 @@ use crate::{Comm, Info, finish};
 
 const COMM_NULL: c_int = 0x100;
 
-/// Arguments of a program, as C has them: up to the first that is blank.
+/// The arguments of a program in C's form: up to the first blank one.
 struct Arguments {
     _texts: Vec<CString>,
     pointers: Vec<*mut c_char>,
 }
 
 impl Arguments {
-    /// Every `step`-th text of an array from the `first` on.
+    /// Takes every `step`-th string of an array, beginning with the one at index `first`.
     unsafe fn of(array: *const u8, length: usize, first: usize, step: usize) -> Arguments {
-        // SAFETY: the program's array ends with a blank text.
+        // SAFETY: by the standard a blank string ends the array.
         let all =
             (0..).map(|index| unsafe { word(array.add((first + index * step) * length), length) });
         let texts: Vec<CString> = all.take_while(|it| !it.is_empty()).collect();
@@ -31,10 +31,10 @@ impl Arguments {
     }
 }
 
-/// Whether this process is the root: only its arguments mean something.
+/// Returns whether this process is the root: only the root's arguments are significant.
 unsafe fn is_root(comm: *const c_int, root: *const c_int) -> bool {
     let mut rank = 0;
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         crate::PMPI_Comm_rank(Comm::of(*comm), &mut rank);
         rank == *root
@@ -55,7 +55,7 @@ pub unsafe fn comm_spawn(
     command_length: usize,
     argv_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let command = word(command, command_length);
         let mut arguments = match is_no_arguments(argv) || !is_root(comm, root) {
@@ -80,25 +80,25 @@ pub unsafe fn comm_spawn(
     }
 }
 
-/// Several programs, as C has them.
+/// Several programs in C's form.
 struct Programs {
     _names: Vec<CString>,
     commands: Vec<*mut c_char>,
     _arguments: Vec<Arguments>,
-    /// None: no program has arguments.
+    /// `None` if no program has arguments.
     tables: Option<Vec<*mut *mut c_char>>,
 }
 
 impl Programs {
-    /// So many programs of the program's arrays, whose texts have these lengths.
+    /// Takes `number` programs from the arrays, whose strings have these lengths.
     unsafe fn of(number: usize, commands: (*const u8, usize), argv: (*mut u8, usize)) -> Programs {
         let (first, length) = commands;
-        // SAFETY: the program's array of this length.
+        // SAFETY: by the Fortran contract the array has this many elements.
         let names = (0..number).map(|index| unsafe { word(first.add(index * length), length) });
         let names: Vec<CString> = names.collect();
         let has_arguments = !is_no_arguments(argv.0);
         let with = if has_arguments { number } else { 0 };
-        // SAFETY: the program's array, a row for each of them.
+        // SAFETY: by the Fortran contract the array has a row for each program.
         let all = (0..with).map(|index| unsafe { Arguments::of(argv.0, argv.1, index, number) });
         let mut all: Vec<Arguments> = all.collect();
         let tables = all.iter_mut().map(|it| it.pointers.as_mut_ptr());
@@ -126,7 +126,7 @@ pub unsafe fn comm_spawn_multiple(
     commands_length: usize,
     argv_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let number = if is_root(comm, root) { *count } else { 0 }.max(0);
         let commands = (array_of_commands.cast_const(), commands_length);

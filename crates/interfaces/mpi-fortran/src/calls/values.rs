@@ -1,4 +1,4 @@
-//! Values of keys and names of process sets, whose lengths the program says without C's zero at the end.
+//! Values of info keys and names of process sets. Fortran's lengths do not include C's NUL.
 
 use std::ffi::c_int;
 
@@ -17,7 +17,7 @@ pub unsafe fn info_get(
     key_length: usize,
     value_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = word(key, key_length);
         let mut room = Room::of((*valuelen).max(0) as usize);
@@ -41,7 +41,7 @@ pub unsafe fn info_get_string(
     key_length: usize,
     value_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = word(key, key_length);
         let wanted = (*buflen).max(0);
@@ -74,7 +74,7 @@ pub unsafe fn info_get_valuelen(
     ierror: *mut c_int,
     key_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = word(key, key_length);
         let result = call(Info::of(*info), key.as_ptr(), valuelen, flag);
@@ -90,7 +90,7 @@ pub unsafe fn info_delete(
     ierror: *mut c_int,
     key_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = word(key, key_length);
         finish(ierror, call(Info::of(*info), key.as_ptr()));
@@ -106,7 +106,7 @@ pub unsafe fn info_set(
     key_length: usize,
     value_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let key = word(key, key_length);
         let value = word(value, value_length);
@@ -124,7 +124,7 @@ pub unsafe fn session_get_nth_pset(
     ierror: *mut c_int,
     pset_name_length: usize,
 ) {
-    // SAFETY: the program's variables.
+    // SAFETY: by the Fortran contract the arguments are valid.
     unsafe {
         let wanted = (*pset_len).max(0);
         let mut room = Room::of(wanted as usize);

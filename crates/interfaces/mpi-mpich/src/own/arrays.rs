@@ -1,4 +1,4 @@
-//! Calls with arrays of numbers that have roles, and with results that are addresses.
+//! Calls with arrays of numbers that have roles, and calls whose results are addresses.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,7 +20,7 @@ pub unsafe fn group_translate_ranks(
         true => 0,
         false => usize::try_from(n).unwrap_or(0),
     };
-    // SAFETY: the caller's array has as many elements.
+    // SAFETY: by the C contract the array has `n` elements.
     let wanted: Vec<c_int> = (0..count)
         .map(|index| rank::inward(unsafe { *ranks1.add(index) }))
         .collect();
@@ -28,7 +28,7 @@ pub unsafe fn group_translate_ranks(
         true => ranks1,
         false => wanted.as_ptr(),
     };
-    // SAFETY: arrays of the caller's length.
+    // SAFETY: by the C contract the arrays have `n` elements.
     unsafe {
         checked::group_translate_ranks(group1.inward(), n, array, group2.inward(), ranks2)?;
         for index in 0..count {
@@ -39,7 +39,7 @@ pub unsafe fn group_translate_ranks(
     Ok(())
 }
 
-/// A detached buffer may be MPI_BUFFER_AUTOMATIC.
+/// Converts the address of a detached buffer, which may be MPI_BUFFER_AUTOMATIC.
 unsafe fn outward(buffer_addr: *mut c_void) {
     let place = buffer_addr.cast::<isize>();
     // SAFETY: the core has written an address there.
@@ -47,7 +47,7 @@ unsafe fn outward(buffer_addr: *mut c_void) {
 }
 
 pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
-    // SAFETY: the caller's pointers, here and below.
+    // SAFETY: by the C contract the pointers are valid.
     unsafe {
         checked::buffer_detach(buffer_addr, size)?;
         outward(buffer_addr);
@@ -56,7 +56,7 @@ pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result 
 }
 
 pub unsafe fn comm_detach_buffer(comm: Comm, buffer_addr: *mut c_void, size: OutCount) -> Result {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the pointers are valid.
     unsafe {
         checked::comm_detach_buffer(comm.inward(), buffer_addr, size)?;
         outward(buffer_addr);
@@ -69,7 +69,7 @@ pub unsafe fn session_detach_buffer(
     buffer_addr: *mut c_void,
     size: OutCount,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the pointers are valid.
     unsafe {
         checked::session_detach_buffer(session.inward(), buffer_addr, size)?;
         outward(buffer_addr);

@@ -1,4 +1,4 @@
-//! Attributes: keys with functions of the program's, and predefined values.
+//! Attributes: keys with functions of the program, and predefined values.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -11,7 +11,7 @@ use crate::callbacks::{self, Key};
 use crate::outer::{Comm, Datatype, Handle, Win};
 use crate::roles::{code, key, rank, window_flavor, window_model};
 
-/// Makes a key by the core's function for this kind of handle.
+/// Makes a key with the core's function for this kind of handle.
 macro_rules! create {
     ($handle:ident, $create:path, $copy:ident, $delete:ident, $key:ident, $extra:ident) => {{
         let copy = $copy.map_or(0, |function| function as usize);
@@ -25,7 +25,7 @@ macro_rules! create {
         .kept();
         let mut made = 0;
         not_null($key, stringify!($key))?;
-        // SAFETY: functions that call the program's, and the caller's place.
+        // SAFETY: the functions here call the program's, and by the C contract the result is writable.
         unsafe {
             $create(
                 (copy != 0).then_some(callbacks::copy::<$handle>),
@@ -61,7 +61,7 @@ pub unsafe fn keyval_create(
     keyval: *mut c_int,
     extra: *mut c_void,
 ) -> Result {
-    // SAFETY: functions of a communicator's, as above.
+    // SAFETY: the functions are those of a communicator's key.
     unsafe { comm_create_keyval(copy, delete, keyval, extra) }
 }
 
@@ -97,17 +97,17 @@ pub unsafe fn win_create_keyval(
     )
 }
 
-/// A value of a predefined attribute here, where it is another one than the core's.
+/// Returns the value of a predefined attribute in this ABI, where it differs from the core's.
 ///
 /// # Safety
-/// The core's is an int that may be read.
+/// `core` points to a readable int.
 unsafe fn value(key: c_int, core: *mut c_void) -> *mut c_void {
     static ANYBODY: AtomicI32 = AtomicI32::new(0);
     static NOBODY: AtomicI32 = AtomicI32::new(0);
     static LAST_CODE: AtomicI32 = AtomicI32::new(0);
     static FLAVORS: [AtomicI32; 8] = [const { AtomicI32::new(0) }; 8];
     static MODELS: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     let read = || unsafe { *core.cast::<c_int>() };
     let (place, value) = match key {
         abi::IO => (&ANYBODY, rank::outward(read())),
@@ -127,13 +127,13 @@ unsafe fn value(key: c_int, core: *mut c_void) -> *mut c_void {
     place.as_ptr().cast()
 }
 
-/// Translates the value that the core has written.
+/// Converts the value that the core has written.
 ///
 /// # Safety
-/// The core has done so if the flag says it.
+/// If `*flag` is set, the core has written a value.
 unsafe fn outward(key: c_int, attribute_val: *mut c_void, flag: *const c_int) {
     let place = attribute_val.cast::<*mut c_void>();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         if *flag != 0 {
             place.write_unaligned(value(key, place.read_unaligned()));
@@ -148,7 +148,7 @@ pub unsafe fn comm_get_attr(
     flag: *mut c_int,
 ) -> Result {
     let key = key::inward(comm_keyval);
-    // SAFETY: the caller's places.
+    // SAFETY: by the C contract the results are writable.
     unsafe {
         checked::comm_get_attr(comm.inward(), key, attribute_val, flag)?;
         outward(key, attribute_val, flag);
@@ -162,7 +162,7 @@ pub unsafe fn attr_get(
     attribute_val: *mut c_void,
     flag: *mut c_int,
 ) -> Result {
-    // SAFETY: the caller's places.
+    // SAFETY: by the C contract the results are writable.
     unsafe { comm_get_attr(comm, keyval, attribute_val, flag) }
 }
 
@@ -173,7 +173,7 @@ pub unsafe fn win_get_attr(
     flag: *mut c_int,
 ) -> Result {
     let key = key::inward(win_keyval);
-    // SAFETY: the caller's places.
+    // SAFETY: by the C contract the results are writable.
     unsafe {
         checked::win_get_attr(win.inward(), key, attribute_val, flag)?;
         outward(key, attribute_val, flag);

@@ -1,4 +1,4 @@
-//! Facts of this ABI, and the end of a job.
+//! Facts about this ABI, and the end of a job.
 
 use std::ffi::{c_char, c_int};
 
@@ -13,28 +13,29 @@ use crate::outer::{Comm, Datatype, Handle};
 use crate::places::Place;
 use crate::values::MAX_PROCESSOR_NAME;
 
-/// This is not the standard ABI.
+/// Returns -1: this is not the standard ABI.
 pub unsafe fn abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Result {
     not_null(abi_major, "abi_major")?;
     not_null(abi_minor, "abi_minor")?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: by the C contract the pointers are valid.
     unsafe { (*abi_major, *abi_minor) = (-1, -1) };
     Ok(())
 }
 
-/// The code is the program's own, and no error of MPI's.
+/// Passes the code on unchanged: it is the program's own and not an error code of MPI.
 pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
-    // SAFETY: it takes a handle and a number.
+    // SAFETY: the call takes plain values only.
     unsafe { checked::abort(comm.inward(), errorcode) }
 }
 
-/// Programs of this ABI have less room for the name than the core writes.
+/// Truncates the name: programs of this ABI have less room for it than the core writes.
 pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Result {
-    // SAFETY: the caller's places.
+    // SAFETY: by the C contract the results are writable.
     let (name, resultlen) = unsafe { (Out::at(name, "name")?, Out::at(resultlen, "resultlen")?) };
     let mut full = [0; abi::MAX_PROCESSOR_NAME as usize];
     let mut length = 0;
-    // SAFETY: the longest name has room here, and the caller has room for as much as is given.
+    // SAFETY: `full` has room for the longest name, and by the C contract `name` has room for `MAX_PROCESSOR_NAME`
+    // bytes.
     unsafe {
         checked::get_processor_name(full.as_mut_ptr(), &mut length)?;
         let full = full.map(|byte| byte as u8);
@@ -47,7 +48,7 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Re
     Ok(())
 }
 
-/// There are no events, whose elements would have types.
+/// There are no events, so the array of their elements' types needs no conversion.
 pub unsafe fn t_event_get_info(
     event_index: c_int,
     name: *mut c_char,
@@ -63,7 +64,7 @@ pub unsafe fn t_event_get_info(
     bind: *mut c_int,
 ) -> Result {
     let mut info = Place::out(info);
-    // SAFETY: the caller's places.
+    // SAFETY: by the C contract the results are writable.
     let result = unsafe {
         checked::t_event_get_info(
             event_index,

@@ -1,4 +1,4 @@
-//! Calls that are given functions of the program's, but for attributes.
+//! Calls that take functions of the program, except those for attributes.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::places::Place;
 
 pub unsafe fn op_create(user_fn: UserFunction, commute: c_int, op: *mut Op) -> Result {
     let mut op = Place::out(op);
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     let result = unsafe { checked::op_create(callbacks::operator(user_fn), commute, op.pass()) };
     op.give();
     result
@@ -26,7 +26,7 @@ unsafe fn create_handler(of: Of, function: usize, errhandler: *mut Errhandler) -
     }
     not_null(errhandler, "errhandler")?;
     let made = errhandler::make(callbacks::error_handler(of, function))?;
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { *errhandler = Errhandler::outward(made) };
     Ok(())
 }
@@ -36,7 +36,7 @@ pub unsafe fn comm_create_errhandler(
     errhandler: *mut Errhandler,
 ) -> Result {
     let function = function.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { create_handler(Of::Comm, function, errhandler) }
 }
 
@@ -45,7 +45,7 @@ pub unsafe fn file_create_errhandler(
     errhandler: *mut Errhandler,
 ) -> Result {
     let function = function.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { create_handler(Of::File, function, errhandler) }
 }
 
@@ -54,7 +54,7 @@ pub unsafe fn session_create_errhandler(
     errhandler: *mut Errhandler,
 ) -> Result {
     let function = function.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { create_handler(Of::Session, function, errhandler) }
 }
 
@@ -63,7 +63,7 @@ pub unsafe fn win_create_errhandler(
     errhandler: *mut Errhandler,
 ) -> Result {
     let function = function.map_or(0, |function| function as usize);
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { create_handler(Of::Win, function, errhandler) }
 }
 
@@ -71,7 +71,7 @@ pub unsafe fn errhandler_create(
     function: abi::Comm_errhandler_function,
     errhandler: *mut Errhandler,
 ) -> Result {
-    // SAFETY: the caller's place.
+    // SAFETY: by the C contract the result is writable.
     unsafe { comm_create_errhandler(function, errhandler) }
 }
 
@@ -83,7 +83,7 @@ pub unsafe fn grequest_start(
     request: *mut Request,
 ) -> Result {
     type Query = Option<unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int>;
-    // SAFETY: the program's function takes a status of this ABI.
+    // SAFETY: the program's function takes a status of this ABI, not of the core's.
     let query: Query = unsafe { std::mem::transmute(query) };
     not_null(request, "request")?;
     let of = Box::into_raw(Box::new(Generalized {
@@ -93,7 +93,7 @@ pub unsafe fn grequest_start(
         extra,
     }));
     let mut request = Place::out(request);
-    // SAFETY: functions for this box, which the last one frees; the caller's place.
+    // SAFETY: the functions take this box, which the last one frees, and by the C contract the result is writable.
     let result = unsafe {
         checked::grequest_start(
             Some(callbacks::query),
@@ -107,7 +107,7 @@ pub unsafe fn grequest_start(
     result
 }
 
-/// The address of a program's function, and the one here that calls it.
+/// Returns the address of a program's function, and the function here that calls it.
 fn conversion<const WRITES: bool>(given: Conversion) -> (usize, Conversion) {
     match given {
         Conversion::Small(function) => (
@@ -121,7 +121,7 @@ fn conversion<const WRITES: bool>(given: Conversion) -> (usize, Conversion) {
     }
 }
 
-/// A representation stays until the program ends, and so do its functions' addresses.
+/// Registers a data representation. It is never freed.
 pub unsafe fn register_datarep(
     datarep: *const c_char,
     read: Conversion,
@@ -139,6 +139,6 @@ pub unsafe fn register_datarep(
     }));
     let extent: abi::Datarep_extent_function = extent.map(|_| callbacks::extent as _);
     let own = std::ptr::from_mut(own).cast();
-    // SAFETY: the caller's text, and functions that call the program's.
+    // SAFETY: by the C contract the name is NUL-terminated, and the functions here call the program's.
     unsafe { checked::register_datarep(datarep, read, write, extent, own) }
 }

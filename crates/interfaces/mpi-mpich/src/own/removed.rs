@@ -1,4 +1,4 @@
-//! The calls that MPI has removed since its first version and that need more than a translation.
+//! Calls of MPI-1 that the standard has removed and that need more than a conversion.
 
 use std::ffi::c_int;
 
@@ -8,7 +8,7 @@ use regatta_mpi::error::Result;
 use super::types as own_types;
 use crate::outer::Datatype;
 
-/// The markers MPI_LB and MPI_UB among the types are no elements: they say where the type begins and ends.
+/// The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and ends.
 pub unsafe fn type_struct(
     count: c_int,
     array_of_blocklengths: *const c_int,
@@ -16,7 +16,7 @@ pub unsafe fn type_struct(
     array_of_types: *const Datatype,
     newtype: *mut Datatype,
 ) -> Result {
-    // SAFETY: the caller's arrays and place.
+    // SAFETY: by the C contract the arrays and the result are valid.
     unsafe {
         own_types::type_create_struct(
             count.into(),

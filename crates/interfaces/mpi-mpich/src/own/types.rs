@@ -1,4 +1,5 @@
-//! Datatypes: calls with arrays of numbers that have roles, with arrays of datatypes for results, and with the markers MPI_LB and MPI_UB.
+//! Datatypes: calls with arrays of numbers that have roles, calls that return arrays of datatypes, and the markers
+//! MPI_LB and MPI_UB.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,7 +14,7 @@ use crate::places::Place;
 use crate::roles::{distribution, distribution_argument, order};
 use crate::values::{LB, UB};
 
-/// The name of the marker MPI_LB or MPI_UB.
+/// Returns the name of the marker MPI_LB or MPI_UB.
 fn marker(datatype: Datatype) -> Option<&'static CStr> {
     match datatype.to_int() as u32 {
         LB => Some(c"MPI_LB"),
@@ -28,12 +29,12 @@ pub unsafe fn type_get_name(
     resultlen: *mut c_int,
 ) -> Result {
     let Some(name) = marker(datatype) else {
-        // SAFETY: the caller's places.
+        // SAFETY: by the C contract the results are writable.
         return unsafe { checked::type_get_name(datatype.inward(), type_name, resultlen) };
     };
     not_null(type_name, "type_name")?;
     not_null(resultlen, "resultlen")?;
-    // SAFETY: the caller's text has room for the longest name.
+    // SAFETY: by the C contract the string has room for the longest name.
     unsafe {
         std::ptr::copy_nonoverlapping(name.as_ptr(), type_name, name.count_bytes() + 1);
         *resultlen = name.count_bytes() as c_int;
@@ -41,7 +42,7 @@ pub unsafe fn type_get_name(
     Ok(())
 }
 
-/// The markers MPI_LB and MPI_UB among the types are no elements: they say where the type begins and ends.
+/// The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and ends.
 pub unsafe fn type_create_struct(
     count: i64,
     array_of_blocklengths: Ints,
@@ -51,7 +52,7 @@ pub unsafe fn type_create_struct(
     large: bool,
 ) -> Result {
     let mut newtype = Place::out(newtype);
-    // SAFETY: the caller's arrays and place.
+    // SAFETY: by the C contract the arrays and the result are valid.
     let result = unsafe {
         let fields = fields(
             count,
@@ -85,10 +86,10 @@ struct Fields {
     upper: Option<i64>,
 }
 
-/// The elements of the arrays, if there is a marker among them.
+/// Separates the elements from the markers. Returns `None` if there is no marker.
 ///
 /// # Safety
-/// The arrays are null or have this many elements.
+/// The arrays have `count` elements or are null.
 unsafe fn fields(
     count: i64,
     lengths: Ints,
@@ -100,7 +101,7 @@ unsafe fn fields(
     }
     let mut fields = Fields::default();
     for index in 0..usize::try_from(count).ok()? {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees `count` elements.
         let (length, place, of) =
             unsafe { (lengths.get(index), *places.add(index), *types.add(index)) };
         match of.to_int() as u32 {
@@ -121,7 +122,7 @@ impl Fields {
         not_null(to, "newtype")?;
         let mut bare = abi::DATATYPE_NULL;
         let (mut lower, mut extent) = (0, 0);
-        // SAFETY: arrays of the length that is told, and places of this function's and the caller's.
+        // SAFETY: the arrays have the length that is passed, and the results are writable.
         unsafe {
             checked::type_create_struct(
                 self.types.len() as i64,
@@ -141,19 +142,19 @@ impl Fields {
     }
 }
 
-/// A caller's array of so many numbers, translated; empty if there is none.
+/// Converts a caller's array of `count` numbers; empty if the array is null.
 unsafe fn translated(array: *const c_int, count: c_int, inward: fn(c_int) -> c_int) -> Vec<c_int> {
     let count = match array.is_null() {
         true => 0,
         false => usize::try_from(count).unwrap_or(0),
     };
-    // SAFETY: callers of MPI give as many elements as they say.
+    // SAFETY: by the C contract the array has `count` elements.
     (0..count)
         .map(|index| inward(unsafe { *array.add(index) }))
         .collect()
 }
 
-/// The address of the translated array, or null for null.
+/// Returns the address of the converted array, or null if the original is null.
 fn address(array: *const c_int, translated: &[c_int]) -> *const c_int {
     match array.is_null() {
         true => array,
@@ -175,7 +176,7 @@ pub unsafe fn type_create_darray(
     large: bool,
 ) -> Result {
     let mut newtype = Place::out(newtype);
-    // SAFETY: the caller's arrays have an element for each dimension.
+    // SAFETY: by the C contract the arrays have an element for each dimension.
     let result = unsafe {
         let kinds = translated(distribs, ndims, distribution::inward);
         let arguments = translated(dargs, ndims, distribution_argument::inward);
@@ -197,7 +198,8 @@ pub unsafe fn type_create_darray(
     result
 }
 
-/// Translates the numbers of a type's making: its order comes last, and a distributed array's distributions before.
+/// Converts the integers of a type's contents: the order comes last, and for a distributed array the distributions come
+/// before it.
 unsafe fn numbers_outward(datatype: abi::Datatype, integers: *mut c_int) -> Result {
     let found = datatype::get(datatype)?;
     let made = found.made();
@@ -205,13 +207,13 @@ unsafe fn numbers_outward(datatype: abi::Datatype, integers: *mut c_int) -> Resu
     if count == 0 {
         return Ok(());
     }
-    // SAFETY: the core has written so many numbers.
+    // SAFETY: the core has written this many integers.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     match made.combiner {
         abi::COMBINER_SUBARRAY => {}
         abi::COMBINER_DARRAY => {
             let dimensions = integers[2] as usize;
-            // In the form for large counts the sizes are elsewhere.
+            // In the variant for large counts the sizes are in another array.
             let first = match count == 4 * dimensions + 4 {
                 true => 3 + dimensions,
                 false => 3,
@@ -232,8 +234,8 @@ unsafe fn numbers_outward(datatype: abi::Datatype, integers: *mut c_int) -> Resu
     Ok(())
 }
 
-/// The contents of a type. The core writes the datatypes into an array here, if the caller has one; it has room for as many as the
-/// caller's, or as there are, if that is less.
+/// Gets the contents of a type. If the caller passes an array for datatypes, the core writes them into an array here,
+/// whose length is that of the caller's or the number of datatypes, whichever is less.
 unsafe fn contents(
     datatype: Datatype,
     most: i64,
@@ -253,10 +255,10 @@ unsafe fn contents(
         },
     )?;
     for (index, of) in types.into_iter().enumerate() {
-        // SAFETY: the caller's array has room for them.
+        // SAFETY: by the C contract the array has room for `most` datatypes.
         unsafe { *to.add(index) = Datatype::outward(of) };
     }
-    // SAFETY: the core has written them.
+    // SAFETY: the core has written the integers.
     unsafe { numbers_outward(datatype, integers) }
 }
 
@@ -270,7 +272,7 @@ pub unsafe fn type_get_contents(
     array_of_datatypes: *mut Datatype,
 ) -> Result {
     let most = max_datatypes.into();
-    // SAFETY: the caller's arrays, here and below.
+    // SAFETY: by the C contract the arrays have the given lengths.
     unsafe {
         contents(
             datatype,
@@ -303,7 +305,7 @@ pub unsafe fn type_get_contents_c(
     array_of_large_counts: *mut i64,
     array_of_datatypes: *mut Datatype,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: by the C contract the arrays have the given lengths.
     unsafe {
         contents(
             datatype,
