@@ -58,7 +58,7 @@ pub fn sleep() -> Result<(), Fault> {
     checked(unsafe { rg::rg_clear_fd() })
 }
 
-/// On a host program: waits for any matching message, and returns its selection.
+/// Waits, on a host program, for any matching message, and returns its selection.
 #[cold]
 pub fn await_some(choice: Choice) -> Result<Choice, Fault> {
     loop {
@@ -72,7 +72,7 @@ pub fn await_some(choice: Choice) -> Result<Choice, Fault> {
     }
 }
 
-/// On a host program: waits until a request is complete, and returns Regatta's code.
+/// Waits, on a host program, until a request is complete, and returns Regatta's code.
 #[cold]
 pub fn await_end(request: &mut rg::Request, status: &mut rg::Status) -> Result<c_int, Fault> {
     loop {

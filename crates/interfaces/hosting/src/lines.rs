@@ -66,8 +66,8 @@ fn wanted(host: Host, way: Result<Way, Refused>) -> WantedHost {
     }
 }
 
-/// Returns how a host's agent is started: by a hoster, if there is one; by a person, if the host's line says so;
-/// otherwise by the launcher's shell command.
+/// Returns how a host's agent is started: by a hoster, if there is one; by a person, if the host's options request
+/// that; otherwise by the launcher's shell command.
 pub(crate) fn way(
     host: &Host,
     by_task: bool,

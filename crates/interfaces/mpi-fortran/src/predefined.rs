@@ -136,10 +136,10 @@ macro_rules! statuses {
 
 statuses! { mpi_status_f2f08_ mpi_status_f082f_ }
 
-/// MPI_F_SYNC_REG: the compiler has to assume that it changes its argument.
+/// Does nothing (MPI_F_SYNC_REG): the compiler has to assume that it changes its argument.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_(_buf: *mut c_void) {}
 
-/// The same for the module `mpi_f08`.
+/// Does the same for the module `mpi_f08`.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_f_sync_reg_f08_(_buf: *mut c_void) {}

@@ -45,7 +45,7 @@ impl Key {
     }
 }
 
-/// Called by the core: calls the program's copy function.
+/// Calls the program's copy function; called by the core.
 pub unsafe extern "C" fn copy<H: Handle>(
     object: H::Core,
     key: c_int,
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn copy<H: Handle>(
     code::inward(code)
 }
 
-/// Called by the core: calls the program's delete function.
+/// Calls the program's delete function; called by the core.
 pub unsafe extern "C" fn delete<H: Handle>(
     object: H::Core,
     key: c_int,

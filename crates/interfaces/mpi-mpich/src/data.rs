@@ -40,7 +40,7 @@ exported! {
     MPI_F08_STATUSES_IGNORE: Address<NoStatus> = Address(&raw const MPIR_F08_MPI_STATUSES_IGNORE_OBJ);
 }
 
-/// The function behind MPI_DUP_FN, which copies an attribute by value.
+/// Copies an attribute by value: the function behind MPI_DUP_FN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPIR_Dup_fn(
     comm: outer::Comm,

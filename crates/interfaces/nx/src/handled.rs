@@ -46,7 +46,7 @@ impl Expected {
     }
 }
 
-/// Called by Regatta, in either thread, when a send or a receive is complete.
+/// Queues the handler of a complete operation. Called by Regatta, in either thread.
 unsafe extern "C" fn over(status: *const rg::Status, argument: *mut c_void) {
     // SAFETY: `at_the_end` has made the box; Regatta passes a valid status.
     let (expected, status) = unsafe { (Box::from_raw(argument.cast::<Expected>()), &*status) };

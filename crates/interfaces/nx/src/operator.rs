@@ -77,7 +77,7 @@ unsafe extern "C" fn _gopf(
     value_or_errno(around(|| unsafe { reduce(memory, count, function) }))
 }
 
-/// The name of Fortran's call. In NX C programs use it, too, for functions written in Fortran.
+/// Performs `gopf` for Fortran. In NX C programs use this name, too, for functions written in Fortran.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gopf_(
     memory: *mut c_void,

@@ -19,7 +19,7 @@ unsafe fn text<'a>(text: *const c_char) -> Result<std::borrow::Cow<'a, str>, Fau
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Gathers what the nodes have drawn, and ends the frame or the picture if `end` says so.
+/// Gathers what the nodes have drawn, and ends the frame or the picture if `end` is given.
 fn together(end: Option<End>) -> Result<c_int, Fault> {
     let open = opened()?;
     let part = std::mem::take(&mut open.pen.drawn);

@@ -173,7 +173,7 @@ extern "C" fn pvm_exit() -> c_int {
     traced(calls::EXIT, || [], left, |_| [])
 }
 
-/// The last half of `pvm_exit`, for a program that has ended the machine itself.
+/// Does the last half of `pvm_exit`, for a program that has ended the machine itself.
 #[unsafe(no_mangle)]
 extern "C" fn pvmendtask() -> c_int {
     forget();

@@ -411,7 +411,7 @@ unsafe extern "C" fn pvm_getnoresets(tids: *mut *mut c_int, count: *mut c_int) -
 /// Flags of entries as in PVM 3.3, where entries have no owners.
 const FROM_OLD: c_int = rg::SEVERAL | rg::PERSISTENT;
 
-/// PVM 3.3's mailboxes: puts a number under a name.
+/// Puts a number under a name, as in PVM 3.3.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvm_insert(name: *const c_char, index: c_int, data: c_int) -> c_int {
     let insert = |name: &CStr| -> Result<i32, i32> {

@@ -103,7 +103,7 @@ fn make(src: i32, wid: i32, body: Body, tag: i32, context: i32) -> Result<c_int,
     message::from_body(&body.into_vec(), info)
 }
 
-/// When this task leaves, delivers the notifications of its own exit. Only a handler can receive these.
+/// Delivers the notifications of this task's own exit, when it leaves. Only a handler can receive these.
 pub fn own_end() {
     let me = library().tid;
     let ours = |watch: &&Watch| watch.what == what::TASK_EXIT && watch.tid == me;

@@ -226,7 +226,7 @@ extern "C" fn pvm_catchout(file: *mut libc::FILE) -> c_int {
     error::result("pvm_catchout", caught.err().unwrap_or(0))
 }
 
-/// Before this task leaves: waits until all tasks whose output goes to the file have ended it.
+/// Waits, before this task leaves, until all tasks whose output goes to the file have ended it.
 pub fn finish() {
     if !library().caught.is_null() {
         // First take in what has arrived: tasks may have started without being noticed here.

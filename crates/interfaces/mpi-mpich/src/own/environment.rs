@@ -48,7 +48,7 @@ pub unsafe fn get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Re
     Ok(())
 }
 
-/// There are no events, so the array of their elements' types needs no conversion.
+/// Passes no array of elements' types to the core: there are no events, so nothing has to be converted.
 pub unsafe fn t_event_get_info(
     event_index: c_int,
     name: *mut c_char,

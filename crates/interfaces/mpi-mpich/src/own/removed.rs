@@ -8,7 +8,8 @@ use regatta_mpi::error::Result;
 use super::types as own_types;
 use crate::outer::Datatype;
 
-/// The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and ends.
+/// Makes a structure. The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and
+/// ends.
 pub unsafe fn type_struct(
     count: c_int,
     array_of_blocklengths: *const c_int,

@@ -42,7 +42,8 @@ pub unsafe fn type_get_name(
     Ok(())
 }
 
-/// The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and ends.
+/// Makes a structure. The types MPI_LB and MPI_UB are markers and not elements: they set where the type begins and
+/// ends.
 pub unsafe fn type_create_struct(
     count: i64,
     array_of_blocklengths: Ints,

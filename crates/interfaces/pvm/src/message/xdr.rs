@@ -157,7 +157,7 @@ unsafe fn decode_row<N: Number>(from: *const u8, count: usize, to: *mut u8) {
     }
 }
 
-/// The same loop, compiled for processors that can swap the bytes of 32 bytes at once.
+/// Encodes numbers with the same loop, compiled for processors that can swap the bytes of 32 bytes at once.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn encode_row_wide<N: Number>(from: *const u8, count: usize, to: *mut u8) {
