@@ -1,15 +1,14 @@
 /*
- * adapter.h: what the programs of the race ask of a message-passing environment.
+ * adapter.h: the functions that the programs of the race need from a message-passing environment.
  *
- * A program includes this file and is compiled once per environment with
+ * A program includes this file and is compiled once for each environment with
  *     -DADAPTER='"adapters/mpi.c"'
- * The adapter is included, not linked, so that its functions can be inlined and cost nothing: what
- * is measured is the library below them. An adapter defines the type env_request and all functions
- * declared here. None of them returns an error: a failing library call ends the program with a
- * sentence on stderr and exit status 1 (env_fail).
+ * The adapter is included, not linked, so that its functions can be inlined and cost nothing: only the library below
+ * them is measured. An adapter defines the type env_request and all functions declared here. None of them returns an
+ * error: when a library call fails, env_fail ends the program with a message on stderr and exit status 1.
  *
- * Ranks are 0 .. env_size() - 1, one task each. Receives always name their source, tag and exact
- * length. Buffers belong to the environment from env_isend or env_irecv until env_waitall.
+ * Ranks are 0 .. env_size() - 1, one for each task. Receives always name their source, tag and exact length. A buffer
+ * belongs to the environment from env_isend or env_irecv until env_waitall.
  */
 #ifndef ADAPTER_H
 #define ADAPTER_H
@@ -25,7 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A program need not use every function. */
+/* A program may leave functions of its adapter unused. */
 #define ENV_UNUSED __attribute__((unused))
 
 static inline _Noreturn void env_fail(const char *call, const char *reason)
@@ -35,7 +34,7 @@ static inline _Noreturn void env_fail(const char *call, const char *reason)
     _exit(1);
 }
 
-/* Tasks the driver asked for, for environments whose launcher does not tell. */
+/* Returns the number of tasks that the driver asked for, for environments whose launcher does not pass it on. */
 ENV_UNUSED static int env_tasks_wanted(void)
 {
     const char *text = getenv("RACE_TASKS");
@@ -43,11 +42,11 @@ ENV_UNUSED static int env_tasks_wanted(void)
     return tasks > 0 ? tasks : 1;
 }
 
-/* How a message is packed, and what its elements are. */
+/* How the elements of a message are packed, and their type. */
 enum env_encoding { ENV_DEFAULT, ENV_RAW, ENV_IN_PLACE };
 enum env_type { ENV_BYTE, ENV_INT, ENV_FLOAT, ENV_DOUBLE };
 
-/* The file of this program, for environments that start further tasks of it. */
+/* Writes the path of this program's executable to `path`, for environments that start further tasks of it. */
 ENV_UNUSED static void env_program(char *path, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
@@ -56,7 +55,7 @@ ENV_UNUSED static void env_program(char *path, size_t size)
     path[length] = 0;
 }
 
-/* Tasks on processors of their own when there are enough, as launchers do. */
+/* Pins each task to a processor of its own, as launchers do. Does nothing if there are fewer processors than tasks. */
 ENV_UNUSED static void env_pin_apart(int rank, int tasks)
 {
     cpu_set_t allowed, one;
@@ -76,13 +75,13 @@ ENV_UNUSED static void env_pin_apart(int rank, int tasks)
 #endif
 #include ADAPTER
 
-/* Join; in the environments without a launcher also start the other tasks. */
+/* Joins the job; in environments without a launcher, also starts the other tasks. */
 static inline void env_init(int *argc, char ***argv);
-/* Leave. The process goes on; no other call may follow. */
+/* Leaves the job. The process continues but must make no other call of the environment. */
 static inline void env_finalize(void);
 static inline int env_rank(void);
 static inline int env_size(void);
-/* The library's own words about its version and the path of messages; one line, "" if it has none. */
+/* Write the library's own description of its version and of the path of messages: one line, or "" if it has none. */
 static inline void env_version(char *text, size_t size);
 static inline void env_path(char *text, size_t size);
 
@@ -94,17 +93,17 @@ static inline void env_waitall(int n, env_request *requests);
 
 static inline void env_barrier(void);
 static inline void env_broadcast(void *buf, size_t bytes, int root);
-/* Element by element over all tasks, the result at all of them. An adapter whose library has reductions in place only defines
- * ENV_REDUCES_IN_PLACE: operations then give it one vector as both. */
+/* Combine vectors of all tasks element by element; every task gets the result. An adapter whose library can reduce only
+ * in place defines ENV_REDUCES_IN_PLACE: programs then pass the same vector as `in` and `out`. */
 static inline void env_sum(const double *in, double *out, size_t count);
 static inline void env_product(const double *in, double *out, size_t count);
 static inline void env_max(const double *in, double *out, size_t count);
-/* out gets `bytes` bytes from each task, in rank order. */
+/* Gathers `bytes` bytes from each task into `out`, in rank order, at all tasks. */
 static inline void env_concatenation(const void *in, size_t bytes, void *out);
-/* Block r of in goes to task r; block r of out comes from task r; `bytes` bytes each. */
+/* Sends block r of `in` to task r and receives block r of `out` from task r; each block is `bytes` bytes long. */
 static inline void env_complete_exchange(const void *in, size_t bytes, void *out);
 
-/* The two tasks of a pair send to each other at the same time. An adapter whose library has a call for that defines
+/* The two tasks of a pair send to each other at the same time. An adapter whose library has a call for this defines
  * ENV_EXCHANGES. */
 #ifdef ENV_EXCHANGES
 static inline void env_exchange(const void *out, void *in, size_t bytes, int peer, int tag);
@@ -118,30 +117,31 @@ static inline void env_exchange(const void *out, void *in, size_t bytes, int pee
 }
 #endif
 
-/* An adapter whose sends do not wait for their receives, of whatever length, defines ENV_BUFFERS; one that takes messages in the order in
- * which they were sent, whatever their tags, ENV_IN_ORDER. */
+/* An adapter defines ENV_BUFFERS if its sends of any length return without waiting for the receive, and ENV_IN_ORDER if
+ * messages are received in the order in which they were sent, whatever their tags. */
 
-/* Messages of other elements than bytes, with ENV_TYPES. An exchange of them is started and then waited for. */
+/* Messages of other elements than bytes, with ENV_TYPES. An exchange starts a send and a receive and waits for both. */
 #ifdef ENV_TYPES
 static inline void env_type_send(enum env_type type, const void *buf, size_t bytes, int to, int tag);
 static inline void env_type_recv(enum env_type type, void *buf, size_t bytes, int from, int tag);
 static inline void env_type_exchange(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag);
 #endif
 
-/* An exchange as one call, with ENV_SENDRECV; of bytes only, unless the adapter has ENV_TYPES. */
+/* An exchange in one call of the library, with ENV_SENDRECV. Without ENV_TYPES, only of bytes. */
 #ifdef ENV_SENDRECV
 static inline void env_sendrecv(enum env_type type, const void *out, void *in, size_t bytes, int peer, int tag);
 #endif
 
-/* Vectors: words of 4 bytes, each `stride` bytes behind the one before. An adapter whose library sends them from where they lie
- * defines ENV_VECTORS. For the others they are packed and unpacked here. */
+/* Vectors: words of 4 bytes whose starts are `stride` bytes apart. An adapter whose library sends them without packing
+ * defines ENV_VECTORS. For other adapters they are packed and unpacked here. */
 enum { ENV_WORD = 4 };
 #ifdef ENV_VECTORS
 static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag);
 static inline void env_vector_recv(void *buf, size_t stride, size_t words, int from, int tag);
 static inline void env_vector_exchange(const void *out, void *in, size_t stride, size_t words, int peer, int tag);
 #else
-/* Room for a packed vector on its way out, and for one on its way in. */
+/* Returns the buffer for packed vectors that are sent or, with `in`, received. It is enlarged to `bytes` bytes if
+ * necessary. */
 static char *env_vector_room(int in, size_t bytes)
 {
     static char *rooms[2];
@@ -189,26 +189,28 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
 }
 #endif
 
-/* Memory that another task reaches, with ENV_WINDOWS. All tasks call env_window with one size. It gives a task its own memory, and frees what the
- * call before gave, if that was of another size. A transfer is complete at the target when its call returns. */
+/* One-sided access to the memory of other tasks, with ENV_WINDOWS. All tasks call env_window with the same size. It
+ * returns the task's own memory, and frees that of the call before if its size was another. A transfer is complete at
+ * the target when its call returns. */
 #ifdef ENV_WINDOWS
 static inline void *env_window(size_t bytes);
 static inline void env_window_sync(void);
 static inline void env_put(const void *from, size_t bytes, int to);
 static inline void env_get(void *into, size_t bytes, int from);
 static inline void env_accumulate(const double *from, size_t count, int to);
-/* Adds one to the integer at the start of a task's memory; what it was. */
+/* Adds one to the integer at the start of a task's memory. Returns its value before that. */
 static inline int64_t env_fetch_add(int to);
 #endif
 
-/* Blocks of eight bytes, every second one of an array, with ENV_BLOCKS. */
+/* Blocks of eight bytes: every second one of an array is sent, with ENV_BLOCKS. */
 #ifdef ENV_BLOCKS
 static inline void env_blocks_send(const void *buf, size_t number, int to, int tag);
 static inline void env_blocks_recv(void *buf, size_t number, int from, int tag);
 #endif
 
-/* Collectives beyond those of all adapters, with ENV_MORE_COLLECTIVES: sums of doubles at one task, up to each task, and in parts; blocks to and
- * from one task; and collectives that are started. `count` of a reduce-scatter is that of one task's part. */
+/* Further collectives, with ENV_MORE_COLLECTIVES: reduce, scan and reduce-scatter of sums of doubles, gather and
+ * scatter of blocks, and non-blocking collectives. In a reduce-scatter, `count` is the number of elements of one task's
+ * part. */
 #ifdef ENV_MORE_COLLECTIVES
 static inline void env_reduce(const double *in, double *out, size_t count, int root);
 static inline void env_scan(const double *in, double *out, size_t count);
@@ -220,56 +222,58 @@ static inline env_request env_ibroadcast(void *buf, size_t bytes, int root);
 static inline env_request env_isum(const double *in, double *out, size_t count);
 #endif
 
-/* Messages of several threads at once, with ENV_THREADS: each thread's apart from the others'. Begun by env_threads, in all tasks; a program that
- * wants them has an argument with `-threads` in it when it calls env_init. */
+/* Messages of several threads at the same time, with ENV_THREADS. The messages of one thread never match those of
+ * another. All tasks call env_threads first. A program that uses threads has an argument that contains `-threads` when
+ * it calls env_init. */
 #ifdef ENV_THREADS
 static inline void env_threads(int number);
 static inline env_request env_thread_isend(int thread, const void *buf, size_t bytes, int to, int tag);
 static inline env_request env_thread_irecv(int thread, void *buf, size_t bytes, int from, int tag);
 #endif
 
-/* A host program and its nodes. An adapter that knows them defines ENV_HOSTS. The host is rank 0, and the nodes are 1 ..
- * env_host_size() - 1; env_tasks_wanted() counts the host. */
+/* A host program and its nodes, with ENV_HOSTS. The host has rank 0, the nodes 1 .. env_host_size() - 1;
+ * env_tasks_wanted() counts the host. */
 #ifdef ENV_HOSTS
-/* In place of env_init: on the host starts the nodes, which run this program too. If the library starts them without arguments, they
- * get the host's here. */
+/* Called in place of env_init. On the host it starts the nodes, which run this program too. If the library starts nodes
+ * without arguments, this call gives them those of the host. */
 static inline void env_host_init(int *argc, char ***argv);
 static inline int env_host_rank(void);
 static inline int env_host_size(void);
 static inline void env_host_send(const void *buf, size_t bytes, int to, int tag);
 static inline void env_host_recv(void *buf, size_t bytes, int from, int tag);
 static inline void env_host_exchange(const void *out, void *in, size_t bytes, int peer, int tag);
-/* From the host to all nodes; all of them call it. */
+/* Broadcasts from the host to all nodes; the host and all nodes call it. */
 static inline void env_host_broadcast(void *buf, size_t bytes);
 #endif
 
-/* Packed messages. An adapter that knows them defines ENV_PACKS, with ENV_PACKS_TYPES if it knows elements other than bytes,
- * with ENV_PACKS_DEFAULT if it knows the encoding that every machine can read. */
+/* Packed messages, with ENV_PACKS. An adapter also defines ENV_PACKS_TYPES if it can pack other elements than bytes,
+ * and ENV_PACKS_DEFAULT if it has an encoding that every machine can read. */
 #ifdef ENV_PACKS
-/* Make a message of so many bytes of elements and send it; receive it and take the elements out. */
+/* Pack `bytes` bytes of elements and send them; receive such a message and unpack it. */
 static inline void env_pack_send(enum env_encoding encoding, enum env_type type, const void *buf, size_t bytes, int to,
                                  int tag);
 static inline void env_recv_unpack(enum env_encoding encoding, enum env_type type, void *buf, size_t bytes, int from,
                                    int tag);
-/* Receive what env_send sends, asking again and again whether it is there. */
+/* Receives what env_send sends, polling until it has arrived. */
 static inline void env_poll(void *buf, size_t bytes, int from, int tag);
 #endif
 
-/* Tasks that come and go. An adapter defines ENV_SPAWNS if its library starts tasks, and ENV_WATCHES if
- * it also tells of their ends; what it does not define is not called. */
+/* Tasks started and ended at run time. An adapter defines ENV_SPAWNS if its library starts tasks, and ENV_WATCHES if
+ * the library also reports their ends. Functions whose macro is not defined are not called. */
 #ifdef ENV_SPAWNS
-/* Join in place of env_init: as a job of one task, or in a task that env_spawn has started. */
+/* Called in place of env_init: joins as a job of one task, or as a task that env_spawn has started. */
 static inline void env_join(int *argc, char ***argv);
-/* Start `count` tasks of this program with one argument. They are children first .. first + count - 1,
- * where `first` is how many this task has started before. */
+/* Starts `count` tasks of this program with one argument. They become the children first .. first + count - 1, where
+ * `first` is the number of tasks that this task started before. */
 static inline void env_spawn(int count, char *argument);
-/* Receive from a child; in a child, send to or receive from the task that started it. */
+/* Receive from a child; in a child, send to the parent or receive from it. */
 static inline void env_hear(void *buf, size_t bytes, int child);
 static inline void env_answer(const void *buf, size_t bytes);
 static inline void env_obey(void *buf, size_t bytes);
 #endif
 #ifdef ENV_WATCHES
-/* Ask to be told of the end of a child; wait for the next such event, and tell whose it was. */
+/* Requests a notification of the end of a child; waits for the next notification and returns the child that it is
+ * about. */
 static inline void env_watch(int child);
 static inline int env_await_end(void);
 #endif

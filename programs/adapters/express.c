@@ -1,9 +1,9 @@
 /*
- * Adapter to ParaSoft's Express, written as its users wrote: exread and exwrite of a node and a type, exchange, vectors where they lie,
- * one combination for which the program brings the function.
+ * Adapter to ParaSoft's Express, written as its users wrote programs: exread and exwrite with a node and a type,
+ * exchange, vectors sent without packing, and one combine call for which the program supplies the function.
  *
- * A write of Express does not wait for its read, so it is what an isend stands for; a posted receive is carried out by env_waitall.
- * Express has no alltoall: each block is a message.
+ * A write of Express does not wait for its read, so env_isend is a write. env_waitall carries out the receives of
+ * env_irecv. Express has no alltoall: each block is a message.
  */
 #include <express.h>
 #include <regatta.h>
@@ -13,12 +13,12 @@ enum { TYPE = 1000, ARGUMENTS = 8192 };
 static struct nodenv env_node;
 
 typedef struct {
-    void *buf; /* NULL when there is nothing left to do */
+    void *buf; /* NULL: done */
     size_t bytes;
     int from, tag;
 } env_request;
 
-/* It has said on standard error why it failed. */
+/* Ends the program if `code` is negative. The library has written the reason to standard error. */
 static inline void env_check(int code, const char *call)
 {
     if (__builtin_expect(code < 0, 0))
@@ -33,7 +33,7 @@ static inline void env_init(int *argc, char ***argv)
     env_check(exparam(&env_node), "exparam");
 }
 
-/* The library leaves when the program ends. */
+/* Does nothing: the library leaves the job when the program ends. */
 static inline void env_finalize(void)
 {
 }
@@ -112,8 +112,8 @@ static inline void env_broadcast(void *buf, size_t bytes, int root)
     env_check(exbroadcast(buf, root, (int)bytes, ALLNODES, NULLPTR, &type), "exbroadcast");
 }
 
-/* The functions that a program of Express brings along. A vector is one item: the function is called once for each node's, and not once
- * for each number of it. */
+/* The combining functions, which a program of Express supplies. A whole vector is one item, so the library calls the
+ * function once for each node's vector, not once for each element. */
 static int env_add(void *one, void *other, int size)
 {
     double *to = one;
@@ -205,7 +205,7 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
 
 #define ENV_HOSTS
 
-/* Nodes are loaded without arguments: the host sends them its own, as one text. */
+/* Sends the host's arguments to the nodes as one text, because nodes are loaded without arguments. */
 static void env_send_arguments(char **argv)
 {
     char text[ARGUMENTS];
@@ -258,7 +258,7 @@ static inline int env_host_size(void)
     return env_node.nprocs + 1;
 }
 
-/* A node by its rank. */
+/* Returns the node number of a rank. */
 static inline int env_host_node(int rank)
 {
     return rank == 0 ? HOST : rank - 1;

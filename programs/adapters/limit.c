@@ -1,23 +1,23 @@
 /*
- * Adapter to no library at all: what this hardware allows between two processes that share memory.
+ * Adapter without a library: what this hardware allows between two processes that share memory.
  *
- * env_init forks the tasks, which share one mapping. A message of up to 56 bytes is one cache line
- * that holds a sequence number and the data; a longer one is copied through a ring, in pieces, so
- * that both sides copy at the same time; it begins at the front of the ring again when the receiver has said in a message of its own that
- * it has read all, so that two tasks which answer each other use few lines of memory. Collectives go over a board that all can read. There is no
- * matching, no tag, no queue: sizes are known to both sides, and messages are taken in order. So
- * this is no library one could use; it is the line that libraries are measured against.
+ * env_init forks the tasks, which share one mapping. A message of up to 56 bytes is one cache line that holds a
+ * sequence number and the data. A longer one is copied through a ring in pieces, so that both sides copy at the same
+ * time. It starts at the front of the ring again if a message of the receiver has confirmed that all earlier bytes were
+ * read; so two tasks that answer each other use few cache lines. Collectives use a board that all tasks can read. There
+ * is no matching, no tag and no queue: both sides know the sizes, and messages are received in order. So this is not a
+ * usable library; it is the limit that libraries are compared with.
  *
  * | where | what |
  * |---|---|
  * | limit/layout.h | the shared memory |
- * | limit/crowd.h | how a task waits, and where it runs |
+ * | limit/crowd.h | how a task waits, and which processor it runs on |
  * | limit/rings.h, limit/board.h | messages, collectives |
- * | limit/trials.h | what is tried out |
- * | limit/distance.h | when it is tried out, and what is remembered |
+ * | limit/trials.h | the settings that are tried out |
+ * | limit/distance.h | when they are tried out, and which results are kept |
  *
- * Payload is copied with `rep movsb` where the processor has it, because it was the fastest here for every piece above
- * 2 KiB.
+ * Payload is copied with `rep movsb` where the processor has it, because that was the fastest on this hardware for
+ * every piece above 2 KiB.
  */
 #include <sys/mman.h>
 
@@ -85,7 +85,7 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
         ENV_AWAIT((piece = env_pull(from, (char *)buf + done, bytes - done)) != 0);
 }
 
-/* Move a request on by one piece; 1 when it moved. */
+/* Moves a request on by at most one piece. Returns 1 if it moved. */
 static inline int env_advance(env_request *request)
 {
     int peer = request->peer;
@@ -110,7 +110,7 @@ static inline int env_advance(env_request *request)
     return piece != 0;
 }
 
-/* A request without data still needs a place to point to: NULL means done. */
+/* Buffer of requests without data, whose own buffer may be NULL: NULL marks a request as done. */
 static char env_nothing;
 
 static inline env_request env_isend(const void *buf, size_t bytes, int to, int tag)
@@ -125,11 +125,11 @@ static inline env_request env_irecv(void *buf, size_t bytes, int from, int tag)
     return (env_request){buf ? buf : &env_nothing, bytes, from, 0, 0};
 }
 
-/* Requests to one peer in one direction complete in order, others in any order: one look at all from `first` on, and
- * whether any has moved. */
+/* Tries to move each request from `first` on once, and returns whether any moved. Requests to one peer in one direction
+ * complete in order, others in any order. */
 static inline int env_advance_all(int n, env_request *requests, int *first)
 {
-    uint64_t blocked[2] = {0, 0}; /* peers, for receiving and for sending */
+    uint64_t blocked[2] = {0, 0}; /* bit masks of peers, for receiving and for sending */
     int moved = 0;
     for (int i = *first; i < n; i++) {
         env_request *request = &requests[i];
@@ -151,14 +151,14 @@ static inline void env_waitall(int n, env_request *requests)
         ENV_AWAIT(env_advance_all(n, requests, &first) || first == n);
 }
 
-/* Two tasks send to each other through the rings. */
+/* Exchanges messages with a peer through the rings. */
 static inline void env_trade(const void *out, void *in, size_t bytes, int peer)
 {
     env_request requests[2] = {env_isend(out, bytes, peer, 0), env_irecv(in, bytes, peer, 0)};
     env_waitall(2, requests);
 }
 
-/* For trials: task 0 sends so many messages in a row, from and to places of their own, and task 1 takes them. */
+/* For trials: task 0 sends `n` messages in a row and task 1 receives them, each in its own part of `buf`. */
 static inline void env_stream(char *buf, size_t bytes, int n)
 {
     env_request requests[STREAM];
@@ -167,8 +167,10 @@ static inline void env_stream(char *buf, size_t bytes, int n)
     env_waitall(n, requests);
 }
 
-/* One line does for all barriers, since it holds nothing but their number; that takes half of the time of lines in turns. Beside it stands
- * task 0's word that a look at the distance is due: whoever finds a later barrier there has not been asked, as such a look needs all. */
+/* A task has one line for all barriers, since the line holds nothing but their number; this takes half of the time of
+ * several lines in turn. The lowest bit of task 0's line says that a measurement of the distance is due. A task that
+ * reads the number of a later barrier there knows that none was due: task 0 could not have gone on, because a
+ * measurement needs all tasks. */
 static inline void env_barrier(void)
 {
     static uint64_t barrier;
@@ -183,7 +185,7 @@ static inline void env_barrier(void)
     for (int r = env_my_size - 1; r >= 0; r--)
         if (r != env_my_rank)
             ENV_AWAIT((seen = atomic_load_explicit(&places[r].barrier.turn, memory_order_acquire)) >= turn);
-    /* Of task 0, the last one that the others look at. */
+    /* `seen` is the line of task 0, which the loop reads last. */
     if (env_my_rank != 0)
         due = seen == turn + 1;
     if (due)
@@ -200,7 +202,7 @@ static inline void env_broadcast(void *buf, size_t bytes, int root)
         return;
     }
     if (bytes <= BOARD) {
-        /* A piece for each: nobody waits for those that come late. */
+        /* The root sends a message to each task, so nobody waits for tasks that are late. */
         for (int d = 1; env_my_rank == root && d < env_my_size; d++)
             env_send(buf, bytes, (root + d) % env_my_size, 0);
         if (env_my_rank != root)
@@ -230,7 +232,8 @@ static inline __attribute__((always_inline)) void env_combine_each(const double 
         into[k] = env_of_two(a[k], b[k], operator);
 }
 
-/* Wider loads have more of the other task's lines on their way: where the two are far apart a sum of 64 KiB takes 0.83 of the time. */
+/* Wider loads request more of the other task's lines at once: where the two tasks are far apart, a sum of 64 KiB takes
+ * 0.83 of the time. */
 #if defined(__x86_64__)
 static __attribute__((noinline, target("avx2"))) void env_combine_wide(const double *a, const double *b, double *into, size_t count,
                                                                        enum env_operator operator)
@@ -288,7 +291,7 @@ static inline void env_max(const double *in, double *out, size_t count)
     env_combine(in, out, count, ENV_MAX);
 }
 
-/* Blocks to and from every task; in_step 0 sends the same block to all. */
+/* Exchanges blocks with every task. With in_step 0 it sends the same block to all. */
 static inline void env_all_pairs(const char *in, size_t in_step, size_t bytes, char *out)
 {
     env_request requests[2 * MAX_TASKS];
@@ -302,7 +305,7 @@ static inline void env_all_pairs(const char *in, size_t in_step, size_t bytes, c
     env_waitall(n, requests);
 }
 
-/* Two tasks give each other a block, and copy their own meanwhile. */
+/* Exchanges a block with the other of two tasks, and meanwhile copies the own block, if any. */
 static inline void env_swap(const void *give, void *get, size_t bytes, const void *own, void *own_to)
 {
     int peer = 1 - env_my_rank;

@@ -1,16 +1,16 @@
-/* Adapter to MPI: Open MPI, MPICH, and whatever else has an mpicc. */
+/* Adapter to MPI: Open MPI, MPICH, and any other with an mpicc. */
 #include <mpi.h>
 
 typedef MPI_Request env_request;
 
 static int env_my_rank, env_my_size;
-/* The intercommunicator of MPI_Comm_spawn: the parent at one end, its children at the other. */
+/* The intercommunicator of MPI_Comm_spawn, between the parent and its children. */
 static MPI_Comm env_family = MPI_COMM_NULL;
 
 #define ENV_THREADS
 
-/* MPI's default error handler ends the job with a sentence, so return codes need no check. Threads are asked for only where they are used: they cost
- * a library something. */
+/* MPI's default error handler ends the job with a message, so return codes need no check. Threads are requested only
+ * where they are used, because they slow a library down. */
 static inline void env_init(int *argc, char ***argv)
 {
     int wanted = MPI_THREAD_SINGLE, provided;
@@ -24,12 +24,13 @@ static inline void env_init(int *argc, char ***argv)
     MPI_Comm_size(MPI_COMM_WORLD, &env_my_size);
 }
 
-/* Operations that only MPI has are written in MPI's own words; what they keep until the end they free there. */
+/* Operations that only MPI has call MPI directly; they free what they keep in functions registered with
+ * env_before_finalize. */
 #define ENV_MPI
 enum { ENV_MAX_EXIT_CALLS = 8 };
 static void (*env_last[ENV_MAX_EXIT_CALLS])(void);
 
-/* Calls this function before MPI_Finalize; once, however often it is asked for. */
+/* Registers a function to be called before MPI_Finalize. A function registered twice is called once. */
 static void env_before_finalize(void (*last)(void))
 {
     for (int i = 0; i < ENV_MAX_EXIT_CALLS; i++) {
@@ -80,7 +81,7 @@ static inline void env_version(char *text, size_t size)
     char whole[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     MPI_Get_library_version(whole, &length);
-    /* MPICH writes a paragraph: its first line is the version. */
+    /* MPICH's text has several lines; the first is the version. */
     whole[strcspn(whole, "\n")] = 0;
     snprintf(text, size, "%.*s", (int)size - 1, whole);
 }
@@ -204,7 +205,7 @@ static inline env_request env_isum(const double *in, double *out, size_t count)
 
 #define ENV_VECTORS
 
-/* The vectors of a point are all alike, and their type is made once. */
+/* Returns the type of a vector. All vectors of a measuring point are alike, so their type is created once. */
 static inline MPI_Datatype env_vector_type(size_t stride, size_t words)
 {
     static MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -334,7 +335,7 @@ static inline env_request env_thread_irecv(int thread, void *buf, size_t bytes, 
     return request;
 }
 
-/* MPI has no host: the first task plays it, which is how its programs do that. */
+/* MPI has no host: task 0 takes its part, as in programs written for MPI. */
 #define ENV_HOSTS
 
 static inline void env_host_init(int *argc, char ***argv)
@@ -373,7 +374,7 @@ static inline void env_host_broadcast(void *buf, size_t bytes)
     env_broadcast(buf, bytes, 0);
 }
 
-/* Elements as MPI has them. */
+/* Elements with MPI's datatypes. */
 #define ENV_TYPES
 #define ENV_SENDRECV
 
@@ -431,8 +432,8 @@ static inline void env_sendrecv(enum env_type type, const void *out, void *in, s
                  MPI_STATUS_IGNORE);
 }
 
-/* MPI_Pack where PVM packs as it lies in memory, external32 where PVM packs XDR. Parts that PVM takes from their place MPI
- * sends from there too. */
+/* MPI_Pack corresponds to PVM's raw encoding, external32 to PVM's XDR. Messages that PVM packs in place are sent from
+ * the buffer. */
 #define ENV_PACKS
 #define ENV_PACKS_TYPES
 #define ENV_PACKS_DEFAULT
@@ -440,7 +441,7 @@ static inline void env_sendrecv(enum env_type type, const void *out, void *in, s
 static char *env_packed;
 static MPI_Aint env_packed_size;
 
-/* The packed size of `count` elements, in bytes; there is room for them afterwards. */
+/* Returns the packed size of `count` elements in bytes, and makes the buffer at least that large. */
 static inline MPI_Aint env_pack_room(enum env_encoding encoding, MPI_Datatype datatype, int count)
 {
     MPI_Aint size;
@@ -508,7 +509,7 @@ static inline void env_poll(void *buf, size_t bytes, int from, int tag)
         MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
-/* MPI has no call that tells of the end of a task, so there is no ENV_WATCHES. */
+/* MPI has no call that reports the end of a task, so there is no ENV_WATCHES. */
 #define ENV_SPAWNS
 enum { TAG_ANSWER = 1, TAG_ORDER = 2 };
 

@@ -1,20 +1,21 @@
 /*
- * Adapter to Intel's NX, written as its users wrote: csend and crecv, global operations that replace the vector they are given, a
- * node -1 that means all others.
+ * Adapter to Intel's NX, written as its users wrote programs: csend and crecv, global operations that overwrite their
+ * vector, and node -1 for all other nodes.
  *
- * A receive of NX selects by type alone. So where messages of one type could come from several nodes the sender's number is part of the
- * type. NX has no vectors of words that lie apart (they are packed), and no alltoall: each block is a message.
+ * A receive of NX selects by type alone. So where messages of one type could come from several nodes, the sender's
+ * number is part of the type. NX has no vectors of words that are not contiguous (they are packed), and no alltoall:
+ * each block is a message.
  */
 #include <nx.h>
 #include <regatta.h>
 
 enum { PID = 0, HOST_PID = 100, TYPE_BROADCAST = 1000, TYPE_BLOCK = 2000, TYPE_ARGUMENTS = 3000, ARGUMENTS = 8192 };
 
-/* The number that isend or irecv gave. */
+/* The message id that isend or irecv returns. */
 typedef long env_request;
 
 static int env_my_rank, env_my_size;
-/* Lengths of the blocks of gcolx. */
+/* Lengths of the blocks, for gcolx. */
 static long *env_lengths;
 
 static inline void env_init(int *argc, char ***argv)
@@ -28,7 +29,7 @@ static inline void env_init(int *argc, char ***argv)
         env_fail("calloc", "no memory");
 }
 
-/* The library leaves when the program ends. */
+/* Does nothing: the library leaves the job when the program ends. */
 static inline void env_finalize(void)
 {
 }
@@ -110,7 +111,7 @@ static inline void env_broadcast(void *buf, size_t bytes, int root)
 
 #define ENV_REDUCES_IN_PLACE
 
-/* NX wants a second vector of the same length to work in. */
+/* Returns the work vector of the same length that NX's global operations need. */
 static inline double *env_work(size_t count)
 {
     static double *work;
@@ -163,7 +164,7 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
 
 #define ENV_HOSTS
 
-/* Nodes are loaded without arguments: the host sends them its own, as one text. */
+/* Sends the host's arguments to the nodes as one text, because nodes are loaded without arguments. */
 static void env_send_arguments(char **argv)
 {
     char text[ARGUMENTS];
@@ -189,7 +190,7 @@ static void env_receive_arguments(int *argc, char ***argv)
     *argv = words;
 }
 
-/* The host's number among the nodes. */
+/* The host's node number. */
 static long env_host_number;
 
 static inline void env_host_init(int *argc, char ***argv)
@@ -230,7 +231,8 @@ static inline void env_host_send(const void *buf, size_t bytes, int to, int tag)
         csend(tag, buf, (long)bytes, to - 1, PID);
 }
 
-/* The host takes what surrounds the timed part from each node in turn. */
+/* Receives a message. A host with several nodes selects the sender with crecvx; it does so only outside the timed part.
+ * */
 static inline void env_host_recv(void *buf, size_t bytes, int from, int tag)
 {
     long info[8];

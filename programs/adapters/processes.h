@@ -1,7 +1,8 @@
 /*
- * The tasks of an adapter without a library: the process that was launched is task 0, and the others are its copies.
+ * Tasks of an adapter without a library: the launched process is task 0, and the others are forked from it.
  *
- * An adapter that includes this defines env_init itself, and in it calls env_fork_tasks once what all tasks share is mapped.
+ * An adapter that includes this file defines env_init itself, and calls env_fork_tasks in it once the memory that all
+ * tasks share is mapped.
  */
 #ifndef PROCESSES_H
 #define PROCESSES_H
@@ -15,7 +16,7 @@ enum { MAX_TASKS = 64 };
 
 static int env_my_rank, env_my_size;
 
-/* How many tasks are wanted; ends the program if they are too many. */
+/* Sets the number of tasks; ends the program if it is too large. */
 static inline void env_count_tasks(void)
 {
     env_my_size = env_tasks_wanted();
@@ -23,7 +24,7 @@ static inline void env_count_tasks(void)
         env_fail("limit", "at most 64 tasks");
 }
 
-/* Starts the other tasks. Returns in each of them; those end with task 0. */
+/* Starts the other tasks and returns in each of them. They are killed when task 0 ends. */
 static inline void env_fork_tasks(void)
 {
     pid_t parent = getpid();

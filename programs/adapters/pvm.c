@@ -1,12 +1,11 @@
 /*
- * Adapter to PVM 3.4, as a PVM user would tune it: direct task-to-task route, pvm_psend and
- * pvm_precv (one call each, data neither packed nor converted), group functions for collectives
- * where PVM has them. With RACE_PVM_ROUTE=daemon nobody asks for a direct route, and messages go the
- * way they go by themselves: through the daemons.
+ * Adapter to PVM 3.4, tuned as a PVM user would: direct task-to-task route, pvm_psend and pvm_precv (one call each,
+ * data neither packed nor converted), and group functions for collectives where PVM has them. With
+ * RACE_PVM_ROUTE=daemon the adapter does not ask for direct routes, and messages take PVM's default route through the
+ * daemons.
  *
- * PVM has no call for allgather, alltoall, or a reduction whose result goes to all: these are a
- * gather, or sends, and a broadcast. PVM has no non-blocking receive either: a posted receive is
- * carried out by env_waitall.
+ * PVM has no call for allgather, alltoall, or a reduction whose result all tasks get: these are a gather, or sends, and
+ * a broadcast. PVM has no non-blocking receive either: env_waitall carries out the receives of env_irecv.
  */
 #include <dlfcn.h>
 #include <pvm3.h>
@@ -15,11 +14,11 @@ enum { TAG_START = 100, TAG_GROUP = 101, MAX_TASKS = 256 };
 
 static const char env_group[] = "race";
 static int env_my_rank, env_my_size, env_tids[MAX_TASKS];
-/* The tasks are host and nodes, and no group. */
+/* 1 if the tasks are a host and its nodes, which form no group. */
 static int env_hosted;
 
 typedef struct {
-    void *buf; /* NULL when there is nothing left to do */
+    void *buf; /* NULL: done */
     size_t bytes;
     int from, tag;
 } env_request;
@@ -45,7 +44,7 @@ static inline void env_recv(void *buf, size_t bytes, int from, int tag)
 
 #define ENV_BUFFERS
 
-/* Which way messages are to go. */
+/* Returns whether messages are to go through the daemons. */
 static int env_by_daemon(void)
 {
     const char *route = getenv("RACE_PVM_ROUTE");
@@ -58,7 +57,7 @@ static inline void env_choose_route(void)
         pvm_setopt(PvmRoute, PvmRouteDirect);
 }
 
-/* The name of host `number` of those in RACE_HOSTS (NAME=... words); how many there are. */
+/* Writes the name of host `number` in RACE_HOSTS (words NAME=...) to `name`. Returns the number of hosts. */
 static int env_host(int number, char *name, size_t size)
 {
     const char *text = getenv("RACE_HOSTS");
@@ -72,7 +71,7 @@ static int env_host(int number, char *name, size_t size)
     return hosts;
 }
 
-/* The daemons of other hosts join while the first tasks start: wait for all of them. */
+/* Waits until all hosts have joined: the daemons of other hosts join while the first tasks start. */
 static void env_await_hosts(int wanted)
 {
     struct pvmhostinfo *info;
@@ -86,7 +85,7 @@ static void env_await_hosts(int wanted)
     env_fail("pvm_config", "not all hosts have joined the virtual machine");
 }
 
-/* Ranks are dealt to hosts in blocks. */
+/* Starts the other tasks. Ranks are assigned to hosts in blocks. */
 static void env_spawn_on_hosts(char *path, char **argv, int hosts)
 {
     int per_host = (env_my_size + hosts - 1) / hosts;
@@ -131,7 +130,7 @@ static void env_hear_from_parent(int parent)
     env_my_size = header[1];
 }
 
-/* Join the group in rank order, so that a task's instance number is its rank. */
+/* Joins the group in rank order, so that a task's instance number is its rank. */
 static void env_join_group(void)
 {
     char turn = 0;
@@ -142,7 +141,7 @@ static void env_join_group(void)
     if (env_my_rank + 1 < env_my_size)
         env_send(&turn, 1, env_my_rank + 1, TAG_GROUP);
     env_check(pvm_barrier((char *)(uintptr_t)env_group, env_my_size), "pvm_barrier");
-    /* A frozen group is kept by its members and needs no server to be asked. */
+    /* The members of a frozen group keep its list, so no call needs the group server. */
     env_check(pvm_freezegroup((char *)(uintptr_t)env_group, env_my_size), "pvm_freezegroup");
 }
 
@@ -185,7 +184,7 @@ static inline int env_size(void)
     return env_my_size;
 }
 
-/* This program runs on PVM and on Regatta's library of that name; the library can tell which one it is. */
+/* Returns the version of Regatta if this program runs on Regatta's PVM library, or NULL on another PVM. */
 static const char *env_regatta(void)
 {
     const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "rg_version");
@@ -223,7 +222,7 @@ static inline void env_waitall(int n, env_request *requests)
             env_recv(requests[i].buf, requests[i].bytes, requests[i].from, requests[i].tag);
 }
 
-/* Elements as PVM has them. */
+/* Elements with PVM's types. */
 #define ENV_TYPES
 
 static inline int env_type_of(enum env_type type)
@@ -262,7 +261,7 @@ static inline void env_barrier(void)
         env_check(pvm_barrier((char *)(uintptr_t)env_group, env_my_size), "pvm_barrier");
 }
 
-/* Along a binomial tree over direct routes. */
+/* Broadcasts along a binomial tree over direct routes. */
 static void env_broadcast_tree(void *buf, size_t bytes, int root)
 {
     int size = env_my_size, place = (env_my_rank + size - root) % size, bit = 1;
@@ -275,8 +274,8 @@ static void env_broadcast_tree(void *buf, size_t bytes, int root)
             env_send(buf, bytes, (place + bit + root) % size, TAG_GROUP);
 }
 
-/* The group call, which goes through the daemon, was faster from 32 tasks on (270 us against 700 us
- * on 2 processors), sends along a tree below (25 us against 40 us with 4 tasks). */
+/* Broadcasts. The group call, which goes through the daemon, was faster from 32 tasks on (270 us against 700 us on 2
+ * processors), sends along a tree with fewer tasks (25 us against 40 us with 4 tasks). */
 static inline void env_broadcast(void *buf, size_t bytes, int root)
 {
     if (env_my_size <= 8) {
@@ -341,7 +340,7 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
 
 #define ENV_VECTORS
 
-/* Packed by PVM, which takes every so many'th word. */
+/* PVM packs the vector: it takes words at the given stride. */
 static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
 {
     int apart = (int)(stride / sizeof(int));
@@ -362,7 +361,7 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
     env_vector_recv(in, stride, words, peer, tag);
 }
 
-/* The task that was started by hand is the host. */
+/* The task that was not spawned is the host. */
 #define ENV_HOSTS
 
 static inline void env_host_init(int *argc, char ***argv)

@@ -198,7 +198,7 @@ static inline void env_vector_exchange(const void *out, void *in, size_t stride,
     env_waitall(2, requests);
 }
 
-/* Nothing is packed here: bytes are sent from where they lie. */
+/* Nothing is packed here: bytes are sent from the buffer. */
 #define ENV_PACKS
 
 static inline void env_pack_send(enum env_encoding encoding, enum env_type type, const void *buf, size_t bytes, int to,
@@ -277,7 +277,7 @@ static inline int env_await_end(void)
 
 #define ENV_HOSTS
 
-/* The host and its nodes, in this order. */
+/* The group of the host and its nodes, in this order. */
 static rg_group env_hosted;
 
 static inline void env_host_init(int *argc, char ***argv)

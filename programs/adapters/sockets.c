@@ -1,14 +1,16 @@
 /*
- * Adapter to no library at all, over a network: what TCP allows between tasks on different hosts.
+ * Adapter without a library over a network: what TCP allows between tasks on different hosts.
  *
- * env_init forks the tasks, one per host; each enters the network namespace of its host. A pair has one connection
- * with TCP_NODELAY; both sides poll it and never sleep. There is no matching, no tag, no head: sizes are known to both
- * sides, and messages are taken in order. So this is no library one could use; it is the line that libraries are
- * measured against. Collectives are direct exchanges of every pair, which is the best there is for two tasks.
+ * env_init forks the tasks, one per host; each enters the network namespace of its host. Each pair of tasks has one
+ * connection with TCP_NODELAY; both sides poll it and never sleep. There is no matching, no tag and no header: both
+ * sides know the sizes, and messages are received in order. So this is not a usable library; it is the limit that
+ * libraries are compared with. Collectives are direct exchanges of every pair, which is the best there is for two
+ * tasks.
  *
- * With -DENV_SLEEPS a send or a receive waits in the kernel instead, as programs like TTCP do; started exchanges are polled all the same.
+ * With -DENV_SLEEPS sends and receives block in the kernel instead, as in programs like TTCP; exchanges of started
+ * requests are polled even then.
  *
- * RACE_HOSTS names the hosts, as NAME=ADDRESS=PROCESSOR words; without a name there is no namespace to enter.
+ * RACE_HOSTS names the hosts, as NAME=ADDRESS=PROCESSOR words. An empty name means that there is no namespace to enter.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +24,7 @@
 
 #include "processes.h"
 
-/* Where each task listens; 0: not yet. For the start only. */
+/* The port that each task listens on, or 0 if it does not listen yet. Used only at the start. */
 struct ports {
     _Atomic uint32_t of[MAX_TASKS];
 };
@@ -76,7 +78,7 @@ static void env_read_hosts(void)
         env_fail("limit", "RACE_HOSTS must name a host for each task");
 }
 
-/* Become a task on its host: in its network, on its processor. */
+/* Moves this task to its host's network namespace and processor. */
 static void env_enter_host(void)
 {
     struct host *host = &env_hosts[env_my_rank];
@@ -161,7 +163,8 @@ static inline void env_path(char *text, size_t size)
     snprintf(text, size, "TCP between %s and %s", env_hosts[0].address, env_hosts[env_my_size > 1].address);
 }
 
-/* Move what can be moved; how much that was. With 0 in place of MSG_DONTWAIT it is something. */
+/* Sends or receives as many bytes as possible and returns their number. With `wait` 0 it blocks until there is at least
+ * one. */
 static inline size_t env_move(int sends, int peer, char *buf, size_t bytes, int wait)
 {
     ssize_t n = sends ? send(env_sockets[peer], buf, bytes, wait | MSG_NOSIGNAL)
@@ -178,7 +181,7 @@ static inline size_t env_move(int sends, int peer, char *buf, size_t bytes, int 
 static inline void env_transfer(int sends, int peer, char *buf, size_t bytes)
 {
     char nothing = 0;
-    /* An empty message is a byte here, since there are no heads. */
+    /* An empty message is sent as one byte, since there are no headers. */
     if (bytes == 0)
         buf = &nothing, bytes = 1;
     for (size_t done = 0; done < bytes;) {
@@ -222,12 +225,12 @@ static inline env_request env_irecv(void *buf, size_t bytes, int from, int tag)
     return env_request_of(buf, bytes, from, 0);
 }
 
-/* Requests to one peer in one direction complete in order, others in any order. */
+/* Waits for all requests. Requests to one peer in one direction complete in order, others in any order. */
 static inline void env_waitall(int n, env_request *requests)
 {
     int first = 0;
     while (first < n) {
-        uint64_t blocked[2] = {0, 0}; /* peers, for receiving and for sending */
+        uint64_t blocked[2] = {0, 0}; /* bit masks of peers, for receiving and for sending */
         int moved = 0;
         for (int i = first; i < n; i++) {
             env_request *request = &requests[i];
@@ -250,7 +253,8 @@ static inline void env_waitall(int n, env_request *requests)
     }
 }
 
-/* Block r of `in` (or `in` itself, with stride 0) to task r, block r of `out` from it; the own block is copied. */
+/* Sends block r of `in` (or `in` itself, with stride 0) to task r and receives block r of `out` from it; copies the own
+ * block. */
 static inline void env_all_pairs(const void *in, size_t stride, size_t bytes, void *out)
 {
     env_request requests[2 * MAX_TASKS];

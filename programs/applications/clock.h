@@ -1,4 +1,4 @@
-/* clock.h: time and memory for all applications. */
+/* clock.h: timing and memory functions of all applications. */
 #ifndef APPLICATION_CLOCK_H
 #define APPLICATION_CLOCK_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Returns seconds since some moment. */
+/* Returns the time in seconds since an arbitrary moment. */
 static inline double clock_seconds(void)
 {
     struct timespec now;
@@ -16,10 +16,10 @@ static inline double clock_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Seconds spent in communications, set to 0 where the timed part begins. */
+/* Seconds spent in communication. Set to 0 where the timed part begins. */
 static __attribute__((unused)) double seconds_communicating;
 
-/* Carries out a communication and counts its time. */
+/* Performs a communication call and adds its time to seconds_communicating. */
 #define COMMUNICATE(call)                                    \
     do {                                                     \
         double communicate_start_ = clock_seconds();         \
@@ -29,8 +29,8 @@ static __attribute__((unused)) double seconds_communicating;
 
 #define CACHE_LINE_BYTES 64
 
-/* Returns zeroed memory, aligned to a cache line and already touched, or ends the program. So what is timed does not depend on where the
- * environment has put memory of its own. */
+/* Returns zeroed memory that is aligned to a cache line and whose pages have been touched, so that timings do not
+ * depend on where the environment put its own memory. Ends the program if there is no memory. */
 static inline void *zeroed_memory(size_t count, size_t size)
 {
     size_t bytes = 0;
@@ -46,13 +46,14 @@ static inline void *zeroed_memory(size_t count, size_t size)
     return memset(memory, 0, bytes);
 }
 
-/* Returns the first of `all` things that belongs to task `rank` of `size`; those of the next task begin where its end. */
+/* Returns the number of the first of `all` items that belong to task `rank` of `size`. The items of the next task
+ * follow directly. */
 static inline long first_of(long all, int rank, int size)
 {
     return all * rank / size;
 }
 
-/* Ends the program because it was started in a way that it cannot work in. */
+/* Ends the program because it was started with unusable arguments or on an unusable number of tasks. */
 static inline _Noreturn void refuse(const char *program, const char *reason)
 {
     fprintf(stderr, "%s: %s\n", program, reason);

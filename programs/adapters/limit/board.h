@@ -1,15 +1,18 @@
 /*
- * The board of `limit`, on which collectives show each other blocks: each task has lines there for small ones, and areas for larger ones.
+ * The board of `limit`, on which tasks write blocks for collectives. Each task has lines there for small blocks, and
+ * areas for larger ones.
  *
- * Everybody writes its block and waits until all have written theirs. Nobody can be two turns ahead, so what is written in one turn may be written
- * over in the next but one, or later: through how much of its area a task goes is tried out, as with rings.
+ * In each turn every task writes its block and waits until all have written theirs. No task can be two turns ahead, so
+ * a block may be overwritten two turns later at the earliest. How much of its area a task cycles through is tried out,
+ * as for rings.
  */
 #ifndef LIMIT_BOARD_H
 #define LIMIT_BOARD_H
 
 #include "rings.h"
 
-/* The longest block of each length, and how they lie in their areas: in so many turns, stored past the caches or not. */
+/* The longest block of each length class; the number of turns after which its area is reused, and whether stores bypass
+ * the caches. */
 static const size_t env_blocks[BLOCKS] = {1 << 10, 4 << 10, 16 << 10, 32 << 10};
 static struct {
     uint64_t turns;
@@ -25,7 +28,7 @@ static inline int env_block(size_t bytes)
     return block;
 }
 
-/* Where the block of task r is in this turn. */
+/* Returns the address of the block of task r in this turn. */
 static inline void *env_board(int r, size_t bytes)
 {
     struct place *place = &env_shared->places[r];
@@ -35,7 +38,7 @@ static inline void *env_board(int r, size_t bytes)
     return place->areas[block] + env_turn % env_areas[block].turns * env_blocks[block];
 }
 
-/* A turn begins: write a block on the board. */
+/* Begins a turn: writes this task's block on the board. */
 static inline void env_board_show(const void *in, size_t bytes)
 {
     env_turn++;
@@ -52,7 +55,7 @@ static inline void env_board_show(const void *in, size_t bytes)
         atomic_store_explicit(&env_shared->places[env_my_rank].small[env_turn % TURNS].turn, env_turn, memory_order_release);
 }
 
-/* Wait until every task has written its own block of this turn. */
+/* Waits until every task has written its block of this turn. */
 static inline void env_board_await(void)
 {
     if (!env_crowded) {
@@ -63,7 +66,7 @@ static inline void env_board_await(void)
             }
         return;
     }
-    /* In a crowd all have to run before anybody can go on, so nobody sleeps. */
+    /* In a crowd all tasks have to run before any can go on, so none sleeps. */
     if (atomic_fetch_add(&env_shared->arrived, 1) + 1 == (uint32_t)env_my_size) {
         atomic_store(&env_shared->arrived, 0);
         atomic_store(&env_shared->generation, (uint32_t)env_turn);

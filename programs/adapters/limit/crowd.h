@@ -1,12 +1,13 @@
 /*
  * How a task of `limit` waits, and on which processor it runs.
  *
- * Where there is a processor for each task, it has one of its own, and looks again and again. In a crowd neighbours in rank share a
- * processor. There a task that waits gives it away and then looks on for a moment: mostly the others have had their turn by
- * then, and what it waits for is on its way from another processor. So a message goes round a ring in one switch per task. It does not where the
- * scheduler has the tasks in another order; then looking on only delays the others. So a task that has looked on in vain does without it
- * for a number of waits, which doubles with each failure. Without it a task gives its processor away some times more, and then sleeps until
- * somebody rings: those who are asleep are in nobody's way.
+ * Where there is a processor for each task, a task has one of its own and polls while it waits. In a crowd (more tasks
+ * than processors) neighbours in rank share a processor. There a task that waits first yields its processor and then
+ * polls for a moment: mostly the other tasks of the processor have run by then, and what it waits for is on its way
+ * from another processor. So a message goes round a ring with one context switch per task. That fails if the scheduler
+ * runs the tasks in another order; polling then only delays the other tasks. So after a poll in vain a task does not
+ * poll for a number of waits, which doubles with each failure. Without polling it yields a few more times and then
+ * sleeps on a futex until a sender wakes it, so that it takes no time from other tasks.
  */
 #ifndef LIMIT_CROWD_H
 #define LIMIT_CROWD_H
@@ -18,22 +19,23 @@
 #include "layout.h"
 
 enum {
-    LOOKS_BEFORE_YIELD = 1000,      /* how long to look on */
-    YIELDS = 4,        /* before a task sleeps; with 1 or 2 a processor runs out of tasks, and is slow to wake */
-    MIN_WAITS = 64,    /* without looking on after a failure, */
-    MAX_WAITS = 4096, /* and after many of them */
-    SUCCESSES_TO_FORGET = 64,       /* so many successes in a row, and failures are forgotten */
+    LOOKS_BEFORE_YIELD = 1000,      /* polls after the first yield */
+    YIELDS = 4,        /* before a task sleeps; with 1 or 2 a processor runs out of tasks, and is slow to wake up */
+    MIN_WAITS = 64,    /* waits without polling after a failure */
+    MAX_WAITS = 4096, /* the same after many failures */
+    SUCCESSES_TO_FORGET = 64,       /* successes in a row after which failures are forgotten */
 };
 
 static int env_crowded;
 
-/* One wait: how often it has looked, and up to which of these looks it looks on. */
+/* One wait: how often the task has checked its condition, and how many of these checks after the first yield are polls.
+ * */
 struct wait {
     int looks, looks_on;
 };
 
 static struct {
-    unsigned rest, next, successes; /* waits without looking on, now and after the next failure */
+    unsigned rest, next, successes; /* waits left without polling; the same after the next failure; successes in a row */
 } env_stay = {.next = MIN_WAITS};
 
 static inline void env_pin(int processor, const cpu_set_t *allowed)
@@ -48,8 +50,8 @@ static inline void env_pin(int processor, const cpu_set_t *allowed)
         }
 }
 
-/* Task r on the r-th processor this program may use, as the launchers do when there are enough; else neighbours share one. Against
- * tasks that go where the scheduler wants, a barrier of 16 or 32 takes 0.7 of the time. */
+/* Pins task r to the r-th processor that this program may use, as launchers do; in a crowd, neighbours share one.
+ * Compared with tasks that the scheduler places, a barrier of 16 or 32 takes 0.7 of the time. */
 static void env_settle(void)
 {
     cpu_set_t allowed;
@@ -67,7 +69,7 @@ static inline void env_failed_to_look_on(void)
     env_stay.successes = 0;
 }
 
-/* From here on senders wake this task. The look that follows finds what has come before. */
+/* Lets senders wake this task from now on. The check that follows finds what was stored before. */
 static inline void env_announce(_Atomic uint32_t *asleep)
 {
     atomic_store(asleep, 1);
@@ -100,8 +102,8 @@ static void env_pause_in_crowd(struct wait *wait)
     env_announce(asleep);
 }
 
-/* Between two looks at a line: one pause is best where there is a processor for each task (50 ns one
- * way instead of 58; two pauses 60), because the line is not torn away from its writer so often. */
+/* Pauses between two polls of a line. One pause is best where there is a processor for each task (50 ns one way instead
+ * of 58 without; two pauses 60), because the line is taken from its writer less often. */
 static inline void env_pause(struct wait *wait)
 {
     if (__builtin_expect(env_crowded, 0))
@@ -112,7 +114,7 @@ static inline void env_pause(struct wait *wait)
 #endif
 }
 
-/* It has come. */
+/* Ends a wait whose condition has become true. */
 static inline void env_end_wait(const struct wait *wait)
 {
     if (__builtin_expect(wait->looks == 0, 1))
@@ -131,7 +133,7 @@ static inline void env_end_wait(const struct wait *wait)
         env_end_wait(&wait_);            \
     } while (0)
 
-/* Another task may sleep for what has just been stored. */
+/* Wakes `task` if it sleeps, after something was stored that it may wait for. */
 static inline void env_ring(int task)
 {
     if (__builtin_expect(!env_crowded, 1))

@@ -1,9 +1,9 @@
 /*
- * How far apart the processors are, for `limit`: the machine below may move them while the tasks run.
+ * How far apart the processors are, for `limit`: the hypervisor may move them while the tasks run.
  *
- * The best way of a message depends on how long a line takes from one task to the other. So barriers look after that every few
- * milliseconds. Each task remembers for a while which ways were best at each distance: the machine may have been busy or moving
- * when they were tried out.
+ * The best settings of messages depend on how long a cache line takes from one task to the other. So barriers measure
+ * that every few milliseconds. Each task remembers the best settings of each distance for a while only: the machine may
+ * have been busy or moving processors when they were tried out.
  */
 #ifndef LIMIT_DISTANCE_H
 #define LIMIT_DISTANCE_H
@@ -11,22 +11,22 @@
 #include "trials.h"
 
 enum {
-    DISTANCES = 3,     /* two in one core, close, far apart */
-    ROUNDS = 32,       /* of the board, whose time tells the distance */
-    LOOKS_APART = 10,  /* milliseconds between two looks */
-    ROW = 1024,        /* barriers in a row between two looks at the clock */
-    WHILE = 20000,     /* milliseconds until the ways at a distance are tried out again */
-    OTHERWISE = 160,   /* per cent of a time: another distance */
-    ATTEMPTS = 3,      /* trials during which the distance changes count for nothing; but somewhere there is an end */
+    DISTANCES = 3,     /* two threads of one core, close cores, cores far apart */
+    ROUNDS = 32,       /* rounds of the board in one measurement */
+    LOOKS_APART = 10,  /* milliseconds between two measurements */
+    ROW = 1024,        /* barriers in a row between two reads of the clock */
+    WHILE = 20000,     /* milliseconds after which the settings of a distance are tried out again */
+    OTHERWISE = 160,   /* per cent: a time that differs by more means another distance */
+    ATTEMPTS = 3,      /* how often trials are repeated if the distance changed during them */
 };
 
 static struct {
-    size_t picoseconds; /* of a round of the board; 0: not known yet */
-    int64_t tried;      /* when, in milliseconds; task 0's counts */
+    size_t picoseconds; /* time of a round of the board; 0: not measured yet */
+    int64_t tried;      /* time of the trials in milliseconds; task 0's is used */
     size_t chosen[CHOICES];
 } env_distances[DISTANCES];
 static int env_distance;
-/* Of task 0: the next barrier is followed by a look at the distance; when the last one was. */
+/* On task 0: whether a measurement follows the next barrier; time of the last one, in milliseconds. */
 static uint64_t env_due;
 static int64_t env_looked;
 
@@ -37,7 +37,7 @@ static inline int64_t env_milliseconds(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The time of a round of the board as task 0 sees it. */
+/* Returns the time of a round of the board, in picoseconds, as task 0 measures it. */
 static inline size_t env_measure_distance(void)
 {
     double fastest = 1;
@@ -56,7 +56,7 @@ static inline int env_differ(size_t a, size_t b)
     return a > b * OTHERWISE / 100 || b > a * OTHERWISE / 100;
 }
 
-/* All tasks find out how far apart they are, and go by what is best there. */
+/* Measures the distance of the tasks, and adopts the settings that are best there. All tasks call it. */
 static void env_look_at_distance(void)
 {
     int before = env_distance;
@@ -82,7 +82,8 @@ static void env_look_at_distance(void)
     env_looked = env_milliseconds();
 }
 
-/* Is a look at the distance due? The clock takes as long as half a barrier, so barriers in a row mostly do without it. */
+/* On task 0, sets `env_due` if a measurement is due. Reading the clock takes as long as half a barrier, so barriers in
+ * a row read it only every ROW-th time. */
 static inline void env_look_at_clock(uint64_t barrier)
 {
     static uint64_t turn, sent;

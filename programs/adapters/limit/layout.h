@@ -8,28 +8,28 @@
 #include "../processes.h"
 
 enum {
-    LINE_DATA = 56,          /* bytes beside the sequence number in a line */
-    LINES = 64,              /* lines in flight per direction */
-    RING = 2048 * 1024,      /* bytes of the ring per direction */
-    NARROW = 256 * 1024,     /* bytes of it that are in use where nothing has been tried out */
-    CROWDED = 16 * 1024,     /* and of shorter messages in a crowd, whose rings share one cache */
-    LENGTHS = 6,             /* for messages of so many lengths */
-    STREAMS = 4,             /* so many of them are tried out in streams, the longer ones in exchanges */
-    PIECE = 16 * 1024,       /* longest copy between two looks at the counters; */
-    LONG = 256 * 1024,       /* of messages from this length on */
-    LONG_PIECE = 32 * 1024,  /* it is longer */
-    SHORT = 32 * 1024,       /* of messages up to this length, */
-    NEAR = 8 * 1024,         /* so much behind the front lies in caches still: */
-    NEAR_PIECE = 1024,       /* pieces of it are short, so that both sides overlap */
-    STRING_COPY = 2 * 1024,  /* so much is copied by `rep movsb`, which is slow to begin */
-    FRONT = 1,               /* beside a window: messages begin at the front where possible */
-    PAST = 2,                /* messages are stored past the caches */
-    BOARD = 16 * 1024,       /* longest piece of a collective that goes over the board */
-    BOARD_ROOM = 32 * 1024,  /* what a task may have on the board: blocks for all others */
-    BLOCKS = 4,              /* blocks on the board are of so many lengths */
-    AREA = 2048 * 1024,      /* bytes for blocks of one length */
-    TURNS = 4,               /* lines of a task on the board, used in turns */
-    CHOICES = 2 * LENGTHS + BLOCKS, /* all that is tried out */
+    LINE_DATA = 56,          /* bytes of data in a line, next to its sequence number */
+    LINES = 64,              /* lines in flight in each direction */
+    RING = 2048 * 1024,      /* bytes of the ring of each direction */
+    NARROW = 256 * 1024,     /* bytes of it in use where nothing is tried out */
+    CROWDED = 16 * 1024,     /* the same for shorter messages in a crowd, whose rings share one cache */
+    LENGTHS = 6,             /* length classes of messages */
+    STREAMS = 4,             /* those tried out in streams; longer messages are tried out in exchanges */
+    PIECE = 16 * 1024,       /* bytes of the longest copy between two reads of the counters */
+    LONG = 256 * 1024,       /* messages from this length on */
+    LONG_PIECE = 32 * 1024,  /* use this longest copy instead */
+    SHORT = 32 * 1024,       /* of messages up to this length */
+    NEAR = 8 * 1024,         /* this many bytes from the front on are still in caches; */
+    NEAR_PIECE = 1024,       /* they are copied in short pieces, so that both sides overlap */
+    STRING_COPY = 2 * 1024,  /* length from which `rep movsb` is used, which is slow to start */
+    FRONT = 1,               /* flag added to a window: messages start at the front where possible */
+    PAST = 2,                /* flag: stores of messages bypass the caches */
+    BOARD = 16 * 1024,       /* longest piece of a collective on the board */
+    BOARD_ROOM = 32 * 1024,  /* bytes a task may have on the board: blocks for all others */
+    BLOCKS = 4,              /* length classes of blocks on the board */
+    AREA = 2048 * 1024,      /* bytes for the blocks of one class */
+    TURNS = 4,               /* lines of a task on the board, used in turn */
+    CHOICES = 2 * LENGTHS + BLOCKS, /* all settings that are tried out */
 };
 
 struct line {
@@ -42,26 +42,27 @@ struct channel {
     struct line lines[LINES];
     _Alignas(128) _Atomic uint64_t taken;
     _Alignas(128) _Atomic uint64_t tail;
-    _Atomic uint64_t front;  /* the byte count that stands at the ring's begin; changes while all is read */
-    _Atomic uint64_t heard;  /* how much this sender has read the other way */
-    _Atomic uint64_t window; /* bytes of the ring in use; changes while all is read */
+    _Atomic uint64_t front;  /* byte count at the start of the ring; changes only when all bytes have been read */
+    _Atomic uint64_t heard;  /* bytes this sender has read in the other direction */
+    _Atomic uint64_t window; /* bytes of the ring in use; changes only when all bytes have been read */
     _Alignas(128) _Atomic uint64_t head;
     _Alignas(4096) char ring[RING];
 };
 
 /* The private state of each side of a channel. */
 struct cursor {
-    uint64_t line, lines_free_to; /* next line; sender: lines up to here are free */
-    uint64_t at, limit;           /* bytes moved; how far the other side is known to be */
-    uint64_t front;               /* the byte count that stands at the ring's begin */
+    uint64_t line, lines_free_to; /* next line; sender: lines below this are free */
+    uint64_t at, limit;           /* bytes moved; sender: bytes known to be read, receiver: bytes known to be written */
+    uint64_t front;               /* byte count at the start of the ring */
     size_t window;                /* bytes of the ring that the last message cycled through */
-    size_t wanted;                /* sender: those of this message */
-    int past;                     /* sender: this message is stored past the caches */
-    int near;                     /* it is a short one: its first bytes lie in caches still */
-    size_t piece;                 /* longest copy of it */
+    size_t wanted;                /* sender: the same for this message */
+    int past;                     /* sender: stores of this message bypass the caches */
+    int near;                     /* this message is short: its first bytes are still in caches */
+    size_t piece;                 /* longest copy of this message */
 };
 
-/* A task's place on the board: a line for barriers, lines for small blocks, an area for larger ones of each length; used in turns. */
+/* A task's part of the board: a line for barriers, lines for small blocks used in turn, and an area for larger blocks
+ * of each length class. */
 struct place {
     struct line barrier;
     struct line small[TURNS];
@@ -71,7 +72,7 @@ struct place {
 struct shared {
     _Alignas(128) _Atomic uint32_t arrived;
     _Alignas(128) _Atomic uint32_t generation;
-    _Alignas(128) _Atomic size_t choices[CHOICES + 1]; /* and a time */
+    _Alignas(128) _Atomic size_t choices[CHOICES + 1]; /* the last one is for the measurement of the distance */
     struct {
         _Alignas(128) _Atomic uint32_t asleep;
     } bells[MAX_TASKS];

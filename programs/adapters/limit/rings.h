@@ -1,8 +1,9 @@
 /*
  * Messages of `limit`: lines for small ones, rings for longer ones.
  *
- * How a message goes through a ring (the bytes it cycles through, whether it begins at the front, whether it is stored past the caches) is the sender's
- * choice. It may change whenever the receiver has read all, and the receiver finds it beside the tail.
+ * The sender chooses how a message goes through a ring: the bytes it cycles through, whether it starts at the front,
+ * and whether its stores bypass the caches. The choice may change whenever the receiver has read all; the receiver
+ * reads it together with the tail.
  */
 #ifndef LIMIT_RINGS_H
 #define LIMIT_RINGS_H
@@ -13,17 +14,17 @@
 
 #include "crowd.h"
 
-/* How messages of a length go through rings. */
+/* How messages of a length class go through rings. */
 struct way {
     size_t window;
     int front, past;
 };
 
 static const size_t env_lengths[LENGTHS] = {1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20};
-/* Of messages that are waited for one by one, and of streams. */
+/* One row for messages that are waited for one by one, one for streams. */
 static struct way env_ways[2][LENGTHS];
 
-/* `near`: the other side's copy is in its caches, and so are the lines written to. */
+/* Copies `bytes` bytes. `near`: the other side's copy is in its caches, and so are the lines written to. */
 static inline void env_copy(void *to, const void *from, size_t bytes, int near)
 {
 #if defined(__x86_64__)
@@ -35,7 +36,8 @@ static inline void env_copy(void *to, const void *from, size_t bytes, int near)
     memcpy(to, from, bytes);
 }
 
-/* Copy past this processor's caches: lines that the other side holds are not asked for first. */
+/* Copies with stores that bypass this processor's caches, so that lines held by the other side need not be fetched
+ * first. */
 static inline void env_copy_past(char *to, const char *from, size_t bytes)
 {
 #if defined(__x86_64__)
@@ -59,14 +61,15 @@ static inline int env_length(size_t bytes)
     return length;
 }
 
-/* A message of so many bytes begins; how it is copied. */
+/* Sets how a message of `bytes` bytes is copied. */
 static inline void env_measure(struct cursor *me, size_t bytes)
 {
     me->near = bytes <= SHORT;
     me->piece = bytes < LONG ? PIECE : LONG_PIECE;
 }
 
-/* A message for `peer` begins: at the front of the ring, if all before it is known to be read. */
+/* Begins a message for `peer`. It starts at the front of the ring if the receiver is known to have read all bytes
+ * before. */
 static inline void env_begin(int peer, size_t bytes, int streams)
 {
     struct cursor *out = &env_out[peer];
@@ -78,13 +81,13 @@ static inline void env_begin(int peer, size_t bytes, int streams)
         out->front = out->at;
 }
 
-/* Copy as much as fits into the ring; how much that was. */
+/* Copies as much as fits into the ring, one piece at most. Returns the number of bytes. */
 static inline size_t env_push(int peer, const char *buf, size_t bytes)
 {
     struct channel *c = env_channel(env_my_rank, peer);
     struct cursor *me = &env_out[peer];
     if (__builtin_expect(me->window != me->wanted, 0)) {
-        /* Another window: bytes of the one before must not be written over. */
+        /* The window changes: bytes in the old one must not be overwritten before they are read. */
         me->limit = atomic_load_explicit(&c->head, memory_order_acquire);
         if (me->limit != me->at)
             return 0;
@@ -139,7 +142,7 @@ static inline size_t env_pull(int peer, char *buf, size_t bytes)
     return piece;
 }
 
-/* Put a message of at most LINE_DATA bytes into the next line for `peer`; 0 if none is free. */
+/* Puts a message of at most LINE_DATA bytes into the next line for `peer`. Returns 0 if none is free. */
 static inline int env_line_put(int peer, const void *buf, size_t bytes)
 {
     struct channel *c = env_channel(env_my_rank, peer);

@@ -1,7 +1,8 @@
 /*
- * The trials of `limit`, where there is a processor for each task: how messages of each length go through the rings, one by one and in
- * streams, and blocks over the board. Memory that fits into the second-level cache is best where two cores are close, more than that where they
- * are not; where they are far apart it takes longest to take lines away from the reader, and stores past the caches do without that.
+ * The trials of `limit`, where there is a processor for each task. They choose how messages of each length go through
+ * the rings, one by one and in streams, and how blocks go over the board. Memory that fits into the second-level cache
+ * is best where two cores are close, more memory where they are not. Where they are far apart, taking lines away from
+ * the reader takes longest, and stores that bypass the caches avoid that.
  */
 #ifndef LIMIT_TRIALS_H
 #define LIMIT_TRIALS_H
@@ -9,7 +10,7 @@
 #include "board.h"
 
 enum {
-    TRIALS = 5,  /* the fastest of so many counts */
+    TRIALS = 5,  /* measurements, of which the fastest counts */
     STREAM = 64, /* messages of a stream in a row */
 };
 
@@ -25,8 +26,9 @@ static inline double env_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Messages to and fro between tasks 0 and 1, twice round the window; how long one takes. Buffers are aligned to pages and
- * the first task writes to one and reads another, as in the race: the best way to copy depends on it. */
+/* Sends messages to and fro between tasks 0 and 1, enough for twice the window. Returns the time of one round trip in
+ * seconds. Buffers are aligned to pages, and task 0 sends from one buffer and receives into another, as in the race:
+ * the best way to copy depends on it. */
 static inline double env_try_echo(char *buf, size_t bytes, size_t window)
 {
     long n = (long)(2 * window / bytes) + 1;
@@ -44,7 +46,8 @@ static inline double env_try_echo(char *buf, size_t bytes, size_t window)
     return (env_seconds() - start) / (double)n;
 }
 
-/* As many messages in a row as the race sends, twice round the window; long ones one each way at once. */
+/* Sends as many messages in a row as the race does, enough for twice the window; long messages are exchanged in pairs
+ * instead. Returns the time of STREAM messages, or of one exchange, in seconds. */
 static inline double env_try_stream(char *buf, size_t bytes, size_t window)
 {
     long n = (long)(2 * window / bytes / STREAM) + 1;
@@ -63,7 +66,7 @@ static inline double env_try_stream(char *buf, size_t bytes, size_t window)
     return (env_seconds() - start) / (double)n;
 }
 
-/* Blocks on the board that everybody reads. */
+/* Returns the time, in seconds, to write blocks on the board and read those of another task. */
 static inline double env_try_board(char *buf, size_t bytes, size_t window)
 {
     long n = (long)(2 * window / bytes) + 64;
@@ -75,7 +78,7 @@ static inline double env_try_board(char *buf, size_t bytes, size_t window)
     return (env_seconds() - start) / (double)n;
 }
 
-/* All tasks take task 0's word. */
+/* Returns task 0's value of `chosen` at all tasks. */
 static inline size_t env_agree(int choice, size_t chosen)
 {
     if (env_my_rank == 0)
@@ -86,7 +89,7 @@ static inline size_t env_agree(int choice, size_t chosen)
     return chosen;
 }
 
-/* Go by a choice: echoes first, then streams, then blocks on the board. */
+/* Adopts a setting. Choices are numbered echoes first, then streams, then blocks on the board. */
 static inline void env_adopt(int choice, size_t chosen)
 {
     size_t window = chosen & ~(size_t)(FRONT | PAST);
@@ -99,7 +102,7 @@ static inline void env_adopt(int choice, size_t chosen)
     env_areas[block].past = (chosen & PAST) != 0;
 }
 
-/* The fastest of several counts with these settings. */
+/* Returns the fastest of TRIALS measurements with these settings. */
 static inline double env_fastest(char *buf, int choice, size_t chosen)
 {
     double fastest = 1e9;
@@ -110,14 +113,15 @@ static inline double env_fastest(char *buf, int choice, size_t chosen)
         double took = choice >= 2 * LENGTHS ? env_try_board(buf, env_blocks[choice - 2 * LENGTHS], window)
                       : choice >= LENGTHS   ? env_try_stream(buf, env_lengths[choice - LENGTHS], window)
                                             : env_try_echo(buf, env_lengths[choice], window);
-        /* The first one makes the memory. */
+        /* The first measurement touches the memory. */
         if (trial > 0 && took < fastest)
             fastest = took;
     }
     return fastest;
 }
 
-/* The smaller window, unless the larger one is better by more than the noise; then the other settings, if they are better. */
+/* Chooses and adopts a setting: the smallest window, unless a larger one is faster by more than the noise; then
+ * starting at the front or bypassing the caches, if that is better. */
 static inline size_t env_choose(char *buf, int choice, size_t narrowest, size_t widest, size_t step)
 {
     double best = 1e9;
@@ -140,7 +144,7 @@ static inline size_t env_choose(char *buf, int choice, size_t narrowest, size_t 
     return chosen;
 }
 
-/* The ways where nothing is tried out. */
+/* Adopts the settings used where nothing is tried out. */
 static inline void env_choose_nothing(void)
 {
     for (int choice = 0; choice < 2 * LENGTHS; choice++)
@@ -149,7 +153,7 @@ static inline void env_choose_nothing(void)
         env_adopt(2 * LENGTHS + block, 2 * env_blocks[block]);
 }
 
-/* Tasks 0 and 1 try out the rings, and all of them the board. */
+/* Tries out all settings: tasks 0 and 1 those of the rings, all tasks those of the board. */
 static inline void env_choose_all(size_t chosen[CHOICES])
 {
     size_t most = 2 * env_lengths[LENGTHS - 1];

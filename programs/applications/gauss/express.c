@@ -2,7 +2,7 @@
 #include "gauss.h"
 #include "../tasks/express.h"
 
-/* A function of the program for a combination. */
+/* Combining function, which a program of Express supplies. */
 static int keep_larger(void *to, void *from, int bytes)
 {
     struct gauss_pivot *kept = to;

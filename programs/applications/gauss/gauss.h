@@ -1,11 +1,11 @@
 /* gauss.h: Gaussian elimination with partial pivoting, in the three ways of I. Ahmad, "Express versus PVM: A performance comparison" (1997).
  *
- *   row-block         a task has rows that follow each other. All look for the pivot, and the task that has it sends its row to all.
- *   column-block      a task has columns that follow each other. The task of the column finds the pivot alone, and sends the multipliers.
- *   column-scattered  the same with columns that are dealt in turn, so that none is without work near the end.
+ *   row-block         a task has consecutive rows. All tasks search for the pivot; the task that has it broadcasts its row.
+ *   column-block      a task has consecutive columns. The column's task finds the pivot alone, and broadcasts the multipliers.
+ *   column-scattered  the same with columns assigned cyclically, so that no task runs out of work near the end.
  *
- * Rows are never moved: each remembers in which step it was the pivot. Only the elimination is timed, as in the paper; the substitution after
- * it is there to check the answer. */
+ * Rows are never moved: for each row its step records when it was the pivot. Only the elimination is timed, as in the
+ * paper; the substitution after it only checks the answer. */
 #ifndef GAUSS_H
 #define GAUSS_H
 
@@ -14,32 +14,32 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A candidate for the pivot: its size, and the task and row that have it. */
+/* A candidate for the pivot: its absolute value, and the task and row that have it. */
 struct gauss_pivot {
     double value;
     int32_t task, row;
 };
 
-/* Finds the largest candidate of all tasks, of equal ones that of the lowest task; all get it. */
+/* Finds the largest candidate of all tasks, or that of the lowest task if several are equal. All tasks get it. */
 static void largest_of_all(struct gauss_pivot *pivot);
-/* Sends `bytes` bytes from one task, which all know, to all others. */
+/* Broadcasts `bytes` bytes from task `from`, which every task knows. */
 static void broadcast(void *data, int bytes, int from);
 
 #define GAUSS_SEED UINT64_C(88172645463325252)
 #define GAUSS_TOLERANCE 1e-6
 
-/* This task's part of the system of `n` equations; column n of it is the right side. */
+/* This task's part of the system of `n` equations. Column n is the right side. */
 struct gauss {
     int n, rank, size, scattered;
     int first, count; /* rows or columns of this task */
-    double *rows; /* by rows: count rows of n + 1 elements; by columns: count columns of n elements; each `stride` behind the one before */
+    double *rows; /* by rows: count rows of n + 1 elements; by columns: count columns of n; starts are `stride` apart */
     size_t stride;
-    int *step; /* by row, in which step it was the pivot, or -1; by rows only of this task's */
-    int *order; /* row of each step, where all rows are known */
-    double *message; /* the pivot's row, or the multipliers and the row that they are for */
+    int *step; /* for each row, the step in which it was the pivot, or -1; by rows, only for this task's rows */
+    int *order; /* the row of each step; by columns only */
+    double *message; /* the pivot's row, or the number of that row and the multipliers */
 };
 
-/* Returns element (row, column) of the matrix: a number between -1 and 1 that depends on the place alone. */
+/* Returns element (row, column) of the matrix: a number between -1 and 1 that depends only on row and column. */
 static double gauss_element(int row, int column)
 {
     uint64_t x = GAUSS_SEED + (uint64_t)row * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)column * UINT64_C(0xBF58476D1CE4E5B9);
@@ -48,7 +48,7 @@ static double gauss_element(int row, int column)
     return (double)(x >> 11) * 0x1p-52 - 1;
 }
 
-/* Returns the right side of a row for the solution in which unknown j is 1 + j mod 3. */
+/* Returns the right side of a row for the solution whose unknown j is 1 + j mod 3. */
 static double gauss_right_side(int n, int row)
 {
     double sum = 0;
@@ -62,8 +62,9 @@ static double gauss_fill(int n, int row, int column)
     return column == n ? gauss_right_side(n, row) : gauss_element(row, column);
 }
 
-/* Returns the distance, in elements, between rows or columns of so many: whole cache lines, and no multiple of a page, since rows at
- * the same place of their pages would share a few sets of the cache. */
+/* Returns the distance, in elements, between the starts of rows or columns of `elements` elements. It is a multiple of
+ * the cache line but not of a page, since otherwise the same elements of all rows would share a few sets of the cache.
+ * */
 static size_t gauss_stride(int elements)
 {
     size_t stride = ((size_t)elements + 7) / 8 * 8;
@@ -113,7 +114,8 @@ static void gauss_rows_eliminate(struct gauss *g)
     }
 }
 
-/* From the last unknown to the first: the task with the row of its step computes it. */
+/* Substitutes from the last unknown to the first. The task that has the row of a step computes its unknown. Returns the
+ * largest error. */
 static double gauss_rows_error(struct gauss *g)
 {
     size_t stride = g->stride;
@@ -141,7 +143,7 @@ static double gauss_rows_error(struct gauss *g)
 
 /* ---- by columns -------------------------------------------------------------------------------- */
 
-/* Returns the task that has a column. */
+/* Returns the task that owns a column. */
 static int gauss_owner(const struct gauss *g, int column)
 {
     if (g->scattered)
@@ -152,13 +154,13 @@ static int gauss_owner(const struct gauss *g, int column)
     return task;
 }
 
-/* Returns the number of column `place` of this task. */
+/* Returns the number of this task's column with index `place`. */
 static int gauss_column(const struct gauss *g, int place)
 {
     return g->scattered ? g->rank + place * g->size : g->first + place;
 }
 
-/* Returns the elements of a column that this task has. */
+/* Returns the elements of a column of this task. */
 static double *gauss_own(const struct gauss *g, int column)
 {
     int place = g->scattered ? column / g->size : column - g->first;
@@ -181,7 +183,7 @@ static void gauss_columns_begin(struct gauss *g)
             g->rows[(size_t)place * g->stride + (size_t)i] = gauss_fill(g->n, i, gauss_column(g, place));
 }
 
-/* Finds the pivot in a column and writes the multipliers of all rows behind its number. */
+/* Finds the pivot of a column; writes its row to message[0] and the multipliers of all rows after it. */
 static void gauss_multipliers(struct gauss *g, int column)
 {
     double *own = gauss_own(g, column), *multiplier = g->message + 1;
@@ -215,7 +217,8 @@ static void gauss_columns_eliminate(struct gauss *g)
     }
 }
 
-/* The right side travels from the task of one unknown's column to the next one's. */
+/* Substitutes from the last unknown to the first. For each, the right side is broadcast by the task that changed it
+ * last. Returns the largest error. */
 static double gauss_columns_error(struct gauss *g)
 {
     double *right = zeroed_memory((size_t)g->n, sizeof *right), error = 0;
@@ -241,7 +244,7 @@ static double gauss_columns_error(struct gauss *g)
 
 /* ---- the program ------------------------------------------------------------------------------- */
 
-/* Runs `gauss WAY UNKNOWNS` as one of `size` tasks; returns the exit status of the program. */
+/* Runs `gauss WAY UNKNOWNS` as one of `size` tasks. Returns the exit status of the program. */
 static int gauss(int argc, char **argv, int rank, int size)
 {
     const char *way = argc > 1 ? argv[1] : "row-block";
@@ -259,7 +262,7 @@ static int gauss(int argc, char **argv, int rank, int size)
         gauss_columns_begin(&g);
 
     struct gauss_pivot nothing = {0, rank, 0};
-    largest_of_all(&nothing); /* nobody is late when the clock starts */
+    largest_of_all(&nothing); /* synchronizes all tasks before the clock starts */
     seconds_communicating = 0;
     double start = clock_seconds();
     if (by_rows)

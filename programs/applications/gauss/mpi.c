@@ -2,7 +2,7 @@
 #include "gauss.h"
 #include "../tasks/mpi.h"
 
-/* MPI finds a number with its place: the place is the task, which knows the row. */
+/* MPI_MAXLOC finds a value and an index: the index is the task, which knows the row. */
 static void largest_of_all(struct gauss_pivot *pivot)
 {
     struct {

@@ -4,7 +4,7 @@
 
 enum { TYPE_BROADCAST = 3000 };
 
-/* NX finds the largest value; of the tasks that have it the lowest is the one. */
+/* Finds the largest value with one reduction, and the lowest task that has it with another. */
 static void largest_of_all(struct gauss_pivot *pivot)
 {
     double value = pivot->value, value_work;
@@ -16,7 +16,8 @@ static void largest_of_all(struct gauss_pivot *pivot)
     pivot->task = (int32_t)task;
 }
 
-/* A message to node -1 goes to all others. The sender is part of its type, so that the next one cannot be taken for it. */
+/* Sends to node -1, all other nodes. The sender is part of the message type, so that the next broadcast cannot be
+ * mistaken for this one. */
 static void broadcast(void *data, int bytes, int from)
 {
     if (rank == from)

@@ -2,7 +2,7 @@
 #include "gauss.h"
 #include "../tasks/pvm.h"
 
-/* A broadcast of PVM does not go to its sender. */
+/* Broadcasts with pvm_bcast, which does not send to the caller itself. */
 static void broadcast(void *data, int bytes, int from)
 {
     if (size == 1)
@@ -16,7 +16,7 @@ static void broadcast(void *data, int bytes, int from)
     }
 }
 
-/* A function of the program for a reduction: pairs of a value and a task. */
+/* Combining function, which a program of PVM supplies for a reduction. Elements are pairs of a value and a task. */
 static void keep_larger(int *type, void *x, void *y, int *count, int *result)
 {
     double *kept = x, *other = y;

@@ -2,7 +2,7 @@
 #include "gauss.h"
 #include "../tasks/regatta.h"
 
-/* A function of the program for elements of any size. The elements at `in` come from the lower tasks. */
+/* Combining function for elements of any size. The elements at `in` come from lower tasks than those at `inout`. */
 static void keep_larger(const void *in, void *inout, size_t count, void *unused)
 {
     const struct gauss_pivot *lower = in;

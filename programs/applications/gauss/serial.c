@@ -1,4 +1,4 @@
-/* Gaussian elimination, without a message-passing environment: what the others are measured against. */
+/* Gaussian elimination without a message-passing environment, for comparison. */
 #include "gauss.h"
 
 static void largest_of_all(struct gauss_pivot *pivot)

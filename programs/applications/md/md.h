@@ -1,9 +1,10 @@
-/* md.h: molecular dynamics of particles that attract and repel each other as Lennard-Jones has it, on a ring of tasks.
+/* md.h: molecular dynamics of particles with a Lennard-Jones potential, on a ring of tasks.
  *
- * A cube with periodic faces is cut into slabs, one for each task. In each step a task gives the particles that have left its slab to its
- * neighbours, and tells both of those that are near the border: the communication of Gromacs as it is described by M. Maniezzo and A. Sanna,
- * "A Deep Evaluation of Design Issues and Performances of PVM, MPICH and mpiGAMMA Libraries". Lengths, masses and energies are in the units
- * of the potential. */
+ * A cube with periodic boundaries is cut into slabs, one for each task. In each step a task sends the particles that
+ * have left its slab to its neighbours, and the positions of those near a border to the neighbour there: the
+ * communication of Gromacs as it is described by M. Maniezzo and A. Sanna, "A Deep Evaluation of Design Issues and
+ * Performances of PVM, MPICH and mpiGAMMA Libraries". Lengths, masses and energies are in the units of the potential.
+ * */
 #ifndef MD_H
 #define MD_H
 
@@ -11,10 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
-/* Sends vectors to the task before this one and to the task behind it, and receives one of at most `room` numbers from each. Behind the last
- * task is the first. A vector begins with its length. */
+/* Sends one vector to the task before this one and one to the task after it, and receives a vector of at most `room`
+ * numbers from each. The first task follows the last. A vector begins with its length, the length included. */
 static void trade_neighbours(const double *to_before, const double *to_behind, double *from_before, double *from_behind, int room);
 
 #define MD_DENSITY 0.8442
@@ -26,28 +27,29 @@ struct md_particle {
     double position[3], velocity[3], force[3];
 };
 
-/* Particles in cells of at least the cutoff: the first of each cell, and of each particle the next one. */
+/* Linked lists of the particles in cells that are at least as wide as the cutoff: the first of each cell, and the next
+ * one of each particle. */
 struct md_cells {
-    int across, along; /* cells of a slab in x, with one of ghosts at either side, and of the cube in y and z */
+    int across, along; /* cells of a slab in x, with one of ghosts on either side; cells of the cube in y and in z */
     int *first, *next;
 };
 
 struct md {
-    int rank, size, count, room; /* this task's particles; `room` of these, and as many ghosts */
-    double edge, low, width; /* of the cube; where the slab begins, and how wide it is */
+    int rank, size, count, room; /* `own` has `count` particles, and room for `room`; `all` for three times as many */
+    double edge, low, width; /* edge of the cube; lower border of this slab in x, and its width */
     struct md_particle *own;
-    double (*all)[3]; /* positions of own particles and of ghosts behind them */
+    double (*all)[3]; /* positions of own particles, followed by those of ghosts */
     int positions;
     struct md_cells cells;
     double *out[2], *in[2];
-    double shift; /* of the potential, which is 0 at the cutoff */
+    double shift; /* added to the potential so that it is 0 at the cutoff */
 };
 
 enum { MD_MIGRANT = 6, MD_GHOST = 3 };
 
 /* ---- the beginning ------------------------------------------------------------------------------- */
 
-/* Returns a number between -0.5 and 0.5 for a place of the lattice and an axis. */
+/* Returns a number between -0.5 and 0.5 for a site of the lattice and an axis. */
 static double md_number(int place, int axis)
 {
     double x = sin(12.9898 * (place + 1) + 78.233 * (axis + 1)) * 43758.5453;
@@ -65,7 +67,7 @@ static void md_place(struct md *md, int place, const int cell[3], const double o
         md->own[md->count++] = particle;
 }
 
-/* Particles on a lattice whose cells have one at a corner and three in the middle of faces. */
+/* Puts particles on a face-centred cubic lattice: one at a corner of each cell and three in the middle of its faces. */
 static void md_lattice(struct md *md, int cells)
 {
     static const double corners[4][3] = {{0.25, 0.25, 0.25}, {0.75, 0.75, 0.25}, {0.75, 0.25, 0.75}, {0.25, 0.75, 0.75}};
@@ -78,7 +80,7 @@ static void md_lattice(struct md *md, int cells)
                     md_place(md, place++, cell, corners[corner], constant);
 }
 
-/* Takes their common velocity from all particles, and gives them the temperature. */
+/* Subtracts the mean velocity of all particles and scales velocities to the temperature. */
 static void md_warm(struct md *md)
 {
     double sums[5] = {0};
@@ -133,7 +135,7 @@ static void md_append(double *vector, const double *numbers, int count)
     vector[0] += count;
 }
 
-/* Exchanges what is in `out` with both neighbours. */
+/* Exchanges the vectors in `out` with both neighbours. */
 static void md_trade(struct md *md)
 {
     int room = MD_MIGRANT * md->room + 1;
@@ -145,7 +147,8 @@ static void md_trade(struct md *md)
     }
 }
 
-/* Returns x as the neighbour at a side counts it, who is at the other end of the cube if this task is at its border. */
+/* Returns x in the coordinates of the neighbour on a side, which is at the other end of the cube if this task's slab is
+ * at its border. */
 static double md_across(const struct md *md, double x, int side)
 {
     if (side == 0 && md->rank == 0)
@@ -153,7 +156,7 @@ static double md_across(const struct md *md, double x, int side)
     return side == 1 && md->rank == md->size - 1 ? x - md->edge : x;
 }
 
-/* Gives particles that have left the slab to the neighbours, and takes theirs. */
+/* Sends particles that have left the slab to the neighbours, and receives theirs. */
 static void md_migrate(struct md *md)
 {
     md->out[0][0] = md->out[1][0] = 1;
@@ -179,7 +182,8 @@ static void md_migrate(struct md *md)
         }
 }
 
-/* Tells the neighbours where particles near the border are, and hears of theirs: ghosts. */
+/* Sends the positions of particles near a border to the neighbour there, and receives those of its particles: ghosts.
+ * */
 static void md_ghosts(struct md *md)
 {
     md->out[0][0] = md->out[1][0] = 1;
@@ -202,7 +206,7 @@ static void md_ghosts(struct md *md)
 
 /* ---- forces ---------------------------------------------------------------------------------------- */
 
-/* Returns the cell of a position along one axis. */
+/* Returns the number of the cell that contains a position along one axis. */
 static int md_cell(double from, double width, int cells)
 {
     int cell = (int)floor(from / width * cells);
@@ -225,7 +229,7 @@ static void md_sort(struct md *md)
     }
 }
 
-/* Adds the force of another particle; returns the energy of the pair. */
+/* Adds the force of another particle. Returns the energy of the pair. */
 static double md_pair(const struct md *md, struct md_particle *p, const double *other)
 {
     double distance[3], square = 0;
@@ -244,7 +248,7 @@ static double md_pair(const struct md *md, struct md_particle *p, const double *
     return 4 * (sixth * sixth - sixth) - md->shift;
 }
 
-/* Computes the forces on this task's particles; returns twice their part of the potential energy. */
+/* Computes the forces on this task's particles. Returns twice their part of the potential energy. */
 static double md_forces(struct md *md)
 {
     const struct md_cells *cells = &md->cells;
@@ -256,7 +260,8 @@ static double md_forces(struct md *md)
         memset(p->force, 0, sizeof p->force);
         int x = 1 + md_cell(p->position[0] - md->low, md->width, inner), y = md_cell(p->position[1], md->edge, along),
             z = md_cell(p->position[2], md->edge, along);
-        /* Of less than three cells in a row the one before is the one behind as well. */
+        /* With fewer than three cells in a row, the cell before is also the cell after, so all cells are visited once.
+         * */
         int from = along < 3 ? 0 : -1, to = along < 3 ? along - 1 : 1;
         for (int dx = -1; dx <= 1; dx++)
             for (int dy = from; dy <= to; dy++)
@@ -283,7 +288,7 @@ static void md_push(struct md *md, int moves)
         }
 }
 
-/* Makes one step; returns twice this task's part of the potential energy. */
+/* Performs one step. Returns twice this task's part of the potential energy. */
 static double md_step(struct md *md)
 {
     md_push(md, 1);
@@ -294,7 +299,7 @@ static double md_step(struct md *md)
     return potential;
 }
 
-/* Adds up the energy of all particles, and counts them. */
+/* Sums the energy of all particles, and counts them. */
 static void md_totals(struct md *md, double potential, double totals[2])
 {
     totals[0] = potential / 2;
@@ -305,8 +310,8 @@ static void md_totals(struct md *md, double potential, double totals[2])
     sum_of_all(totals, 2);
 }
 
-/* Runs `md CELLS STEPS` as one of `size` tasks: 4 CELLS^3 particles. Returns the exit status of the program. No particle may be lost, and the
- * energy must be kept. */
+/* Runs `md CELLS STEPS` as one of `size` tasks, with 4 CELLS^3 particles. Returns the exit status of the program, which
+ * is 0 only if no particle was lost and energy was conserved. */
 static int md(int argc, char **argv, int rank, int size)
 {
     struct md md = {.rank = rank, .size = size};

@@ -1,4 +1,4 @@
-/* Molecular dynamics, without a message-passing environment: what the others are measured against. */
+/* Molecular dynamics without a message-passing environment, for comparison. */
 #include "md.h"
 
 static void sum_of_all(double *values, int count)
@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     (void)count;
 }
 
-/* A task that is alone is its own neighbour, and has seen to that itself. */
+/* Never called: md_trade handles the single task, which is its own neighbour. */
 static void trade_neighbours(const double *to_before, const double *to_behind, double *from_before, double *from_behind, int room)
 {
     (void)to_before;

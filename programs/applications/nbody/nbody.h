@@ -1,7 +1,8 @@
-/* nbody.h: bodies that attract each other, by the simple algorithm of O(N^2), on a ring of tasks.
+/* nbody.h: bodies that attract each other, by the direct O(N^2) algorithm, on a ring of tasks.
  *
- * Each task has some of the bodies. Copies of them travel round the ring: in each of as many turns as there are tasks a task adds the
- * attraction of the copies that it has to its own bodies, and passes the copies on. Steps in time are leapfrogs, so energy is kept. */
+ * Each task owns some of the bodies. Copies of them travel round the ring: in each of `size` turns a task adds the
+ * attraction of the copies it has to the forces on its own bodies, and passes the copies on. Time steps are leapfrogs,
+ * which conserve energy. */
 #ifndef NBODY_H
 #define NBODY_H
 
@@ -9,13 +10,13 @@
 #include <math.h>
 #include <string.h>
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
-/* Sends `bytes` bytes to the task behind this one; as many of the task before come to `in`, or fewer, if it has fewer bodies. Behind the last
- * task is the first. */
+/* Sends `bytes` bytes to the next task of the ring and receives up to `room` bytes from the one before into `in`. The
+ * first task follows the last. */
 static void pass_on(const void *out, int bytes, void *in, int room);
 
-#define NBODY_SOFTENING 1e-4 /* the square of a length: no two bodies come closer in effect */
+#define NBODY_SOFTENING 1e-4 /* squared length added to squared distances, so that the force stays finite */
 #define NBODY_STEP 1e-3
 
 struct nbody_copy {
@@ -23,9 +24,9 @@ struct nbody_copy {
 };
 
 struct nbody {
-    int bodies, rank, size, first, count, room; /* `room` bodies are the most that a task has */
+    int bodies, rank, size, first, count, room; /* this task has bodies first .. first + count - 1, no task more than `room` */
     struct nbody_copy *own, *here, *coming;
-    double (*velocity)[3], (*force)[3]; /* the force is that on a unit of mass */
+    double (*velocity)[3], (*force)[3]; /* force on a unit of mass */
 };
 
 static int nbody_count(const struct nbody *n, int task)
@@ -40,7 +41,7 @@ static double nbody_number(int body, int axis)
     return x - floor(x);
 }
 
-/* Bodies of equal masses in a cube, which turn slowly around its middle. */
+/* Sets up bodies of equal masses in a cube, which rotate slowly around its centre. */
 static void nbody_begin(struct nbody *n)
 {
     n->first = (int)first_of(n->bodies, n->rank, n->size);
@@ -61,7 +62,8 @@ static void nbody_begin(struct nbody *n)
     }
 }
 
-/* Adds the attraction of `count` copies; returns twice their part of the potential energy. A body does not attract itself: its distance is 0. */
+/* Adds the attraction of `count` copies. Returns twice their part of the potential energy. A body does not attract
+ * itself, because its distance is 0. */
 static double nbody_attract(struct nbody *n, const struct nbody_copy *copies, int count)
 {
     double energy = 0;
@@ -85,7 +87,7 @@ static double nbody_attract(struct nbody *n, const struct nbody_copy *copies, in
     return energy;
 }
 
-/* Computes all forces; returns twice this task's part of the potential energy. */
+/* Computes all forces. Returns twice this task's part of the potential energy. */
 static double nbody_forces(struct nbody *n)
 {
     memset(n->force, 0, (size_t)n->room * sizeof *n->force);
@@ -104,7 +106,7 @@ static double nbody_forces(struct nbody *n)
     return energy;
 }
 
-/* Half a step of velocities, and, with `moves`, a step of positions. */
+/* Advances velocities by half a step and, with `moves`, positions by a step. */
 static void nbody_push(struct nbody *n, int moves)
 {
     for (int i = 0; i < n->count; i++)
@@ -115,7 +117,7 @@ static void nbody_push(struct nbody *n, int moves)
         }
 }
 
-/* Adds up energy and momentum of all bodies, the energy first. `potential` is twice this task's part. */
+/* Sums energy and momentum of all bodies, the energy first. `potential` is twice this task's part. */
 static void nbody_totals(struct nbody *n, double potential, double totals[4])
 {
     memset(totals, 0, 4 * sizeof *totals);
@@ -128,7 +130,8 @@ static void nbody_totals(struct nbody *n, double potential, double totals[4])
     sum_of_all(totals, 4);
 }
 
-/* Runs `nbody BODIES STEPS` as one of `size` tasks; returns the exit status of the program. Energy and momentum must be kept. */
+/* Runs `nbody BODIES STEPS` as one of `size` tasks. Returns the exit status of the program, which is 0 only if energy
+ * and momentum were conserved. */
 static int nbody(int argc, char **argv, int rank, int size)
 {
     struct nbody n = {.bodies = argc > 1 ? atoi(argv[1]) : 512, .rank = rank, .size = size};

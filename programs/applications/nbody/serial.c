@@ -1,4 +1,4 @@
-/* Bodies that attract each other, without a message-passing environment: what the others are measured against. */
+/* Bodies that attract each other, without a message-passing environment, for comparison. */
 #include "nbody.h"
 
 static void sum_of_all(double *values, int count)

@@ -1,16 +1,17 @@
 /* cg.h: conjugate gradient. The smallest eigenvalue of a large sparse matrix is estimated by the inverse power method, in which each step
  * solves a linear system by 25 iterations of conjugate gradients.
  *
- * The matrix is dealt to the tasks by rows. Each iteration needs the whole direction of search at every task, of which each has computed its
- * own part, and two dot products. Any number of tasks will do. */
+ * The rows of the matrix are distributed over the tasks. Each iteration needs two dot products and, at every task, the
+ * whole search direction, of which each task has computed its part. Any number of tasks will do. */
 #ifndef CG_H
 #define CG_H
 
 #include "npb.h"
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
-/* Completes a vector of which this task has its own part: counts[r] elements of task r stand from starts[r] on. */
+/* Completes a vector of which each task has its own part: the part of task r is counts[r] elements from starts[r] on.
+ * */
 static void gather_parts(double *vector, const int *counts, const int *starts);
 
 enum { CG_INNER = 25 };
@@ -31,11 +32,11 @@ static const struct cg_class {
 struct cg {
     const struct cg_class *class;
     int rank, size, first, rows;
-    int *counts, *starts; /* rows of all tasks */
+    int *counts, *starts; /* number and first one of the rows of each task */
     long *row; /* elements row[i] .. row[i + 1] - 1 are those of row first + i */
     int *column;
     double *value;
-    double *whole; /* a vector of which all parts are needed */
+    double *whole; /* a vector whose parts of all tasks are needed */
     double *x, *z, *p, *q, *r; /* this task's parts */
 };
 
@@ -46,7 +47,7 @@ struct cg_vector {
     double *value;
 };
 
-/* Draws the vector for row `row`: as many random elements as the class says, and 0.5 at the row itself. */
+/* Draws the vector of row `row`: as many random elements as the class has nonzeros, and 0.5 at the row itself. */
 static void cg_draw(const struct cg_class *class, int row, uint64_t *state, struct cg_vector *vector)
 {
     int power = 1;
@@ -71,12 +72,14 @@ static void cg_draw(const struct cg_class *class, int row, uint64_t *state, stru
     vector->count += at == vector->count;
 }
 
-/* One of the products that are added up in a row: element `element` of vector `vector` times all elements of that vector. */
+/* One of the products that a row is the sum of: element `element` of vector `vector` times all elements of that vector.
+ * */
 struct cg_product {
     int vector, element;
 };
 
-/* Adds the products of one row up, and appends the row to the matrix. `place` has, by column, the row it was last met in and where it is. */
+/* Adds the products of one row, and appends the row to the matrix. For each column, `place` has the last row in which
+ * it occurred and its index there. */
 static void cg_row(struct cg *cg, int row, const struct cg_vector *vectors, const double *scale, const struct cg_product *products,
                    long count, long (*place)[2])
 {
@@ -101,8 +104,8 @@ static void cg_row(struct cg *cg, int row, const struct cg_vector *vectors, cons
     cg->row[row - cg->first + 1] = end;
 }
 
-/* Makes this task's rows of the matrix: the sum over all rows of the product of the row's vector with itself, scaled so that the condition
- * number is about 1 / CG_CONDITION, and less a multiple of the identity. */
+/* Makes this task's rows of the matrix: the sum over all rows of the outer product of the row's vector with itself,
+ * scaled so that the condition number is about 1 / CG_CONDITION, minus a multiple of the identity. */
 static void cg_make(struct cg *cg)
 {
     int order = cg->class->order, room = cg->class->nonzeros + 1;
@@ -151,7 +154,7 @@ static void cg_make(struct cg *cg)
     free(vectors);
 }
 
-/* out = this task's rows of the matrix times a vector, of which this task has its part in `part`. */
+/* Computes out = this task's rows of the matrix times a vector, of which this task has its part in `part`. */
 static void cg_multiply(struct cg *cg, const double *part, double *out)
 {
     memcpy(cg->whole + cg->first, part, (size_t)cg->rows * sizeof *part);
@@ -164,7 +167,7 @@ static void cg_multiply(struct cg *cg, const double *part, double *out)
     }
 }
 
-/* Returns the dot product of this task's parts alone. */
+/* Returns the dot product of this task's parts. */
 static double cg_dot(const struct cg *cg, const double *a, const double *b)
 {
     double sum = 0;
@@ -203,11 +206,11 @@ static void cg_solve(struct cg *cg)
     }
 }
 
-/* One step of the power method; returns the estimate of the eigenvalue. */
+/* Performs one step of the power method. Returns the estimate of the eigenvalue. */
 static double cg_step(struct cg *cg)
 {
     cg_solve(cg);
-    /* The residual, which the benchmark computes and prints. */
+    /* The residual, which the benchmark computes and prints too. */
     cg_multiply(cg, cg->z, cg->q);
     double sums[3] = {cg_dot(cg, cg->x, cg->z), cg_dot(cg, cg->z, cg->z), 0};
     for (int i = 0; i < cg->rows; i++)
@@ -225,7 +228,7 @@ static void cg_begin(struct cg *cg)
         cg->x[i] = 1;
 }
 
-/* Runs the kernel as one of `size` tasks; returns the exit status of the program. */
+/* Runs the kernel as one of `size` tasks. Returns the exit status of the program. */
 static int cg(char name, int rank, int size)
 {
     const struct cg_class *class = cg_classes;

@@ -1,38 +1,40 @@
-/* ep.h: embarrassingly parallel. Pairs of random numbers become pairs of Gaussian deviates, which are added up and counted by size.
- * Tasks meet once, to add up their sums.
+/* ep.h: embarrassingly parallel. Pairs of random numbers become pairs of Gaussian deviates, which are summed and
+ * counted by size. Tasks communicate once, to add their sums.
  *
- * The work is dealt in one of three ways. For tasks of one speed `equal` is best. On hosts of different speeds all would wait for the slowest:
- * there `pilot` has each task measure its speed first and deals shares in proportion, once, and `units` has task 0, which computes as well, hand
- * out small pieces until none is left, which also evens out what changes while it runs. */
+ * The work is distributed in one of three ways. `equal` is best for tasks of one speed; on hosts of different speeds
+ * all would wait for the slowest. With `pilot` each task first measures its speed, and then the rest is distributed
+ * once in proportion to speed. With `units` task 0, which computes as well, hands out small pieces until none is left;
+ * this also compensates for changes during the run. */
 #ifndef EP_H
 #define EP_H
 
 #include "npb.h"
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
 
-/* For `units`. Task 0 takes a request for work that has come, or, if it has nothing else to do, waits for one; returns whose it is, or -1. */
+/* For `units`: task 0 receives a request for work. With `waits` it blocks until there is one. Returns the task that
+ * sent it, or -1 if there is none. */
 static int take_request(int waits);
-/* Task 0 answers a request with the first block of a unit, or -1. */
+/* Task 0 answers a request with the first block of a unit, or -1 if none is left. */
 static void answer_request(int task, long block);
-/* The other tasks send a request, and wait for the answer to one. */
+/* Another task sends a request; receive_answer waits for the answer to it. */
 static void send_request(void);
 static long receive_answer(void);
 
 #define EP_SEED UINT64_C(271828183)
 enum { EP_BLOCK_BITS = 16, EP_RINGS = 10, EP_SUMS = 2 + EP_RINGS };
 
-/* A pilot calculation ends after this time, or after this part of an equal share, whichever is first. */
+/* A pilot calculation ends after this time, or after 1 / EP_PILOT_PART of an equal share, whichever is first. */
 #define EP_PILOT_SECONDS 0.25
 enum { EP_PILOT_PART = 16 };
-/* Blocks that are handed out at a time: some 10 ms of work. */
+/* Blocks of a unit of work: about 10 ms. */
 enum { EP_UNIT = 4 };
 
 enum ep_way { EP_EQUAL, EP_PILOT, EP_UNITS };
 static const char *const ep_ways[] = {"equal", "pilot", "units"};
 
-/* Returns the way in which the work is dealt, named on the command line behind the class; `equal` if none is. */
+/* Returns the way named on the command line after the class, or EP_EQUAL if none is named. */
 static inline enum ep_way ep_way(int argc, char **argv)
 {
     if (argc < 3)
@@ -45,7 +47,7 @@ static inline enum ep_way ep_way(int argc, char **argv)
 
 static const struct ep_class {
     char name;
-    int bits; /* 2 to this power are the pairs */
+    int bits; /* the number of pairs is 2 to this power */
     double x, y; /* published sums */
 } ep_classes[] = {
     {'S', 24, -3.247834652034740e+3, -6.958407078382297e+3},
@@ -54,7 +56,8 @@ static const struct ep_class {
     {'B', 30, 4.033815542441498e+4, -2.660669192809235e+4},
 };
 
-/* Adds the pairs of one block of 2^16 to the sums: of the first deviates, of the second ones, and how many lie in each square ring. */
+/* Adds the pairs of one block of 2^16 to the sums: the first deviates, the second ones, and the number of pairs in each
+ * square ring. */
 static void ep_block(long block, double *sums)
 {
     uint64_t state = npb_times(EP_SEED, npb_power((uint64_t)block << (EP_BLOCK_BITS + 1)));
@@ -70,10 +73,10 @@ static void ep_block(long block, double *sums)
     }
 }
 
-/* A task and what it has computed. */
+/* A task and its results. */
 struct ep {
     int rank, size;
-    long blocks, computed; /* of all tasks, and of this one so far */
+    long blocks, computed; /* blocks of all tasks, and blocks that this task has computed so far */
     double sums[EP_SUMS];
 };
 
@@ -84,14 +87,15 @@ static void ep_compute(struct ep *e, long first, long end)
     e->computed += end - first;
 }
 
-/* Every task computes as many blocks. */
+/* Computes an equal share of the blocks. */
 static void ep_equal(struct ep *e)
 {
     ep_compute(e, first_of(e->blocks, e->rank, e->size), first_of(e->blocks, e->rank + 1, e->size));
 }
 
-/* A task begins with its equal share and measures how fast that goes. After a short time all tell each other. The rest of all
- * shares, one behind the other, is then dealt in proportion to speed. */
+/* Computes with the first blocks of an equal share for a short time to measure this task's speed. All tasks then
+ * exchange their speeds. The remaining blocks of all shares, taken as one sequence, are distributed in proportion to
+ * speed. */
 static void ep_pilot(struct ep *e)
 {
     long first = first_of(e->blocks, e->rank, e->size), most = (first_of(e->blocks, e->rank + 1, e->size) - first) / EP_PILOT_PART;
@@ -101,7 +105,8 @@ static void ep_pilot(struct ep *e)
         seconds = clock_seconds() - start;
     }
 
-    /* Each task has two places of its own: blocks computed, and blocks per second. A task whose share is too small to measure counts as one. */
+    /* Two elements for each task: blocks computed, and blocks per second. A task whose share is too small to measure
+     * has speed 1. */
     double *told = zeroed_memory(2 * (size_t)e->size, sizeof *told);
     told[2 * e->rank] = (double)e->computed;
     told[2 * e->rank + 1] = e->computed ? (double)e->computed / seconds : 1;
@@ -114,7 +119,8 @@ static void ep_pilot(struct ep *e)
     }
     long from = lround(left * before / speed), to = lround(left * (before + told[2 * e->rank + 1]) / speed), at = 0;
     for (int task = 0; task < e->size; task++) {
-        /* The part of my blocks that is left of this task's share; `at` counts what is left of those before. */
+        /* Compute this task's part of the rest of the share of `task`. `at` counts the remaining blocks of the shares
+         * before. */
         long begin = first_of(e->blocks, task, e->size) + (long)told[2 * task], count = first_of(e->blocks, task + 1, e->size) - begin;
         long mine = from > at ? from : at, end = to < at + count ? to : at + count;
         if (mine < end)
@@ -143,7 +149,7 @@ static void ep_hand_out(struct ep *e)
     }
 }
 
-/* The others ask for the next unit before they compute one, so that it is there when they are done. */
+/* Another task requests the next unit before it computes one, so that the answer has arrived when it is done. */
 static void ep_ask(struct ep *e)
 {
     long unit;
@@ -157,7 +163,7 @@ static void ep_ask(struct ep *e)
     }
 }
 
-/* Prints how many blocks the tasks have computed. */
+/* Prints how many blocks each task has computed. */
 static void ep_tell_shares(const struct ep *e, enum ep_way way)
 {
     double *shares = zeroed_memory((size_t)e->size, sizeof *shares);
@@ -172,7 +178,7 @@ static void ep_tell_shares(const struct ep *e, enum ep_way way)
     free(shares);
 }
 
-/* Runs the kernel as one of `size` tasks; returns the exit status of the program. */
+/* Runs the kernel as one of `size` tasks. Returns the exit status of the program. */
 static int ep(char name, enum ep_way way, int rank, int size)
 {
     const struct ep_class *class = ep_classes;
@@ -180,7 +186,7 @@ static int ep(char name, enum ep_way way, int rank, int size)
         class++;
     struct ep e = {.rank = rank, .size = size, .blocks = 1L << (class->bits - EP_BLOCK_BITS)};
     double nothing[EP_SUMS] = {0};
-    sum_of_all(nothing, EP_SUMS); /* nobody is late when the clock starts */
+    sum_of_all(nothing, EP_SUMS); /* synchronizes all tasks before the clock starts */
 
     seconds_communicating = 0;
     double start = clock_seconds();

@@ -1,17 +1,18 @@
-/* ft.h: a partial differential equation in three dimensions solved by Fourier transforms. The transform of a random field is multiplied by a
- * factor for each step in time, and transformed back, and a checksum of the field is taken.
+/* ft.h: a partial differential equation in three dimensions solved by Fourier transforms. For each time step the
+ * transform of a random field is multiplied by a factor and transformed back, and a checksum of the result is taken.
  *
- * Fields are dealt to the tasks by planes, along z as long as x and y are transformed. For z they are dealt along y: in between each task
- * sends each other one a part of its field, a transposition. The number of tasks divides both lengths. */
+ * Fields are distributed over the tasks by planes: along z while x and y are transformed, along y while z is. Between
+ * these, each task sends each other task a part of its field, a transposition. The number of tasks must divide both
+ * lengths. */
 #ifndef FT_H
 #define FT_H
 
 #include "npb.h"
 #include <complex.h>
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
-/* Sends `bytes` bytes to each task and receives as many from each; those of task r are at r * bytes. */
+/* Sends a block of `bytes` bytes to each task and receives one from each. The blocks of task r are at r * bytes. */
 static void trade_blocks(const void *out, void *in, size_t bytes);
 
 typedef double complex ft_number;
@@ -52,17 +53,17 @@ static const struct ft_class {
 /* A task's part of the fields. */
 struct ft {
     const struct ft_class *class;
-    int rank, size, planes, rows; /* planes along z, rows along y of this task */
+    int rank, size, planes, rows; /* planes along z and rows along y of this task */
     size_t elements;
-    ft_number *field, *spectrum, *work; /* of a field x runs fastest, then y, then z */
-    double *factor; /* of a step in time, for each element of the spectrum */
-    ft_number *roots; /* of unity, as many as the longest edge */
+    ft_number *field, *spectrum, *work; /* fields; x varies fastest, then y, then z */
+    double *factor; /* of a time step, for each element of the spectrum */
+    ft_number *roots; /* of unity: as many as the longest edge */
     int longest;
-    ft_number *lines[2]; /* FT_LINES lines beside each other, twice */
+    ft_number *lines[2]; /* two buffers of FT_LINES interleaved lines */
 };
 
-/* Transforms FT_LINES lines of `n` numbers, which are in lines[0], element by element; returns where they are then. Stockham's algorithm:
- * every pass halves the length of the transforms and leaves them in order. */
+/* Transforms FT_LINES interleaved lines of `n` numbers in lines[0]. Returns the buffer with the result. This is
+ * Stockham's algorithm: every pass halves the length of the transforms and leaves them in order. */
 static ft_number *ft_lines(struct ft *ft, int n, int inverse)
 {
     ft_number *from = ft->lines[0], *to = ft->lines[1];
@@ -90,7 +91,7 @@ static ft_number *ft_lines(struct ft *ft, int n, int inverse)
     return from;
 }
 
-/* Transforms lines in place: line l, of `count`, begins at l * apart, its numbers are `step` elements from each other. */
+/* Transforms `count` lines in place. Line l begins at l * apart; its numbers are `step` elements apart. */
 static void ft_transform(struct ft *ft, ft_number *grid, int n, size_t step, int count, size_t apart, int inverse)
 {
     for (int first = 0; first < count; first += FT_LINES) {
@@ -105,7 +106,7 @@ static void ft_transform(struct ft *ft, ft_number *grid, int n, size_t step, int
     }
 }
 
-/* Transforms the planes that this task has along z, in x and y. */
+/* Transforms this task's planes along z in x and y. */
 static void ft_planes(struct ft *ft, ft_number *grid, int inverse)
 {
     int nx = ft->class->nx, ny = ft->class->ny;
@@ -116,14 +117,14 @@ static void ft_planes(struct ft *ft, ft_number *grid, int inverse)
     }
 }
 
-/* Transforms along z what is dealt along y. */
+/* Transforms this task's rows along y in z. */
 static void ft_depths(struct ft *ft, ft_number *grid, int inverse)
 {
     size_t plane = (size_t)ft->rows * (size_t)ft->class->nx;
     ft_transform(ft, grid, ft->class->nz, plane, (int)plane, 1, inverse);
 }
 
-/* From planes along z in `field` to planes along y in `spectrum`. */
+/* Redistributes planes along z in `field` to planes along y in `spectrum`. */
 static void ft_deal_rows(struct ft *ft)
 {
     size_t run = (size_t)ft->rows * (size_t)ft->class->nx, block = run * (size_t)ft->planes;
@@ -134,7 +135,7 @@ static void ft_deal_rows(struct ft *ft)
     COMMUNICATE(trade_blocks(ft->work, ft->spectrum, block * sizeof(ft_number)));
 }
 
-/* From planes along y in `work` to planes along z in `field`, by way of `from`, whose contents are lost. */
+/* Redistributes planes along y in `work` to planes along z in `field`. The contents of `room` are lost. */
 static void ft_deal_planes(struct ft *ft, ft_number *room)
 {
     size_t run = (size_t)ft->rows * (size_t)ft->class->nx, block = run * (size_t)ft->planes;
@@ -145,7 +146,7 @@ static void ft_deal_planes(struct ft *ft, ft_number *room)
                    room + (size_t)task * block + (size_t)plane * run, run * sizeof(ft_number));
 }
 
-/* Returns the wave number of an index: the upper half of the indices counts from below. */
+/* Returns the wave number of an index: indices of the upper half stand for negative numbers. */
 static double ft_wave(int index, int n)
 {
     return index < n / 2 ? index : index - n;
@@ -169,7 +170,7 @@ static void ft_make_roots(struct ft *ft)
         ft->roots[k] = cexp(2 * M_PI * I * k / ft->longest);
 }
 
-/* Draws this task's planes of the field. */
+/* Draws the random numbers of this task's planes of the field. */
 static void ft_draw(struct ft *ft)
 {
     uint64_t state = npb_times(NPB_SEED, npb_power(2 * (uint64_t)ft->elements * (uint64_t)ft->rank));
@@ -179,7 +180,7 @@ static void ft_draw(struct ft *ft)
     }
 }
 
-/* Makes one step in time; the field, transformed back, is in `field`. */
+/* Performs one time step. The field, transformed back, is in `field`. */
 static void ft_step(struct ft *ft, ft_number *room)
 {
     for (size_t k = 0; k < ft->elements; k++)
@@ -189,7 +190,7 @@ static void ft_step(struct ft *ft, ft_number *room)
     ft_planes(ft, ft->field, 1);
 }
 
-/* Adds up 1024 numbers from all over the field. */
+/* Sums 1024 numbers from all over the field. */
 static ft_number ft_checksum(struct ft *ft)
 {
     const struct ft_class *class = ft->class;
@@ -206,7 +207,7 @@ static ft_number ft_checksum(struct ft *ft)
     return (sum[0] + I * sum[1]) / ((double)class->nx * class->ny * class->nz);
 }
 
-/* From the random field to the last checksum; returns how many of these are as published. */
+/* Runs from the random field to the last checksum. Returns how many checksums equal the published ones. */
 static int ft_solve(struct ft *ft, ft_number *room, int steps)
 {
     int right = 0;
@@ -223,7 +224,7 @@ static int ft_solve(struct ft *ft, ft_number *room, int steps)
     return right;
 }
 
-/* Runs the kernel as one of `size` tasks; returns the exit status of the program. */
+/* Runs the kernel as one of `size` tasks. Returns the exit status of the program. */
 static int ft(char name, int rank, int size)
 {
     const struct ft_class *class = ft_classes;

@@ -1,28 +1,29 @@
-/* is.h: integer sort. Keys that are nearly Gaussian are ranked ten times; two of them change each time. Each task gets the keys of a range
- * from all others. */
+/* is.h: integer sort. Keys with a nearly Gaussian distribution are ranked ten times; two of them change each time. Each
+ * task receives the keys of a range from all others. */
 #ifndef IS_H
 #define IS_H
 
 #include "npb.h"
 
-/* Adds up, element by element, the numbers of all tasks, at all of them. */
+/* Sums the numbers of all tasks element by element; all tasks get the result. */
 static void sum_of_all(int *numbers, int count);
-/* Tells each task its number, and hears one from each: number r of `out` goes to task r, number r of `in` comes from it. */
+/* Exchanges one number with each task: out[r] goes to task r, in[r] comes from it. */
 static void trade_numbers(const int *out, int *in);
-/* Sends each task its keys: to task r go counts_out[r] keys from out + starts_out[r]; counts_in[r] keys of task r come to in + starts_in[r]. */
+/* Exchanges keys with each task: counts_out[r] keys from out + starts_out[r] go to task r; counts_in[r] keys of task r
+ * are received at in + starts_in[r]. */
 static void trade_keys(const int *out, const int *counts_out, const int *starts_out, int *in, const int *counts_in,
                        const int *starts_in);
-/* Sends a key to the task behind this one, and returns what the task before sends; the first task gets `none`. */
+/* Sends a key to the next task and returns the key that the task before sent; the first task gets `none`. */
 static int key_from_before(int key, int none);
 
 enum { IS_BUCKET_BITS = 10, IS_BUCKETS = 1 << IS_BUCKET_BITS, IS_ITERATIONS = 10, IS_TESTS = 5 };
 
 static const struct is_class {
     char name;
-    int bits, key_bits; /* 2 to these powers are the keys, and the values that they may have */
-    int tests[IS_TESTS], ranks[IS_TESTS]; /* keys with these numbers have about these ranks ... */
-    int rising; /* ... of which the first so many rise with each iteration, by one, and the others fall */
-    int shift; /* what is added to the number of the iteration before that */
+    int bits, key_bits; /* number of keys, and number of values they may have, as powers of 2 */
+    int tests[IS_TESTS], ranks[IS_TESTS]; /* the keys with these numbers have about these ranks */
+    int rising; /* how many, from the first on, rise by one in each iteration; the others fall; unused in class B */
+    int shift; /* added to the number of the iteration for this */
 } is_classes[] = {
     {'S', 16, 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, 3, 0},
     {'W', 20, 16, {357773, 934767, 875723, 898999, 404505}, {1249, 11698, 1039987, 1043896, 1048018}, 2, -2},
@@ -34,21 +35,21 @@ static const struct is_class {
 struct is {
     const struct is_class *class;
     int rank, size;
-    long first, count; /* keys of this task, by their numbers */
+    long first, count; /* number of the first key of this task, and how many it has */
     int *keys;
-    int *sorted, *received; /* keys by their buckets, and those of this task's range */
+    int *sorted, *received; /* own keys in the order of their buckets; received keys of this task's range */
     int received_count, received_room;
     int low, high; /* this task's range of keys is low .. high - 1 */
-    int *below; /* of the keys in the range, by key - low: how many are lower, and this task's; with one more element */
-    long before; /* keys of lower ranges */
+    int *below; /* by key - low: how many received keys are lower; one element more than the range has keys */
+    long before; /* number of keys in lower ranges */
     int *counts_out, *starts_out, *counts_in, *starts_in;
 };
 
-/* Returns how the rank of test `test` is to be in an iteration. */
+/* Returns the published rank of test `test` in an iteration. */
 static int is_expected(const struct is_class *class, int test, int iteration)
 {
     int rises = class->name == 'B' ? test == 1 || test == 2 || test == 4 : test < class->rising;
-    /* In class W only the ranks that rise are shifted. */
+    /* In class W only the rising ranks are shifted. */
     int shift = class->name == 'W' && !rises ? 0 : class->shift;
     return class->ranks[test] + (rises ? iteration + shift : -(iteration + shift));
 }
@@ -66,7 +67,8 @@ static void is_draw(struct is *is)
     }
 }
 
-/* Gives buckets to tasks, in order, so that each has about as many keys: sets this task's range and what goes to whom. */
+/* Assigns buckets to tasks in order, so that each has about the same number of keys. Sets this task's range and the
+ * number of keys for each task. */
 static void is_deal(struct is *is, const int *mine, const int *all)
 {
     int shift = is->class->key_bits - IS_BUCKET_BITS, task = 0, own = 0;
@@ -95,7 +97,7 @@ static void is_deal(struct is *is, const int *mine, const int *all)
     }
 }
 
-/* Puts this task's keys into the order of their buckets. */
+/* Sorts this task's keys by bucket. */
 static void is_bucket_sort(struct is *is, const int *mine)
 {
     int shift = is->class->key_bits - IS_BUCKET_BITS, next[IS_BUCKETS], sum = 0;
@@ -107,11 +109,11 @@ static void is_bucket_sort(struct is *is, const int *mine)
         is->sorted[next[is->keys[k] >> shift]++] = is->keys[k];
 }
 
-/* Ranks all keys once; returns how many of the tests in this task's range have the published rank. */
+/* Ranks all keys once. Returns how many of the tests in this task's range have the published rank. */
 static int is_rank(struct is *is, int iteration)
 {
     int shift = is->class->key_bits - IS_BUCKET_BITS;
-    /* Behind the buckets travel the keys of the tests: the task that has one tells it. */
+    /* The elements after the buckets are the keys of the tests, each set by the task that has the key. */
     int mine[IS_BUCKETS + IS_TESTS] = {0}, all[IS_BUCKETS + IS_TESTS];
     if (is->rank == 0) {
         is->keys[iteration] = iteration;
@@ -157,7 +159,7 @@ static int is_rank(struct is *is, int iteration)
     return right;
 }
 
-/* Puts every key where its rank says; returns how many of this task's are out of order. */
+/* Sorts this task's range by the ranks. Returns how many of its keys are out of order. */
 static int is_disorder(struct is *is)
 {
     int *ordered = zeroed_memory((size_t)is->received_count, sizeof *ordered), disorder = 0;
@@ -176,7 +178,7 @@ static int is_disorder(struct is *is)
     return disorder;
 }
 
-/* Runs the kernel as one of `size` tasks; returns the exit status of the program. */
+/* Runs the kernel as one of `size` tasks. Returns the exit status of the program. */
 static int is(char name, int rank, int size)
 {
     const struct is_class *class = is_classes;
@@ -189,7 +191,7 @@ static int is(char name, int rank, int size)
     is.count = first_of(total, rank + 1, size) - is.first;
     is.keys = zeroed_memory((size_t)is.count, sizeof *is.keys);
     is.sorted = zeroed_memory((size_t)is.count, sizeof *is.sorted);
-    /* One more value than there are: a key that was changed may have the number of values. */
+    /* is_rank needs one element more than a range has keys. */
     is.below = zeroed_memory(((size_t)1 << class->key_bits) + 2, sizeof *is.below);
     int *numbers = zeroed_memory(4 * (size_t)size, sizeof *numbers);
     is.counts_out = numbers;

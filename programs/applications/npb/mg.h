@@ -1,26 +1,27 @@
-/* mg.h: multigrid. V-cycles approximate the solution of a Poisson equation on a cube with periodic faces, whose right side is ten charges of
- * each sign.
+/* mg.h: multigrid. V-cycles approximate the solution of a Poisson equation on a cube with periodic boundaries, whose
+ * right side is ten charges of each sign.
  *
- * Grids are dealt to the tasks by planes. A task needs the plane before its own and the one behind: its ghosts. Coarse grids, of which a
- * task would have less than two planes, are whole at every task, and all compute the same there. */
+ * Grids are distributed over the tasks by planes. A task needs the plane before its own and the plane after them: its
+ * ghosts. Coarse grids of which a task would have less than two planes are held whole by every task, and every task
+ * computes the same there. */
 #ifndef MG_H
 #define MG_H
 
 #include "npb.h"
 
-/* Adds up, element by element, the values of all tasks, at all of them. */
+/* Sums the values of all tasks element by element; all tasks get the result. */
 static void sum_of_all(double *values, int count);
-/* Planes of `count` numbers: `last` goes to the task behind this one and becomes its `ghost_before`, `first` goes to the task before this one
- * and becomes its `ghost_behind`. Behind the last task is the first. */
+/* Exchanges planes of `count` numbers: `last` goes to the next task and becomes its `ghost_before`, `first` goes to the
+ * task before and becomes its `ghost_behind`. The first task follows the last. */
 static void trade_planes(const double *first, const double *last, double *ghost_before, double *ghost_behind, int count);
-/* Completes a vector of which each task has `count` elements, those of task r from r * count on. */
+/* Completes a vector of which each task has `count` elements; those of task r begin at r * count. */
 static void gather_parts(double *vector, int count);
 
 enum { MG_LEVELS = 9, MG_CHARGES = 10, MG_SMALLEST_SPLIT = 16 };
 
 static const struct mg_class {
     char name;
-    int level, cycles; /* 2 to the power `level` is the length of an edge */
+    int level, cycles; /* the length of an edge is 2 to the power `level` */
     double norm;
     double smoother[3];
 } mg_classes[] = {
@@ -30,8 +31,8 @@ static const struct mg_class {
     {'B', 8, 20, 0.1800564401355e-05, {-3.0 / 17, 1.0 / 33, -1.0 / 61}},
 };
 
-/* A task's part of a grid of `edge` planes with `edge` rows each. Planes 1 to `planes`, rows and elements 1 to `edge` are its own; around
- * them lie ghosts. Plane 1 is plane `first` of the cube, counted from 1. */
+/* A task's part of a grid of `edge` planes with `edge` rows each. Planes 1 to `planes`, and rows and elements 1 to
+ * `edge`, are its own; ghosts surround them. Plane 1 is plane `first` of the cube, counted from 1. */
 struct mg_level {
     int edge, planes, first, split;
     size_t plane; /* elements in a plane, with ghosts */
@@ -42,11 +43,11 @@ struct mg {
     const struct mg_class *class;
     int rank, size;
     double *v; /* right side, on the finest grid */
-    double *row1, *row2; /* sums of neighbours of a row */
+    double *row1, *row2; /* sums of neighbours for each element of a row */
     struct mg_level levels[MG_LEVELS + 1];
 };
 
-/* Brings the ghosts of a grid up to date. */
+/* Updates the ghosts of a grid. */
 static void mg_ghosts(const struct mg_level *level, double *grid)
 {
     int edge = level->edge;
@@ -70,8 +71,8 @@ static void mg_ghosts(const struct mg_level *level, double *grid)
     }
 }
 
-/* Adds up the neighbours of each element of a row that lie in its column: in `edges` the four that share a face with it, in `corners` the
- * four that share an edge. */
+/* Sums the neighbours, across the row, of each element of a row: in `row1` the four that share a face with it, in
+ * `row2` the four that share an edge. */
 static void mg_neighbours(const struct mg *mg, const double *row, size_t width, size_t plane)
 {
     const double *up = row - width, *down = row + width, *before = row - plane, *behind = row + plane;
@@ -81,7 +82,7 @@ static void mg_neighbours(const struct mg *mg, const double *row, size_t width, 
     }
 }
 
-/* r = v - A u */
+/* Computes r = v - A u. */
 static void mg_residual(struct mg *mg, int number, const double *v)
 {
     struct mg_level *level = &mg->levels[number];
@@ -99,7 +100,7 @@ static void mg_residual(struct mg *mg, int number, const double *v)
     mg_ghosts(level, level->r);
 }
 
-/* u = u + S r */
+/* Computes u = u + S r. */
 static void mg_smooth(struct mg *mg, int number)
 {
     struct mg_level *level = &mg->levels[number];
@@ -122,7 +123,8 @@ static void mg_restrict(struct mg *mg, int number)
 {
     struct mg_level *fine = &mg->levels[number], *coarse = &mg->levels[number - 1];
     size_t width = (size_t)fine->edge + 2, narrow = (size_t)coarse->edge + 2;
-    /* Where only the finer grid is split, this task makes its planes of the coarser one, and has the others from the other tasks. */
+    /* If only the finer grid is split, this task computes its planes of the coarser one and receives the others from
+     * the other tasks. */
     int gathers = fine->split && !coarse->split, planes = fine->planes / 2, offset = gathers ? fine->first / 2 : 0;
     for (int k = 1; k <= planes; k++)
         for (int j = 1; j <= coarse->edge; j++) {
@@ -141,7 +143,7 @@ static void mg_restrict(struct mg *mg, int number)
     mg_ghosts(coarse, coarse->r);
 }
 
-/* Adds the interpolated solution of a grid to the next finer one's, ghosts included. */
+/* Adds the interpolated solution of a grid to that of the next finer one, ghosts included. */
 static void mg_interpolate(struct mg *mg, int number)
 {
     struct mg_level *coarse = &mg->levels[number], *fine = &mg->levels[number + 1];
@@ -171,7 +173,7 @@ static void mg_clear(const struct mg_level *level)
     memset(level->u, 0, ((size_t)level->planes + 2) * level->plane * sizeof *level->u);
 }
 
-/* One cycle: down to the coarsest grid, and up again. */
+/* Performs one V-cycle: down to the coarsest grid, and up again. */
 static void mg_cycle(struct mg *mg)
 {
     int top = mg->class->level;
@@ -190,7 +192,7 @@ static void mg_cycle(struct mg *mg)
     mg_smooth(mg, top);
 }
 
-/* Returns the root of the mean square of the finest residual. */
+/* Returns the root mean square of the residual on the finest grid. */
 static double mg_norm(const struct mg *mg)
 {
     const struct mg_level *level = &mg->levels[mg->class->level];
@@ -206,13 +208,13 @@ static double mg_norm(const struct mg *mg)
     return sqrt(sum / pow(level->edge, 3));
 }
 
-/* Places found so far for charges of one sign, those of the most extreme numbers first. */
+/* The most extreme numbers found so far for charges of one sign, largest first, and their positions. */
 struct mg_extremes {
     double number[MG_CHARGES];
     long at[MG_CHARGES];
 };
 
-/* Keeps a number if it is one of the largest. */
+/* Inserts a number if it is one of the largest. */
 static void mg_keep(struct mg_extremes *extremes, double number, long at)
 {
     if (number <= extremes->number[MG_CHARGES - 1])
@@ -226,8 +228,8 @@ static void mg_keep(struct mg_extremes *extremes, double number, long at)
     extremes->at[place] = at;
 }
 
-/* Sets the charges: of random numbers all over the cube, the ten largest are 1 and the ten smallest -1. Every task draws all numbers, which
- * is not timed. */
+/* Sets the charges: of random numbers all over the cube, the ten largest become 1 and the ten smallest -1. Every task
+ * draws all numbers; this is not timed. */
 static void mg_charge(struct mg *mg)
 {
     const struct mg_level *level = &mg->levels[mg->class->level];
@@ -250,7 +252,7 @@ static void mg_charge(struct mg *mg)
     mg_ghosts(level, mg->v);
 }
 
-/* Makes the grids: those of which every task would have at least two planes are split. */
+/* Allocates the grids. A grid is split if every task gets at least two of its planes. */
 static void mg_make(struct mg *mg)
 {
     for (int k = 1; k <= mg->class->level; k++) {
@@ -271,7 +273,7 @@ static void mg_make(struct mg *mg)
     }
 }
 
-/* Runs the kernel as one of `size` tasks; returns the exit status of the program. */
+/* Runs the kernel as one of `size` tasks. Returns the exit status of the program. */
 static int mg(char name, int rank, int size)
 {
     const struct mg_class *class = mg_classes;

@@ -1,10 +1,11 @@
-/* npb.h: what the five kernels of the NAS parallel benchmarks share: random numbers, clocks, the verdict.
+/* npb.h: what the five kernels of the NAS parallel benchmarks share: random numbers, verification, output.
  *
  * The kernels are described in D. Bailey et al., "The NAS Parallel Benchmarks", RNR-91-002 (1991, revised as RNR-94-007), and their problem
  * classes and verification values in the reports of NPB 2 and 3. The programs here were written from these descriptions.
  *
- * Each kernel is a header, KERNEL.h, with the whole computation and its decomposition. It declares the few communications it needs as static
- * functions, and INTERFACE/KERNEL.c defines them in the words of one interface, with a main function that joins and leaves. */
+ * Each kernel is a header, KERNEL.h, with the whole computation and its decomposition. It declares the few
+ * communication functions that it needs as static functions. INTERFACE/KERNEL.c defines them with one interface, and a
+ * main function that joins and leaves. */
 #ifndef NPB_H
 #define NPB_H
 
@@ -18,13 +19,13 @@
 #define NPB_SEED UINT64_C(314159265)
 #define NPB_MODULUS_BITS 46
 
-/* Returns the product modulo 2^46: products of 64 bits wrap round at a multiple of it. */
+/* Returns the product modulo 2^46. Products wrap modulo 2^64, a multiple of that, so the result is exact. */
 static inline uint64_t npb_times(uint64_t a, uint64_t b)
 {
     return a * b & ((UINT64_C(1) << NPB_MODULUS_BITS) - 1);
 }
 
-/* Returns the multiplier to the power n: by it a task jumps to the numbers that are its own. */
+/* Returns the multiplier to the power n, with which a task skips n random numbers. */
 static inline uint64_t npb_power(uint64_t n)
 {
     uint64_t result = 1;
@@ -41,13 +42,13 @@ static inline double npb_random(uint64_t *state)
     return (double)*state * 0x1p-46;
 }
 
-/* Returns whether a value is the published one, by relative error. */
+/* Returns whether a value equals the published one within a relative error. */
 static inline int npb_equal(double value, double published, double tolerance)
 {
     return fabs(value - published) <= tolerance * fabs(published);
 }
 
-/* Returns the class named on the command line, S if none is. */
+/* Returns the class named on the command line, or S if none is named. */
 static inline char npb_class(int argc, char **argv)
 {
     if (argc < 2)
@@ -57,7 +58,8 @@ static inline char npb_class(int argc, char **argv)
     return argv[1][0];
 }
 
-/* Prints the line by which a run is judged, at task 0, and returns the exit status. `operations` counts what the report calls operations. */
+/* At task 0, prints the result line of a run. Returns the exit status. `operations` is the number of operations as the
+ * report counts them. */
 static inline int npb_tell(const char *kernel, char class, int rank, int size, int verified, double seconds, double operations)
 {
     if (rank == 0) {

@@ -12,7 +12,7 @@ static void gather_parts(double *vector, const int *counts, const int *starts)
     static double *part;
     int type = TYPE_GATHER, own = counts[rank] * (int)sizeof *vector;
     int whole = (starts[size - 1] + counts[size - 1]) * (int)sizeof *vector;
-    /* Input and output of the call may not overlap. */
+    /* The input and the output of the call must not overlap. */
     if (!part)
         part = zeroed_memory((size_t)counts[rank], sizeof *part);
     memcpy(part, vector + starts[rank], (size_t)own);

@@ -20,7 +20,7 @@ static void trade_planes(const double *first, const double *last, double *ghost_
 static void gather_parts(double *vector, int count)
 {
     int type = TYPE_GATHER, own = count * (int)sizeof *vector;
-    /* Input and output of the call may not overlap. */
+    /* The input and the output of the call must not overlap. */
     double *part = zeroed_memory((size_t)count, sizeof *part);
     memcpy(part, vector + (size_t)rank * (size_t)count, (size_t)own);
     check(exconcat(part, own, vector, own * size, NULLPTR, ALLNODES, NULLPTR, &type));

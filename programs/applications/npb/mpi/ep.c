@@ -9,7 +9,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* A request is an empty message: it is enough to know whose it is. */
+/* Receives a request: an empty message, since its sender is all that matters. */
 static int take_request(int waits)
 {
     MPI_Status status;

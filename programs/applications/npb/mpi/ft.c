@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* In numbers, not bytes: an int may not hold so many of these. */
+/* Counts numbers, not bytes, whose count could exceed an int. */
 static void trade_blocks(const void *out, void *in, size_t bytes)
 {
     int count = (int)(bytes / sizeof(ft_number));

@@ -13,7 +13,7 @@ static void gather_parts(double *vector, const int *counts, const int *starts)
     size_t own = (size_t)counts[rank] * sizeof *vector;
     for (int r = 0; r < size; r++)
         lengths[r] = counts[r] * (long)sizeof *vector;
-    /* Input and output of the call may not overlap. */
+    /* The input and the output of the call must not overlap. */
     gcolx(memcpy(work_space(own), vector + starts[rank], own), lengths, vector);
 }
 

@@ -2,7 +2,7 @@
 #include "../is.h"
 #include "../../tasks/nx.h"
 
-/* NX adds up numbers of type long. */
+/* Sums in numbers of type long, because gisum has no other integers. */
 static void sum_of_all(int *numbers, int count)
 {
     long sums[count], work[count];

@@ -21,7 +21,7 @@ static void gather_parts(double *vector, int count)
     size_t own = (size_t)count * sizeof *vector;
     for (int r = 0; r < size; r++)
         lengths[r] = (long)own;
-    /* Input and output of the call may not overlap. */
+    /* The input and the output of the call must not overlap. */
     gcolx(memcpy(work_space(own), vector + (size_t)rank * (size_t)count, own), lengths, vector);
 }
 

@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* PVM gathers to one task only: each sends its part to all others. */
+/* PVM gathers at one task only, so each task sends its part to all others. */
 static void gather_parts(double *vector, const int *counts, const int *starts)
 {
     const int bytes = sizeof *vector;

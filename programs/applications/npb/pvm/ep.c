@@ -9,7 +9,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* Requests are answered in the order in which they come. */
+/* Receives requests in the order in which they arrive. */
 static int take_request(int waits)
 {
     int task, buffer = waits ? pvm_recv(-1, TAG_REQUEST) : pvm_nrecv(-1, TAG_REQUEST);
@@ -22,7 +22,7 @@ static int take_request(int waits)
 
 static void answer_request(int task, long block)
 {
-    int number = (int)block; /* a long is 32 bits in the format that all machines read, and comes back as a positive number */
+    int number = (int)block; /* PvmDataDefault sends a long as 32 bits, and -1 would arrive as a positive number */
     check(pvm_initsend(PvmDataDefault), "pvm_initsend");
     pvm_pkint(&number, 1, 1);
     check(pvm_send(tids[task], TAG_ANSWER), "pvm_send");
@@ -43,7 +43,7 @@ static long receive_answer(void)
     return number;
 }
 
-/* The last argument is the number of tasks. */
+/* Runs the kernel. The last argument is the number of tasks. */
 int main(int argc, char **argv)
 {
     join(argc, argv);

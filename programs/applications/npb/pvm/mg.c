@@ -19,7 +19,7 @@ static void trade_planes(const double *first, const double *last, double *ghost_
     receive_from(behind, TAG_BACK, ghost_behind, bytes);
 }
 
-/* PVM gathers to one task only: each sends its part to all others. */
+/* PVM gathers at one task only, so each task sends its part to all others. */
 static void gather_parts(double *vector, int count)
 {
     int bytes = count * (int)sizeof *vector;

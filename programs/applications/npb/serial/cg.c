@@ -1,4 +1,4 @@
-/* The kernel cg without a message-passing environment: what the others are measured against. */
+/* The kernel cg without a message-passing environment, for comparison. */
 #include "../cg.h"
 
 static void sum_of_all(double *values, int count)

@@ -1,4 +1,4 @@
-/* The kernel ep without a message-passing environment: what the others are measured against. */
+/* The kernel ep without a message-passing environment, for comparison. */
 #include "../ep.h"
 
 static void sum_of_all(double *values, int count)
@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     (void)count;
 }
 
-/* One task hands out work to nobody: these are never called. */
+/* Never called: a single task has no other task to hand out work to. */
 static int take_request(int waits)
 {
     (void)waits;

@@ -1,4 +1,4 @@
-/* The kernel is without a message-passing environment: what the others are measured against. */
+/* The kernel is without a message-passing environment, for comparison. */
 #include "../is.h"
 
 static void sum_of_all(int *numbers, int count)

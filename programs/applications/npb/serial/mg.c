@@ -1,4 +1,4 @@
-/* The kernel mg without a message-passing environment: what the others are measured against. */
+/* The kernel mg without a message-passing environment, for comparison. */
 #include "../mg.h"
 
 static void sum_of_all(double *values, int count)
@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     (void)count;
 }
 
-/* Grids of a task that is alone are whole. */
+/* Never called: the grids of a single task are not split. */
 static void trade_planes(const double *first, const double *last, double *ghost_before, double *ghost_behind, int count)
 {
     (void)first;
