@@ -1,4 +1,4 @@
-//! Frames of the bypass between two tasks on one Ethernet segment, and the word by which a bypass is offered.
+//! Frames of the bypass between two tasks on one Ethernet segment, and the message that offers a bypass.
 //!
 //! ```text
 //! 0  Ethernet: destination (6) | source (6) | type (2)
@@ -13,26 +13,27 @@
 //! 0  Ethernet: the group (6) | source (6) | type (2)
 //! 14 tag of the group (4)
 //! 18 tags of the receivers (8 times 4), zero where there is none
-//! 50 entries in this order: the receiver's bypass (1) | zero (1) | length of what is sealed (2) | number (8) | sealed, as above
+//! 50 entries in this order: the receiver's bypass (1) | zero (1) | length of the sealed part (2) | number (8) |
+//! sealed, as above
 //! ```
 //!
-//! Nothing is as short as Ethernet would fill up: a frame ends where it ended when it was sent. Before it has been opened, nothing of a
-//! frame is more than a guess: anybody on the segment can send one.
+//! No frame is so short that Ethernet would pad it: a frame is received with the length with which it was sent. Until a
+//! frame has been opened, its contents are not trusted: anybody on the segment can send one.
 
 use crate::Malformed;
 use crate::fields::{joined, whole};
 
 /// Type of the Ethernet frames: the first of those that are free for local use.
 pub const ETHER_TYPE: u16 = 0x88b5;
-/// Size of an Ethernet head, in bytes.
+/// Size of an Ethernet header, in bytes.
 pub const ETHERNET_HEAD_BYTES: usize = 14;
 /// Size of what precedes the sealed part, in bytes.
 pub const FRONT_BYTES: usize = ETHERNET_HEAD_BYTES + 16;
 /// Maximum number of receivers of a frame for several tasks.
 pub const MAX_RECEIVERS: usize = 8;
-/// Offset of the receivers' tags in such a frame, in bytes.
+/// Offset of the receivers' tags in a frame for several tasks, in bytes.
 pub const RECEIVERS_AT: usize = ETHERNET_HEAD_BYTES + 4;
-/// Size of what precedes the entries of such a frame, in bytes.
+/// Size of what precedes the entries of a frame for several tasks, in bytes.
 pub const GROUP_FRONT_BYTES: usize = RECEIVERS_AT + 4 * MAX_RECEIVERS;
 /// Size of what precedes the sealed part of an entry, in bytes.
 pub const ENTRY_FRONT_BYTES: usize = 12;
@@ -41,33 +42,33 @@ pub const WORD_BYTES: usize = 40;
 /// Size of an [`Offer`], in bytes.
 pub const OFFER_BYTES: usize = 16;
 
-/// Minimum packet size, in bytes, that a bypass is worth while for.
+/// Minimum packet size for which a bypass is worth using, in bytes.
 pub const MIN_MTU: u16 = 256;
 
 /// An address of an Ethernet interface.
 pub type Mac = [u8; 6];
 
-/// The way to a task by a bypass.
+/// An offer of a bypass to the task that sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Interface of the task that offers.
+    /// MAC address of the offering task's interface.
     pub mac: Mac,
-    /// Longest packet of that interface, without its Ethernet head.
+    /// MTU of that interface: its maximum packet size without the Ethernet header.
     pub mtu: u16,
-    /// Names the task to itself.
+    /// Identifies the offering task to itself.
     pub tag: u32,
-    /// Names the bypass to that task.
+    /// Identifies the bypass within the offering task.
     pub slot: u8,
 }
 
 impl Offer {
-    /// As bytes.
+    /// Returns the encoded offer.
     pub fn encode(&self) -> [u8; OFFER_BYTES] {
         let (mtu, tag) = (self.mtu.to_le_bytes(), self.tag.to_le_bytes());
         joined(&[&self.mac, &mtu, &tag, &[self.slot, 0, 0, 0]])
     }
 
-    /// From bytes.
+    /// Decodes an offer.
     pub fn decode(bytes: &[u8]) -> Result<Offer, Malformed> {
         let (mac, mtu, tag, [slot, zeros @ ..]): (Mac, u16, u32, [u8; 4]) = whole(bytes)?;
         let offer = Offer {
@@ -76,13 +77,15 @@ impl Offer {
             tag,
             slot,
         };
-        // One interface, and not all of a segment or a group of it; packets that a short message fits into.
+        // The address must be that of one interface (no multicast, broadcast or zero), and a short message must fit
+        // into a packet.
         let is_one = mac[0] & 1 == 0 && mac != [0; 6];
         let sound = zeros == [0; 3] && is_one && mtu >= MIN_MTU;
         sound.then_some(offer).ok_or(Malformed)
     }
 
-    /// The front of frames from an interface to who has made this offer; their number comes into it when they are sealed.
+    /// Returns the front of frames from interface `from` to the task that made this offer. The frame's number is filled
+    /// in when the frame is sealed.
     pub fn front(&self, from: &Mac) -> [u8; FRONT_BYTES] {
         let (kind, tag) = (ETHER_TYPE.to_be_bytes(), self.tag.to_be_bytes());
         joined(&[&self.mac, from, &kind, &tag, &[self.slot, 0, 0, 0], &[0; 8]])
@@ -95,7 +98,8 @@ pub fn set_number(front: &mut [u8; FRONT_BYTES], number: u64) {
     front[ETHERNET_HEAD_BYTES + 8..].copy_from_slice(&number.to_le_bytes());
 }
 
-/// The bypass, the number and the sealed part of a frame, if this can be one; what it is taken for is for the cipher to say.
+/// Returns the bypass, the number and the sealed part of a frame, or `None` if the frame cannot belong to a bypass. The
+/// cipher decides whether it does.
 #[inline]
 pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
     let (front, sealed) = frame.split_first_chunk::<FRONT_BYTES>()?;
@@ -105,13 +109,13 @@ pub fn split(frame: &[u8]) -> Option<(u8, u64, &[u8])> {
     sound.then_some((front[18], u64::from_le_bytes(number), sealed))
 }
 
-/// The address of the interfaces whose tasks are of the group with this tag.
+/// Returns the multicast address of the interfaces whose tasks belong to the group with this tag.
 pub fn group_address(tag: u32) -> Mac {
-    // Of a group, and not given by any maker of interfaces.
+    // The multicast and the locally-administered bit are set.
     joined(&[&[0x03, 0x00], &tag.to_be_bytes()])
 }
 
-/// The front of frames from an interface to a group, without receivers yet.
+/// Returns the front of frames from interface `from` to a group, without receivers.
 #[inline]
 pub fn group_front(tag: u32, from: &Mac) -> [u8; GROUP_FRONT_BYTES] {
     let (group, kind) = (group_address(tag), ETHER_TYPE.to_be_bytes());
@@ -119,21 +123,21 @@ pub fn group_front(tag: u32, from: &Mac) -> [u8; GROUP_FRONT_BYTES] {
     joined(&[&group, from, &kind, &tag.to_be_bytes(), &none])
 }
 
-/// Writes the tag of a receiver into the front of a frame to a group; its entry is the one at this place.
+/// Writes the tag of the receiver of entry `place` into the front of a frame to a group.
 #[inline]
 pub fn set_receiver(front: &mut [u8; GROUP_FRONT_BYTES], place: usize, tag: u32) {
     let (tags, _) = front[RECEIVERS_AT..].as_chunks_mut::<4>();
     tags[place] = tag.to_be_bytes();
 }
 
-/// The head of an entry: frame `number` of this bypass of the receiver's, with `length` bytes that are sealed.
+/// Returns the header of an entry: frame `number` of the receiver's bypass `slot`, with `length` sealed bytes.
 #[inline]
 pub fn entry(slot: u8, length: u16, number: u64) -> [u8; ENTRY_FRONT_BYTES] {
     joined(&[&[slot, 0], &length.to_le_bytes(), &number.to_le_bytes()])
 }
 
-/// The bypass, the number and the sealed part for the task with tag `receiver`, if this can be a frame for group `group` that has
-/// an entry for it; as [`split`] of a frame for one.
+/// Returns the bypass, the number and the sealed part for the task with tag `receiver`, or `None` if this cannot be a
+/// frame for group `group` with an entry for that task. See [`split`], which does this for a frame to one task.
 #[inline]
 pub fn entry_for(frame: &[u8], group: u32, receiver: u32) -> Option<(u8, u64, &[u8])> {
     let (front, mut entries) = frame.split_first_chunk::<GROUP_FRONT_BYTES>()?;
@@ -155,28 +159,28 @@ pub fn entry_for(frame: &[u8], group: u32, receiver: u32) -> Option<(u8, u64, &[
     None
 }
 
-/// How far the sender of a frame is.
+/// Progress of a frame's sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Word {
-    /// Place of the frame's parcel in the order of numbered parcels: the number of its first byte.
+    /// Position of the frame's parcel in the stream of numbered parcels: the number of its first byte.
     pub position: u64,
-    /// The frame's parcel comes after this many bytes of the connection.
+    /// The frame's parcel follows this many bytes of the connection.
     pub after: u64,
-    /// This many bytes of numbered parcels have come from the other side, by whichever way.
+    /// Bytes of numbered parcels that the sender has received from the peer, over the connection or the bypass.
     pub reached: u64,
-    /// This many bytes have come on the connection.
+    /// Bytes that the sender has received on the connection.
     pub heard: u64,
-    /// The number behind that of the last frame that has come.
+    /// One more than the number of the last frame received by the sender.
     pub got: u64,
-    /// The sender waits for an answer.
+    /// Whether the sender waits for an answer.
     pub asks: bool,
 }
 
-/// The numbers of frames are below this: one bit of the place is another word's.
+/// Exclusive upper bound of frame numbers: one bit of the field carries `asks`.
 pub const END_OF_NUMBERS: u64 = 1 << 62;
 
 impl Word {
-    /// As bytes.
+    /// Returns the encoded word.
     #[inline]
     pub fn encode(&self) -> [u8; WORD_BYTES] {
         let last = self.got << 1 | u64::from(self.asks);
@@ -192,7 +196,7 @@ impl Word {
         bytes
     }
 
-    /// From what a frame was opened to: the word, and the parcel behind it.
+    /// Decodes an opened frame into the word and the parcel that follows it.
     #[inline]
     pub fn decode(content: &[u8]) -> Result<(Word, &[u8]), Malformed> {
         let (bytes, parcel) = content.split_first_chunk::<WORD_BYTES>().ok_or(Malformed)?;

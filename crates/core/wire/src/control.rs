@@ -1,7 +1,8 @@
 //! The messages between a task and its launcher: starting, ending and watching tasks, names and groups.
 //!
-//! A task asks ([`Ask`]), and each question is answered once by a [`Tell`] with the same `id`. Events come unasked: what a
-//! task has said it wants to hear of, and the output of tasks that it has started. Both travel as frames ([`crate::framing`]) on a socket that the task inherits.
+//! Each request of a task ([`Ask`]) is answered once by a [`Tell`] with the same `id`. Events are sent without a
+//! request: those that the task watches, and the output of tasks that it has started. Both travel as frames
+//! ([`crate::framing`]) on a socket that the task inherits.
 
 use std::net::SocketAddr;
 
@@ -13,14 +14,14 @@ mod output;
 pub use hosting::{HostStart, HostStarted};
 pub use output::{Manner, Output, Route, Then};
 
-/// Why something that was asked for is not done.
+/// Reason for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The request makes no sense.
+    /// The request is invalid.
     Argument = 1,
     /// No such task.
     Task,
-    /// Memory, or a limit, is used up: also the job's number of tasks.
+    /// Memory or a limit is exhausted, for example the job's number of tasks.
     Memory,
     /// The operating system refused.
     System,
@@ -28,18 +29,18 @@ pub enum Why {
     Program,
     /// No such host.
     Host,
-    /// Nothing of this name.
+    /// No entry with this name.
     Name,
-    /// There is something of this name already.
+    /// An entry with this name exists already.
     Exists,
-    /// It belongs to another task.
+    /// The entry belongs to another task.
     Denied,
-    /// The job, or the host, is being ended.
+    /// The job, or the host, is ending.
     State,
 }
 
 impl Why {
-    /// All there are.
+    /// All reasons.
     pub const ALL: [Why; 10] = [
         Why::Argument,
         Why::Task,
@@ -68,68 +69,72 @@ choices!(Why {
 });
 
 messages! {
-    /// From a task to its launcher. The `id` comes back with the answer.
+    /// From a task to its launcher. The answer carries the same `id`.
     pub Ask {
         /// Start tasks. Answered by `Spawned`.
         1 Spawn { id: u32, order: Spawn }
-        /// Send a signal to a task. `end`: its death by it is wanted, and no failure of the job.
+        /// Send a signal to a task. If `end` is set, a death by this signal is intended and is not a failure of the
+        /// job.
         2 Signal { id: u32, task: u32, signal: i32, end: bool }
-        /// Which tasks are there?
+        /// List the tasks. Answered by `Tasks`.
         3 Tasks { id: u32 }
-        /// Which hosts are there?
+        /// List the hosts. Answered by `Hosts`.
         4 Hosts { id: u32 }
-        /// Tell once when this happens: the events bear the number of the question. Their subject is a task, a
-        /// host, or nothing. Answered before the first of them.
+        /// Watch for events of kind `what` about `subject` (a task, a host, or unused). The answer comes first; each
+        /// event then carries this `id` as `watch`.
         5 Watch { id: u32, what: What, subject: u32 }
-        /// Tell no more of what was to be watched. The value: 1 if there was something to forget.
+        /// Cancel a watch. The value is 1 if the watch existed.
         6 Unwatch { id: u32, watch: u32 }
-        /// Put an entry under a name. The value: its index.
+        /// Put an entry under a name. The value is its index.
         7 Put { id: u32, name: String, index: Option<u32>, flags: u32, value: Vec<u8> }
-        /// The entry of this index or, if `FIRST` is in the flags, the first from it on. Answered by `Entry`.
+        /// Get the entry with this index or, with `FIRST` in the flags, the first entry at or after it. Answered by
+        /// `Entry`.
         8 Get { id: u32, name: String, index: u32, flags: u32 }
         /// Delete an entry.
         9 Delete { id: u32, name: String, index: u32 }
-        /// The entries whose names match a pattern. Answered by `Names`.
+        /// List the entries whose names match a pattern. Answered by `Names`.
         10 Names { id: u32, pattern: String }
-        /// Become a member of a named group. The value: the number in it, the lowest that is free.
+        /// Become a member of a named group. The value is the member number: the lowest free one.
         11 Join { id: u32, group: String }
-        /// Be a member no more.
+        /// Leave a named group.
         12 Leave { id: u32, group: String }
-        /// Asks for the members. Answered by `Members`.
+        /// List the members of a named group. Answered by `Members`.
         13 Members { id: u32, group: String }
-        /// Answered when so many members have asked: by `Met`, if they are all.
+        /// Wait until `count` members have sent this. Answered by `Met` if these are all members of the group,
+        /// otherwise by `Done`.
         14 Meet { id: u32, group: String, count: u32 }
-        /// This many bytes of what this task wrote have been received. Not answered.
+        /// This many more bytes of the output of `task` have been received. There is no reply.
         15 Taken { task: u32, bytes: u32 }
         /// End the job, and all its tasks.
         16 Halt { id: u32 }
-        /// Which named groups are there? Answered by `Groups`.
+        /// List the named groups. Answered by `Groups`.
         17 Groups { id: u32 }
-        /// Asks for the time on a host. The value: microseconds since 1970.
+        /// Get the time of a host. The value is in microseconds since 1970.
         18 Clock { id: u32, host: u32 }
-        /// Take these hosts into the job, each a line of a host file. If a person has to be asked, it is at this terminal.
-        /// Answered by `Hosted`.
+        /// Add these hosts to the job; each is a line of a host file. `terminal` is the terminal at which a person can
+        /// be asked, for example for a password. Answered by `Hosted`.
         20 AddHosts { id: u32, hosts: Vec<String>, terminal: Option<String> }
-        /// Give these hosts back; what runs there is ended. Answered by `Hosted`.
+        /// Remove these hosts from the job and end what runs there. Answered by `Hosted`.
         21 RemoveHosts { id: u32, hosts: Vec<String> }
-        /// Take in the hosts of a host file, whose defaults and other lines count for those that are added later. Answered by
-        /// `Hosted`.
+        /// Add the hosts of a host file. Its defaults and its other lines also apply to hosts that are added later.
+        /// Answered by `Hosted`.
         22 HostFile { id: u32, text: String, terminal: Option<String> }
-        /// From now on the asker starts the tasks of its host, of each of which it is told by a `Start`.
+        /// Register the asker as the starter for its host. From now on it receives a `Start` for each task to be
+        /// started there.
         23 Starter { id: u32 }
-        /// The asker, which starts the tasks of its host, could not start this one, or it has ended: with this status, as
-        /// `wait` tells it.
+        /// Sent by a starter: this task could not be started, or its process has ended. `status` is a wait status.
         24 Ended { id: u32, task: u32, status: i32 }
-        /// From now on the asker starts the agents of hosts that are to come, which it is told by `StartHosts`; or no more.
+        /// Register (`on`) or unregister the asker as the hoster. A hoster receives `StartHosts` for the hosts to be
+        /// added, and starts their agents.
         25 Hoster { id: u32, on: bool }
-        /// The result for the hosts of a `StartHosts`. Hosts that are not named have not been started.
+        /// The results for the hosts of a `StartHosts`. Hosts that are not named have not been started.
         26 HostsStarted { id: u32, request: u32, hosts: Vec<HostStarted> }
-        /// A task of another host, which listens at this address, has not answered the asker for this many milliseconds; without a
-        /// number: it answers again. Not answered.
+        /// Report that a task on another host, which listens at `address`, has been silent for `silent` milliseconds;
+        /// with `None`, that it answers again. There is no reply.
         27 Reach { task: u32, address: Option<SocketAddr>, silent: Option<u32> }
         /// End the job, and all its tasks, with this exit status.
         28 Abort { id: u32, status: u32 }
-        /// Add to the number that an entry is. The value: the number before.
+        /// Add `amount` to an entry that holds a number. The value is the previous number.
         29 Add { id: u32, name: String, index: u32, amount: u64 }
     }
 }
@@ -137,44 +142,49 @@ messages! {
 messages! {
     /// From a launcher to one of its tasks.
     pub Tell {
-        /// It is not done.
+        /// The request is refused.
         1 Refused { id: u32, why: Why, sentence: String }
-        /// It is done.
+        /// The request has been carried out.
         2 Done { id: u32, value: u64 }
-        /// For each task its number, or why it was not started; and the first reason as a sentence.
+        /// The number of each task, or the reason why it was not started; `sentence` explains the first reason.
         3 Spawned { id: u32, tasks: Vec<Result<u32, Why>>, sentence: String }
-        /// The tasks that are there.
+        /// The tasks of the job.
         4 Tasks { id: u32, tasks: Vec<TaskInfo> }
         /// The hosts.
         5 Hosts { id: u32, hosts: Vec<HostInfo> }
         /// An entry.
         6 Entry { id: u32, index: u32, value: Vec<u8> }
-        /// Entries.
+        /// The entries whose names match.
         7 Names { id: u32, names: Vec<NameInfo> }
-        /// The members of a group by their numbers in it; none where a number is free.
+        /// The members of a group, indexed by member number; `None` where a number is free.
         8 Members { id: u32, tasks: Vec<Option<u32>> }
-        /// All members of a group have met: who they are, and the shared barrier that they are lent (0: none).
+        /// All members of a group have met: the members, and the shared barrier that is lent to them (0 if there is
+        /// none).
         13 Met { id: u32, tasks: Vec<Option<u32>>, barrier: u64 }
         /// The named groups.
         14 Groups { id: u32, groups: Vec<GroupInfo> }
-        /// For each host its number, or why it was not taken in or given back; and the first reason as a sentence.
+        /// The number of each host, or the reason why it was not added or removed; `sentence` explains the first
+        /// reason.
         20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
-        /// Something happened that the question `watch` was about.
+        /// An event of the watch that was requested with `id` `watch`.
         9 Event { watch: u32, event: Event }
-        /// A task whose output comes to this one has a number, and who has started it, if that is known.
+        /// A task whose output this task receives has been numbered. `parent` is the task that started it, if known.
         11 Born { task: u32, parent: Option<u32>, manner: Manner }
-        /// The task that asked `watch` is to start this program, which becomes the task if it enters the job with the ticket.
+        /// For the starter registered by request `watch`: start this program. It becomes `task` when it enters the job
+        /// with `ticket`.
         12 Start { watch: u32, task: u32, ticket: u32, program: Vec<u8>, arguments: Vec<Vec<u8>>, environment: Vec<(Vec<u8>, Vec<u8>)> }
-        /// The task that asked `watch` is to run these commands, each on its host, and to answer with `HostsStarted`.
+        /// For the hoster registered by request `watch`: run these commands, one for each host, and answer with
+        /// `HostsStarted`.
         15 StartHosts { watch: u32, request: u32, hosts: Vec<HostStart> }
-        /// A task wrote this to its standard output (0) or error (1).
+        /// A task wrote these bytes to its standard output (0) or error (1).
         10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
-        /// The asker and this task have not reached each other for too long: each is dead to the other, for this reason.
+        /// The receiver and this task have not reached each other for too long. Each counts as dead to the other;
+        /// `sentence` says why.
         16 GiveUp { task: u32, sentence: String }
     }
 }
 
-/// The frame of an [`Ask::Abort`] of this number 0, made without memory: for signal handlers.
+/// Encodes an [`Ask::Abort`] with `id` 0 without allocating, for use in signal handlers.
 pub fn abort_frame(status: u32) -> [u8; 13] {
     let mut frame = [0; 13];
     frame[0] = 9;
@@ -183,12 +193,12 @@ pub fn abort_frame(status: u32) -> [u8; 13] {
     frame
 }
 
-/// The longest request of a task, and the longest message to one, in bytes: both also have to fit a frame between launcher and agent, with the
-/// task's number.
+/// Maximum size of a request of a task, and of a message to one, in bytes. Both also have to fit into a frame between
+/// launcher and agent together with the task's number.
 pub const MAX_REQUEST_BYTES: usize = crate::framing::MAX_FRAME_BYTES - 64;
 
 impl Ask {
-    /// The number of the question; none: it is not answered.
+    /// Returns the number of the request, or `None` if it has no reply.
     pub fn id(&self) -> Option<u32> {
         match self {
             Ask::Spawn { id, .. }
@@ -222,51 +232,52 @@ impl Ask {
     }
 }
 
-/// Entries of names: what `Put` and `Get` are to do.
+/// Flags of named entries, for `Put` and `Get`.
 pub mod flags {
-    /// It stays when its owner is gone.
+    /// Keep the entry when its owner is gone.
     pub const PERSISTENT: u32 = 1;
-    /// There may be several entries of this name.
+    /// Allow several entries with this name.
     pub const SEVERAL: u32 = 2;
-    /// Anybody may overwrite and delete it.
+    /// Allow every task to overwrite and delete the entry.
     pub const OVERWRITABLE: u32 = 4;
-    /// The first entry from the index on.
+    /// Get the first entry at or after the index.
     pub const FIRST: u32 = 8;
-    /// Read it and delete it, at once.
+    /// Read and delete the entry atomically.
     pub const DELETE: u32 = 16;
-    /// Wait until there is one.
+    /// Wait until there is such an entry.
     pub const WAIT: u32 = 32;
 }
 
 /// Tasks to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawn {
-    /// As the user named it.
+    /// The program as the user named it.
     pub program: Vec<u8>,
-    /// Its arguments, without its name.
+    /// The arguments, without the program's name.
     pub arguments: Vec<Vec<u8>>,
-    /// How many tasks.
+    /// Number of tasks.
     pub count: u32,
-    /// On which hosts.
+    /// The hosts on which they are started.
     pub place: Place,
-    /// The directories in which the program is searched for, with `:` between them; none: those of PATH.
+    /// The directories in which the program is searched, separated by `:`; `None` for those of PATH.
     pub search: Option<Vec<u8>>,
-    /// Where they run; none: where the job runs.
+    /// Their working directory; `None` for the job's.
     pub directory: Option<Vec<u8>>,
     /// Variables added to the job's environment.
     pub environment: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where goes what they write.
+    /// Destination of their output.
     pub output: Output,
-    /// The asker does not want to be their parent.
+    /// Whether the asker does not want to be their parent.
     pub orphans: bool,
-    /// The program that is started in place of this one, whose path is the first of its arguments: a debugger.
+    /// A program, such as a debugger, that is started instead and gets the path of the task's program as its first
+    /// argument.
     pub through: Option<Vec<u8>>,
-    /// For whom the asker starts them, whose children they are; none: for itself.
+    /// The task that becomes their parent, if the asker starts them for another task; `None` for the asker itself.
     pub on_behalf: Option<u32>,
 }
 
 impl Spawn {
-    /// One task of a program on the asker's host, without arguments, whose output is the job's.
+    /// Returns an order for one task of a program on the asker's host, without arguments, whose output is the job's.
     pub fn one_here(program: Vec<u8>) -> Spawn {
         Spawn {
             program,
@@ -301,9 +312,9 @@ fields!(Spawn {
 /// On which hosts tasks are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Where there is most room.
+    /// On the hosts with the most free capacity.
     Any,
-    /// On this host; `Here` is the asker's.
+    /// On this host. For the asker's host there is `Here`.
     Host(String),
     /// On the asker's host.
     Here,
@@ -348,9 +359,9 @@ pub enum What {
     TaskEnds = 1,
     /// The loss of a host.
     HostLost,
-    /// Hosts that come, again and again.
+    /// Hosts being added. Repeats until cancelled.
     HostAdded,
-    /// Tasks that come and go, again and again.
+    /// Tasks that start and end. Repeats until cancelled.
     Tasks,
 }
 
@@ -364,13 +375,13 @@ choices!(What {
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// With this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signalled(i32),
-    /// With its host.
+    /// It was lost with its host.
     Lost,
-    /// It was gone before it was watched, or never there, and nobody remembers how it ended.
+    /// It was gone before it was watched, or never existed, and its end is not recorded.
     Unknown,
 }
 
@@ -407,7 +418,7 @@ pub enum Event {
         task: u32,
         /// The number of its host.
         host: u32,
-        /// How.
+        /// How it ended.
         ending: Ending,
     },
     /// A host is lost, or has been given back.
@@ -417,18 +428,18 @@ pub enum Event {
         /// Its name.
         name: String,
     },
-    /// A task has got its number.
+    /// A task has been numbered.
     TaskCame {
         /// The task.
         task: u32,
         /// The number of its host.
         host: u32,
-        /// The task that has started it; none: no task of the job.
+        /// The task that started it; `None` if no task of the job did.
         parent: Option<u32>,
         /// The program as it was named.
         program: Vec<u8>,
     },
-    /// A host has come.
+    /// A host has been added.
     HostAdded {
         /// Its number.
         host: u32,
@@ -471,11 +482,11 @@ impl Field for Result<u32, Why> {
 pub struct TaskInfo {
     /// Its number.
     pub task: u32,
-    /// The task that started it; none: the launcher.
+    /// The task that started it; `None` for the launcher.
     pub parent: Option<u32>,
     /// The number of its host.
     pub host: u32,
-    /// Its process.
+    /// Process id.
     pub pid: u32,
     /// The program as it was named.
     pub program: Vec<u8>,
@@ -493,17 +504,17 @@ fields!(TaskInfo {
 pub struct HostInfo {
     /// Its number.
     pub host: u32,
-    /// As the user named it.
+    /// The name, as the user gave it.
     pub name: String,
     /// Its architecture.
     pub architecture: String,
-    /// How many tasks can run at once.
+    /// Number of tasks that can run at the same time.
     pub cores: u32,
-    /// How many tasks run there.
+    /// Number of tasks that run there.
     pub tasks: u32,
-    /// How fast it is compared to others; 1000 where nobody has said anything.
+    /// Relative speed; 1000 unless the user has set it.
     pub speed: u32,
-    /// It is there.
+    /// Whether the host is reachable (not lost, not given back).
     pub lives: bool,
 }
 fields!(HostInfo {
@@ -516,18 +527,18 @@ fields!(HostInfo {
     lives
 });
 
-/// Entries under one name.
+/// One entry under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameInfo {
     /// The name.
     pub name: String,
     /// The index of the entry.
     pub index: u32,
-    /// Whose it is; none: its owner is gone.
+    /// The owner; `None` if it is gone.
     pub owner: Option<u32>,
-    /// How it was put.
+    /// The flags with which the entry was put.
     pub flags: u32,
-    /// Bytes of its value.
+    /// Length of the value, in bytes.
     pub length: u32,
 }
 fields!(NameInfo {
@@ -543,11 +554,11 @@ fields!(NameInfo {
 pub struct GroupInfo {
     /// Its name.
     pub name: String,
-    /// The members by their numbers in it; none where a number is free.
+    /// The members, indexed by member number; `None` where a number is free.
     pub members: Vec<Option<u32>>,
-    /// The members that wait for others, in the order in which they have come.
+    /// The members that wait in `Meet`, in the order in which they began.
     pub waiting: Vec<u32>,
-    /// How many must come; 0 if nobody waits.
+    /// Number of members that have to meet; 0 if none waits.
     pub wanted: u32,
 }
 fields!(GroupInfo {
@@ -558,7 +569,7 @@ fields!(GroupInfo {
 });
 
 impl Tell {
-    /// The question it answers; none: it comes unasked.
+    /// Returns the number of the request that this answers, or `None` if it is an event.
     pub fn id(&self) -> Option<u32> {
         match self {
             Tell::Refused { id, .. }

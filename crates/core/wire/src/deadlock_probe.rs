@@ -1,5 +1,5 @@
-//! Messages of blocked senders on different hosts to each other, by which they find out that they wait in a circle (the process's
-//! `deadlock_detector`).
+//! Messages between blocked senders on different hosts, with which they find out that they wait in a circle (see
+//! `deadlock_detector` in the crate `process`).
 //!
 //! ```text
 //! 0  kind (4) | number (4)
@@ -12,7 +12,7 @@ use crate::fields::{Bytes, Field, all, bytes_of, bytes_of_all};
 
 /// Minimum size of a probe, in bytes.
 pub const MIN_BYTES: usize = 16;
-/// Maximum number of members of a circle that is told; a longer one is not.
+/// Maximum number of members of a circle that is reported; a larger circle is not reported.
 pub const MAX_MEMBERS: usize = 256;
 /// Maximum size of a probe, in bytes.
 pub const MAX_BYTES: usize = MIN_BYTES + 4 * MAX_MEMBERS;
@@ -21,31 +21,31 @@ const ASK: u32 = 1;
 const STATE: u32 = 2;
 const CIRCLE: u32 = 3;
 
-/// One such message.
+/// A probe between two blocked tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadlockProbe {
     /// Asks for the state of the receiver. Questions are numbered.
     Ask(u32),
-    /// The state of the sender; 0 as number: nobody has asked.
+    /// The state of the sender; `number` is 0 if it was not asked for.
     State {
-        /// The question that is answered.
+        /// The question that this answers.
         number: u32,
-        /// The task it waits for, as it stands in its host's table.
+        /// The sender's wait word, as in the table of its host.
         word: u64,
-        /// How often it has looked around in vain.
+        /// How often the sender has checked without success.
         looks: u32,
     },
-    /// The receiver of this waits in a circle.
+    /// Tells the receiver that it waits in a circle.
     Circle {
-        /// The word of that wait.
+        /// The receiver's wait word for that wait.
         word: u64,
-        /// The tasks in it, each waiting for the next.
+        /// The tasks in the circle, each waiting for the next.
         members: Vec<u32>,
     },
 }
 
 impl DeadlockProbe {
-    /// As bytes.
+    /// Returns the encoded probe.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, number, word, more) = match self {
             DeadlockProbe::Ask(number) => (ASK, *number, 0, &[][..]),
@@ -59,7 +59,7 @@ impl DeadlockProbe {
         [bytes_of(&(kind, number, word)), bytes_of_all(more)].concat()
     }
 
-    /// From bytes.
+    /// Decodes a probe.
     pub fn decode(bytes: &[u8]) -> Result<DeadlockProbe, Malformed> {
         let mut rest = Bytes(bytes);
         let (kind, number, word) = <(u32, u32, u64)>::take(&mut rest)?;

@@ -1,10 +1,11 @@
-//! Values as bytes: little-endian numbers, and lengths before everything whose length varies. All messages of our own are made of these.
+//! Values as bytes: little-endian numbers, and a length in front of each value of variable length. All of this
+//! project's messages are made of these.
 //!
-//! Pure and bounded: no input panics, and none makes us reserve more memory than it has bytes (times the size of an
-//! element). `take(put(x)) == x` for all values; tested with arbitrary ones.
+//! Pure and bounded: no input panics, and none makes the decoder reserve more memory than the input has bytes (times
+//! the size of an element). `take(put(x)) == x` for all values, which is tested with arbitrary ones.
 //!
-//! A structure is a [`Field`] by [`fields!`](crate::fields!), an enumeration by [`choices!`](crate::choices!), an enumeration of messages by
-//! [`messages!`](crate::messages!).
+//! [`fields!`](crate::fields!) makes a structure a [`Field`], [`choices!`](crate::choices!) an enumeration, and
+//! [`messages!`](crate::messages!) declares an enumeration of messages.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -15,7 +16,7 @@ use crate::Malformed;
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// This many bytes off the front.
+    /// Splits the first `count` bytes off.
     pub fn split(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
         self.0 = rest;
@@ -26,7 +27,8 @@ impl<'a> Bytes<'a> {
         self.split(N)?.try_into().map_err(|_| Malformed)
     }
 
-    /// A number of elements, each of which takes at least one byte.
+    /// Takes a number of elements. Fails if it exceeds the bytes that are left, as each element takes at least one
+    /// byte.
     fn count(&mut self) -> Result<usize, Malformed> {
         let count = u32::take(self)? as usize;
         (count <= self.0.len()).then_some(count).ok_or(Malformed)
@@ -35,27 +37,27 @@ impl<'a> Bytes<'a> {
 
 /// A value that can be part of a message.
 pub trait Field: Sized {
-    /// Its bytes, behind what is there.
+    /// Appends the value's bytes to `to`.
     fn put(&self, to: &mut Vec<u8>);
-    /// From the front of what is left.
+    /// Takes a value from the front of `from`.
     fn take(from: &mut Bytes) -> Result<Self, Malformed>;
 }
 
-/// The bytes of a value.
+/// Returns the bytes of a value.
 pub fn bytes_of(value: &impl Field) -> Vec<u8> {
     let mut bytes = Vec::new();
     value.put(&mut bytes);
     bytes
 }
 
-/// The value that these bytes are, all of them.
+/// Decodes a value. Fails if bytes are left over.
 pub fn whole<T: Field>(bytes: &[u8]) -> Result<T, Malformed> {
     let mut rest = Bytes(bytes);
     let value = T::take(&mut rest)?;
     rest.0.is_empty().then_some(value).ok_or(Malformed)
 }
 
-/// The parts of a message, which together have `N` bytes, one after the other: without memory from the heap.
+/// Concatenates the parts of a message, `N` bytes in all, without allocating.
 #[inline]
 pub(crate) fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let (mut bytes, mut at) = ([0; N], 0);
@@ -66,20 +68,20 @@ pub(crate) fn joined<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     bytes
 }
 
-/// The bytes of values one after the other, without a count.
+/// Returns the bytes of the values one after the other, without a count.
 pub fn bytes_of_all<T: Field>(values: &[T]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size_of_val(values));
     values.iter().for_each(|value| value.put(&mut bytes));
     bytes
 }
 
-/// The values that these bytes are, as many as there are.
+/// Decodes values until no bytes are left.
 pub fn all<T: Field>(bytes: &[u8]) -> Result<Vec<T>, Malformed> {
     let (mut rest, mut values) = (Bytes(bytes), Vec::new());
     while !rest.0.is_empty() {
         let before = rest.0.len();
         values.push(T::take(&mut rest)?);
-        // A value of no bytes would be there for ever.
+        // A value of no bytes would make this loop endless.
         (rest.0.len() < before).then_some(()).ok_or(Malformed)?;
     }
     Ok(values)
@@ -125,11 +127,11 @@ impl<const N: usize> Field for [u8; N] {
 }
 
 fn length(of: usize) -> u32 {
-    // Nothing that long fits a frame: the sender refuses it there.
+    // No such length fits into a frame: the sender refuses the message when it makes the frame.
     u32::try_from(of).unwrap_or(u32::MAX)
 }
 
-/// Bytes as they are: a program's output, and names, which need not be UTF-8.
+/// Bytes as they are: used for a program's output and for names, which need not be UTF-8.
 impl Field for Vec<u8> {
     fn put(&self, to: &mut Vec<u8>) {
         length(self.len()).put(to);
@@ -179,7 +181,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A list of at most 255 elements, whose count takes one byte. More are not put.
+/// A list of at most 255 elements, whose count takes one byte. Further elements are dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Short<T>(pub Vec<T>);
 
@@ -213,7 +215,7 @@ impl Field for Rest {
     }
 }
 
-/// As a list of its pairs.
+/// Encoded as a list of its pairs.
 impl<K: Field + Ord, V: Field> Field for BTreeMap<K, V> {
     fn put(&self, to: &mut Vec<u8>) {
         length(self.len()).put(to);
@@ -243,7 +245,7 @@ macro_rules! tuples {
 }
 tuples!((A 0, B 1)(A 0, B 1, C 2)(A 0, B 1, C 2, D 3));
 
-/// As IPv6; IPv4 is mapped into it.
+/// Encoded as IPv6; an IPv4 address is mapped.
 impl Field for IpAddr {
     fn put(&self, to: &mut Vec<u8>) {
         match self {
@@ -270,7 +272,7 @@ impl Field for SocketAddr {
     }
 }
 
-/// A structure is its fields, one after the other.
+/// Implements [`Field`](crate::fields::Field) for a structure: its fields, one after the other.
 #[macro_export]
 macro_rules! fields {
     ($name:ident { $($field:ident),* $(,)? }) => {
@@ -286,7 +288,8 @@ macro_rules! fields {
     };
 }
 
-/// An enumeration is a byte that says which, then the fields of that one.
+/// Implements [`Field`](crate::fields::Field) for an enumeration: a byte that identifies the variant, then the
+/// variant's fields.
 #[macro_export]
 macro_rules! choices {
     ($name:ident { $($code:literal $kind:ident $(($($part:ident),*))? $({ $($field:ident),* })?),* $(,)? }) => {
@@ -315,15 +318,15 @@ macro_rules! choices {
     };
 }
 
-/// A message as the bytes of one frame.
+/// A message that is encoded as one frame.
 pub trait Message: Sized {
-    /// Its bytes, behind what is there.
+    /// Appends the message's bytes to `to`.
     fn encode(&self, to: &mut Vec<u8>);
-    /// From bytes, all of them.
+    /// Decodes a message. Fails if bytes are left over.
     fn decode(bytes: &[u8]) -> Result<Self, Malformed>;
 }
 
-/// An enumeration of messages: a byte that says which, then its fields.
+/// Declares an enumeration of messages: a byte that identifies the message, then its fields.
 #[macro_export]
 macro_rules! messages {
     ($(#[$about:meta])* $visible:vis $name:ident { $($(#[$text:meta])* $code:literal $kind:ident { $($field:ident: $type:ty),* $(,)? })* }) => {

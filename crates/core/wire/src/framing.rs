@@ -1,7 +1,7 @@
-//! Messages in a stream of bytes: a length of four bytes, then so many bytes of one message.
+//! Messages in a stream of bytes: a length of four bytes, then that many bytes of one message.
 //!
-//! Bytes arrive in pieces of any size; [`FrameReader`] keeps them until a message is whole. A length reserves no memory before
-//! its bytes come, so a false length costs the receiver nothing.
+//! Bytes arrive in chunks of any size; [`FrameReader`] keeps them until a message is complete. No memory is reserved
+//! for an announced length before its bytes arrive, so a false length costs the receiver nothing.
 
 use crate::Malformed;
 use crate::fields::Message;
@@ -10,16 +10,16 @@ use crate::fields::Message;
 /// kernel limits, and the addresses of 65536 tasks.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
 
-/// Bytes that have arrived, until the messages in them have been taken.
+/// Received bytes, until the messages in them have been taken.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     arrived: Vec<u8>,
-    /// How much of it has been taken.
+    /// How many bytes of `arrived` have been taken.
     taken: usize,
 }
 
 impl FrameReader {
-    /// More has arrived.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
             self.arrived.drain(..self.taken);
@@ -28,12 +28,13 @@ impl FrameReader {
         self.arrived.extend_from_slice(bytes);
     }
 
-    /// The next frame that has arrived as a whole, undecoded.
+    /// Returns the next complete frame, undecoded, or `None` if more bytes are needed.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, Malformed> {
         self.next_bytes_within(MAX_FRAME_BYTES)
     }
 
-    /// The next frame that has arrived as a whole, undecoded. One that is longer than this is refused before it comes.
+    /// Returns the next complete frame, undecoded, or `None` if more bytes are needed. Fails as soon as a frame
+    /// announces more than `longest` bytes.
     pub fn next_bytes_within(&mut self, longest: usize) -> Result<Option<&[u8]>, Malformed> {
         let rest = &self.arrived[self.taken..];
         let Some((length, rest)) = rest.split_first_chunk::<4>() else {
@@ -50,22 +51,23 @@ impl FrameReader {
         Ok(Some(bytes))
     }
 
-    /// Bytes that have arrived and were not taken, for text that comes before there are frames.
+    /// Returns the bytes that have not been taken, for text that precedes the frames.
     pub fn unread(&self) -> &[u8] {
         &self.arrived[self.taken..]
     }
 
-    /// This many bytes of that have been dealt with.
+    /// Marks the first `bytes` of [`unread`](Self::unread) as taken.
     pub fn pass(&mut self, bytes: usize) {
         self.taken = self.arrived.len().min(self.taken + bytes);
     }
 
-    /// The next message that has arrived as a whole.
+    /// Decodes the next complete message, or returns `None` if more bytes are needed.
     pub fn next_message<M: Message>(&mut self) -> Result<Option<M>, Malformed> {
         self.next_message_within(MAX_FRAME_BYTES)
     }
 
-    /// The next message that has arrived as a whole. One that is longer than this is refused before it comes.
+    /// Decodes the next complete message, or returns `None` if more bytes are needed. Fails as soon as a message
+    /// announces more than `longest` bytes.
     pub fn next_message_within<M: Message>(
         &mut self,
         longest: usize,
@@ -74,7 +76,7 @@ impl FrameReader {
     }
 }
 
-/// Puts a message behind what is there, as a frame. One that is too long for a frame is not put.
+/// Appends a message to `to` as a frame. Fails, and appends nothing, if the message is too long for a frame.
 pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
     let before = to.len();
     to.extend_from_slice(&[0; 4]);
@@ -88,7 +90,7 @@ pub fn put<M: Message>(message: &M, to: &mut Vec<u8>) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// As [`put`], for a message that is encoded already.
+/// Appends an encoded message to `to` as a frame, like [`put`].
 pub fn put_bytes(bytes: &[u8], to: &mut Vec<u8>) -> Result<(), Malformed> {
     if bytes.len() > MAX_FRAME_BYTES {
         return Err(Malformed);

@@ -1,6 +1,7 @@
-//! The messages of tasks that a launcher of another system has started, and of their guardians, before they are a job, as bytes.
+//! Messages, as bytes, between tasks that the launcher of another system has started and their guardians, before they
+//! form a job.
 //!
-//! Decoding takes any bytes: what is not a message is `None`, and no length is believed before it was checked.
+//! Decoding accepts any bytes: it returns `None` for what is not a message, and checks each length before using it.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,27 +12,27 @@ use crate::{Malformed, choices, fields};
 
 /// Version of these messages.
 pub const VERSION: u32 = 4;
-/// This many bytes has a [`Record`].
+/// Size of a [`Record`], in bytes.
 pub const RECORD: usize = 5;
 
 const MAGIC: [u8; 8] = *b"rgslurm\x01";
 
-/// A secret, or a number that is used once.
+/// A secret, or a nonce.
 pub type Secret = [u8; 32];
 
-/// The versions that two programs must have in common. They begin each first message; their form never changes.
+/// The versions that two programs must have in common. They begin each first message, and their format never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Versions {
-    /// Of these messages.
+    /// Version of these messages.
     pub rendezvous: u32,
-    /// Of the job's memory.
+    /// Version of the job's memory.
     pub job: u32,
 }
 
-/// The word of the command `regatta guardian`, after its versions, that the guardian runs.
+/// The argument of the command `regatta guardian`, after its versions, with which the guardian runs it.
 pub const STARTED: &str = "started";
 
-/// The form in which a library and the command `regatta guardian` tell each other their versions. It never changes.
+/// The format in which a library and the command `regatta guardian` tell each other their versions. It never changes.
 impl fmt::Display for Versions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.rendezvous, self.job)
@@ -51,83 +52,83 @@ impl FromStr for Versions {
     }
 }
 
-/// A task to the guardian of its node.
+/// From a task to the guardian of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// The versions of the task.
     pub versions: Versions,
-    /// Its rank; nothing when it speaks another version.
+    /// The task's rank; unused if the versions differ.
     pub rank: u32,
 }
 
-/// The guardian to a task.
+/// From the guardian to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The job is there. With it comes the descriptor of its segment, and that of the task's listening socket if the job
-    /// is on several nodes.
+    /// The job exists. The message carries the descriptor of the job's segment and, if the job is on several nodes,
+    /// that of the task's listening socket.
     Welcome,
-    /// It cannot be; why. `versions`: because they differ.
+    /// The task cannot join.
     Refused {
-        /// Versions differ.
+        /// Whether the reason is that the versions differ.
         versions: bool,
-        /// Why it cannot be.
+        /// The reason.
         sentence: String,
     },
 }
 
-/// What each node tells all others. Nobody else may read it.
+/// What each node sends to all others. It is secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     /// The versions of the node.
     pub versions: Versions,
     /// The node's part of the job's key.
     pub share: Secret,
-    /// It trusts the network. If not, its tasks take part in no job that does.
+    /// Whether the node trusts the network. A node that does not takes part in no job that does.
     pub trusted: bool,
-    /// Where the other nodes find its guardian.
+    /// Address at which the other nodes reach its guardian.
     pub guardian: SocketAddr,
-    /// Its ranks, and where they listen.
+    /// Its ranks, and the addresses at which they listen.
     pub ranks: Vec<(u32, SocketAddr)>,
 }
 
-/// A node to the first node, where that passes on what all have to say; sealed.
+/// From a node to the first node, if the first node distributes the letters of all; sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The step's id.
     pub step: String,
     /// The caller's number among the step's nodes.
     pub node: u32,
-    /// The answer must name it.
+    /// The answer must contain it.
     pub nonce: Secret,
-    /// What the node has to say.
+    /// The node's encoded [`Letter`].
     pub letter: Vec<u8>,
 }
 
 /// The first node's answer, sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// What all nodes have to say.
+    /// The letters of all nodes.
     Letters {
-        /// That of the call.
+        /// The nonce of the call.
         nonce: Secret,
-        /// One for each node, in their order.
+        /// One letter for each node, in the order of the nodes.
         letters: Vec<Vec<u8>>,
     },
-    /// Not all have come.
+    /// Not all nodes have called.
     Refused {
-        /// That of the call.
+        /// The nonce of the call.
         nonce: Secret,
-        /// Who is missing.
+        /// Which nodes are missing.
         sentence: String,
     },
 }
 
-/// One guardian to another, followed by its proof.
+/// From one guardian to another, followed by its proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
-    /// I am the guardian of this node.
+    /// The sender is the guardian of this node.
     Node(u32),
-    /// I am there.
+    /// The sender is alive.
     Beat,
     /// This task has left.
     Left(u32),
@@ -170,44 +171,44 @@ choices!(Reply {
     1 Refused { nonce, sentence }
 });
 
-/// Whether somebody can listen at all of these.
+/// Whether all of these addresses have a port other than 0.
 fn have_ports<'a>(mut addresses: impl Iterator<Item = &'a SocketAddr>) -> bool {
     addresses.all(|address| address.port() != 0)
 }
 
-/// The versions that a first message states, whatever follows them.
+/// Returns the versions that begin a first message, whatever follows them.
 pub fn versions(bytes: &[u8]) -> Option<Versions> {
     Versions::take(&mut Bytes(bytes)).ok()
 }
 
 impl Hello {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(self)
     }
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         whole(bytes).ok()
     }
 }
 
 impl Answer {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(self)
     }
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         whole(bytes).ok()
     }
 }
 
 impl Letter {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(self)
     }
-    /// From bytes.
+    /// Decodes the message. Returns `None` also if an address has port 0.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let letter: Self = whole(bytes).ok()?;
         let ranks = letter.ranks.iter().map(|(_, address)| address);
@@ -216,29 +217,29 @@ impl Letter {
 }
 
 impl Call {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(self)
     }
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         whole(bytes).ok()
     }
 }
 
 impl Reply {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> Vec<u8> {
         bytes_of(self)
     }
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         whole(bytes).ok()
     }
 }
 
 impl Record {
-    /// As bytes.
+    /// Returns the encoded record.
     pub fn encode(&self) -> [u8; RECORD] {
         let (kind, value) = match *self {
             Record::Node(node) => (0, node),
@@ -249,7 +250,7 @@ impl Record {
         let [a, b, c, d] = u32::to_le_bytes(value);
         [kind, a, b, c, d]
     }
-    /// From bytes.
+    /// Decodes a record.
     pub fn decode(bytes: &[u8; RECORD]) -> Option<Self> {
         match whole::<([u8; 1], u32)>(bytes).ok()? {
             ([0], node) => Some(Record::Node(node)),
@@ -311,7 +312,7 @@ mod tests {
         }
     }
 
-    /// A message of each kind that another host may send.
+    /// Returns a message of each kind that another host may send.
     fn wholes() -> [Vec<u8>; 4] {
         let (letter, call) = (letter().encode(), call().encode());
         [letter, call, letters().encode(), refused().encode()]
@@ -347,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Programs of one version must agree about every byte: whoever changes one raises the version.
+    /// Programs of the same version must agree about every byte: a change of the format requires a new version.
     #[test]
     fn messages_of_this_version_have_these_bytes() {
         let versions = b"rgslurm\x01\x01\0\0\0\x02\0\0\0";

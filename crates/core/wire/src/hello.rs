@@ -1,4 +1,4 @@
-//! How two tasks on different hosts greet each other, before anything else flows between them.
+//! The greeting between two tasks on different hosts, before anything else is sent between them.
 //!
 //! ```text
 //! caller                                listener
@@ -9,20 +9,22 @@
 //! proof of both [third message] ──────>
 //! ```
 //!
-//! A proof is a keyed hash, by the job's key, of all greetings and proofs that went before it. On an encrypted connection the messages of a Noise
-//! handshake follow the greetings, and the last of them stands in the place of the last proof. All have their length, so
-//! nothing a stranger sends makes anybody wait for more, or keep more, than that.
+//! A proof is a keyed hash, under the job's key, of all greetings and proofs that were sent before it. On an encrypted
+//! connection the messages of a Noise handshake follow the greetings, and the last of them takes the place of the last
+//! proof. All messages have fixed lengths, so nothing that a stranger sends makes an end wait for more, or keep more,
+//! than that.
 //!
-//! Hello and Welcome with their proofs are the same in every version. Behind those of another version nothing is read.
+//! Hello and Welcome with their proofs are the same in every version. What follows those of another version is not
+//! read.
 
 use crate::Malformed;
 use crate::fields::{joined, whole};
 
-/// Nonce and proof.
+/// Size of a nonce, and of a proof, in bytes.
 pub const WORD: usize = 32;
-/// Bytes of a [`Hello`] without and with its proof.
+/// Size of a [`Hello`] without its proof, in bytes.
 pub const HELLO: usize = 60;
-/// Bytes of a [`Welcome`] without its proof.
+/// Size of a [`Welcome`] without its proof, in bytes.
 pub const WELCOME: usize = 44;
 
 const MAGIC: [u8; 8] = *b"regatta\x02";
@@ -30,38 +32,38 @@ const MAGIC: [u8; 8] = *b"regatta\x02";
 /// The first message of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Of what flows on connections.
+    /// Version of what is sent on connections.
     pub version: u32,
     /// Tasks in the job.
     pub tasks: u32,
     /// The caller's rank.
     pub from: u32,
-    /// The rank it believes to be called.
+    /// The rank that the caller means to call.
     pub to: u32,
-    /// Will the connection be encrypted?
+    /// Whether the connection will be encrypted.
     pub encrypted: bool,
-    /// Never used before.
+    /// The caller's nonce, never used before.
     pub nonce: [u8; WORD],
 }
 
 /// The listener's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Of what flows on connections.
+    /// Version of what is sent on connections.
     pub version: u32,
-    /// Never used before.
+    /// The listener's nonce, never used before.
     pub nonce: [u8; WORD],
 }
 
 impl Hello {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> [u8; HELLO] {
         let words = [self.version, self.tasks, self.from, self.to].map(u32::to_le_bytes);
         let encrypted = [self.encrypted as u8, 0, 0, 0];
         joined(&[&MAGIC, words.as_flattened(), &encrypted, &self.nonce])
     }
 
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8; HELLO]) -> Result<Hello, Malformed> {
         let (magic, words, (encrypted, zeros), nonce): ([u8; 8], _, (_, [u8; 3]), _) =
             whole(bytes)?;
@@ -80,12 +82,12 @@ impl Hello {
 }
 
 impl Welcome {
-    /// As bytes.
+    /// Returns the encoded message.
     pub fn encode(&self) -> [u8; WELCOME] {
         joined(&[&MAGIC, &self.version.to_le_bytes(), &self.nonce])
     }
 
-    /// From bytes.
+    /// Decodes the message.
     pub fn decode(bytes: &[u8; WELCOME]) -> Result<Welcome, Malformed> {
         let (magic, version, nonce): ([u8; 8], _, _) = whole(bytes)?;
         let welcome = Welcome { version, nonce };

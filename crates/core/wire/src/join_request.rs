@@ -1,17 +1,18 @@
-//! Requests to join a job that stays: a process that nobody of the job has started asks to become a task of it.
+//! Requests to join a resident job: a process that was not started by the job asks to become a task of it.
 //!
-//! Requests and replies travel as frames ([`crate::framing`]) on a socket whose two ends belong to one user. With a task's
-//! number come descriptors: the segment, the socket to the launcher and, in a job of several hosts, a listening socket.
+//! Requests and replies travel as frames ([`crate::framing`]) on a socket whose two ends belong to the same user. The
+//! reply with a task's number carries descriptors: the segment, the socket to the launcher and, in a job of several
+//! hosts, a listening socket.
 
 use crate::messages;
 
 messages! {
     /// From a process to the launcher.
     pub JoinRequest {
-        /// It asks to become a task, and speaks this version of the job's segment. With a ticket: the task that has a
-        /// number already.
+        /// Become a task. `version` is that of the job's segment. With a ticket, the process becomes the task that was
+        /// already numbered for it.
         1 Enter { version: u32, program: Vec<u8>, ticket: Option<u32> }
-        /// It wants to know when the job can be joined. The answer is that the connection ends.
+        /// Wait until the job can be joined. The launcher answers by closing the connection.
         2 Await {}
     }
 }
@@ -19,9 +20,9 @@ messages! {
 messages! {
     /// From the launcher to that process.
     pub JoinReply {
-        /// It is this task, of a job that began with so many.
+        /// The process is task `rank` of a job that began with `size` tasks.
         1 Task { rank: u32, size: u32 }
-        /// It cannot be.
+        /// The process cannot join.
         2 Refused { sentence: String }
     }
 }

@@ -1,9 +1,9 @@
-//! Frames: what travels between two engines, independent of how.
+//! Frames: the messages between two engines, independent of the transport.
 //!
-//! A frame is a head ([`Frame`]) and a payload of known length. Eager frames carry the user's
-//! bytes; all other kinds carry one of the bodies below, in little-endian words. This crate is
-//! pure: no I/O, no memory of its own, and every decoder checks what it reads, because the bytes
-//! come from another process. `decode(encode(x)) == x`, and no input panics; both are tested.
+//! A frame consists of a header ([`Frame`]) and a payload of known length. Eager frames carry the user's bytes; all
+//! other kinds carry one of the bodies below, in little-endian words. This crate is pure: no I/O, no state, and every
+//! decoder checks what it reads, because the bytes come from another process. `decode(encode(x)) == x`, and no input
+//! panics; both are tested.
 #![forbid(unsafe_code)]
 
 pub mod bypass;
@@ -29,22 +29,22 @@ use fields::{joined, whole};
 pub enum Kind {
     /// A whole message; the payload is the user's bytes.
     Eager = 1,
-    /// A large or synchronous message is on offer: [`Offer`].
+    /// Offers a large or synchronous message: [`Offer`].
     Offer = 2,
     /// The receiver has matched an offer and names the stream to use: [`Clear`].
     Clear = 3,
     /// The receiver has begun to receive a synchronous message: [`Token`].
     Begun = 4,
-    /// A message that stays where it is: [`Loan`].
+    /// Announces a message that the receiver reads in place: [`Loan`].
     Loan = 5,
-    /// The sender has taken back what it had offered, or asks whether it may: [`Withdrawn`].
+    /// The sender has withdrawn an offer, or asks whether it may: [`Withdrawn`].
     Withdrawn = 6,
-    /// The receiver has given an offer back that was asked for: [`Token`].
+    /// The receiver has returned an offer, as the sender asked: [`Token`].
     Void = 7,
 }
 
 impl Kind {
-    /// The kind a byte stands for.
+    /// Returns the kind that a byte stands for.
     #[inline(always)]
     pub fn from_byte(byte: u8) -> Option<Kind> {
         Some(match byte {
@@ -60,24 +60,25 @@ impl Kind {
     }
 }
 
-/// The head of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The kind of frame that follows.
+    /// The kind of the frame.
     pub kind: Kind,
-    /// Keeps libraries' and collectives' messages apart.
+    /// Separates the messages of libraries and collectives.
     pub context: u32,
-    /// The message's tag; unused in `Clear`, `Begun` and `Void`. One of `Withdrawn` says that the group of its context is revoked.
+    /// The message's tag; unused in `Clear`, `Begun` and `Void`. In `Withdrawn`, a non-zero tag says that the group of
+    /// the context is revoked.
     pub tag: i32,
 }
 
-/// Longest body of a frame that is not eager.
+/// Maximum size of the body of a frame that is not eager, in bytes.
 pub const BODY: usize = 48;
 
-/// Where a message's bytes will flow; made and read by the transport alone.
+/// The stream through which a message's bytes flow; made and read by the transport alone.
 pub type Route = [u8; 24];
 
-/// Bytes that are not what they should be.
+/// The error for bytes that are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -92,22 +93,22 @@ impl std::error::Error for Malformed {}
 /// Body of [`Kind::Offer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Length of the message.
+    /// Length of the message, in bytes.
     pub total: u64,
-    /// The sender's name for it, for `Clear` and `Begun`.
+    /// Identifies the message to its sender, in `Clear` and `Begun`.
     pub token: u64,
     /// The stream the sender has begun to fill, or zeros.
     pub route: Route,
-    /// The sender waits for `Begun`.
+    /// Whether the sender waits for `Begun`.
     pub synchronous: bool,
-    /// A stream has been begun.
+    /// Whether a stream has been begun.
     pub streaming: bool,
 }
 
 /// Body of [`Kind::Clear`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clear {
-    /// Which offer.
+    /// The token of the offer.
     pub token: u64,
     /// The stream to fill.
     pub route: Route,
@@ -120,33 +121,33 @@ pub struct Token(pub u64);
 /// Body of [`Kind::Loan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loan {
-    /// Length of the message.
+    /// Length of the message, in bytes.
     pub total: u64,
-    /// Where it lies; for the transport.
+    /// Location of the message, for the transport.
     pub place: u64,
 }
 
 /// Body of [`Kind::Withdrawn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// Which offer.
+    /// The token of the offer.
     pub token: u64,
-    /// The stream holds the whole message; a receive that has begun can still have it.
+    /// Whether the stream holds the whole message, so that a receive that has begun can still complete.
     pub whole: bool,
-    /// Only if no receive has matched it: the answer is `Void` or `Begun`, and until then the
-    /// stream stays as it is.
+    /// Whether the offer is withdrawn only if no receive has matched it. The answer is `Void` or `Begun`, and until
+    /// then the stream is not touched.
     pub asks: bool,
 }
 
 impl Offer {
-    /// As bytes.
+    /// Returns the encoded body.
     pub fn encode(&self) -> [u8; 48] {
         let flags = self.synchronous as u64 | (self.streaming as u64) << 1;
         let words = [self.total, self.token, flags].map(u64::to_le_bytes);
         joined(&[words.as_flattened(), &self.route])
     }
 
-    /// From bytes.
+    /// Decodes the body.
     pub fn decode(bytes: &[u8]) -> Result<Offer, Malformed> {
         let (total, token, flags, route): (_, _, u64, _) = whole(bytes)?;
         let offer = Offer {
@@ -161,12 +162,12 @@ impl Offer {
 }
 
 impl Clear {
-    /// As bytes.
+    /// Returns the encoded body.
     pub fn encode(&self) -> [u8; 32] {
         joined(&[&self.token.to_le_bytes(), &self.route])
     }
 
-    /// From bytes.
+    /// Decodes the body.
     pub fn decode(bytes: &[u8]) -> Result<Clear, Malformed> {
         let (token, route) = whole(bytes)?;
         Ok(Clear { token, route })
@@ -174,24 +175,24 @@ impl Clear {
 }
 
 impl Token {
-    /// As bytes.
+    /// Returns the encoded body.
     pub fn encode(&self) -> [u8; 8] {
         self.0.to_le_bytes()
     }
 
-    /// From bytes.
+    /// Decodes the body.
     pub fn decode(bytes: &[u8]) -> Result<Token, Malformed> {
         whole(bytes).map(Token)
     }
 }
 
 impl Loan {
-    /// As bytes.
+    /// Returns the encoded body.
     pub fn encode(&self) -> [u8; 16] {
         joined(&[&self.total.to_le_bytes(), &self.place.to_le_bytes()])
     }
 
-    /// From bytes.
+    /// Decodes the body.
     pub fn decode(bytes: &[u8]) -> Result<Loan, Malformed> {
         let (total, place) = whole(bytes)?;
         Ok(Loan { total, place })
@@ -199,13 +200,13 @@ impl Loan {
 }
 
 impl Withdrawn {
-    /// As bytes.
+    /// Returns the encoded body.
     pub fn encode(&self) -> [u8; 16] {
         let flags = self.whole as u64 | (self.asks as u64) << 1;
         joined(&[&self.token.to_le_bytes(), &flags.to_le_bytes()])
     }
 
-    /// From bytes.
+    /// Decodes the body.
     pub fn decode(bytes: &[u8]) -> Result<Withdrawn, Malformed> {
         let (token, flags): (_, u64) = whole(bytes)?;
         let withdrawn = Withdrawn {

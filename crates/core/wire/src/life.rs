@@ -1,18 +1,18 @@
-//! Where a task is in its life, and how it ended.
+//! State of a task's life, and how it ended.
 
 use std::fmt;
 
 use crate::Malformed;
 use crate::fields::{Bytes, Field};
 
-/// Where a task is in its life.
+/// State of a task's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     /// Not joined yet.
     Expected,
     /// Between init and finalize.
     Joined,
-    /// Left in good order.
+    /// Left with finalize.
     Left,
     /// Ended without leaving.
     Dead,
@@ -21,11 +21,11 @@ pub enum TaskState {
 /// How a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// With an exit status.
+    /// Exited with this status.
     Exited(i32),
-    /// By a signal.
+    /// Killed by this signal.
     Signalled(i32),
-    /// With its host: nobody can tell how.
+    /// Lost with its host; the cause is unknown.
     Lost,
 }
 

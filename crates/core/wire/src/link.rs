@@ -1,5 +1,5 @@
-//! The parcels on a connection between two tasks on different hosts: each a head and as many bytes as
-//! it says.
+//! The parcels on a connection between two tasks on different hosts: each is a header, followed by as many bytes as the
+//! header says.
 //!
 //! ```text
 //! 0  kind (1) | last (1) | zero (2) | length of what follows (4)
@@ -7,17 +7,18 @@
 //! 16 word (8)
 //! ```
 //!
-//! *Numbered* parcels (frames, and what must not be lost) are kept by their sender until they are acknowledged
-//! and sent again on a new connection; their word says how many bytes of numbered parcels, heads included, their
-//! sender has taken in the other direction. All others may be lost with a connection, and may come twice.
+//! *Numbered* parcels (frames, and others that must not be lost) are kept by their sender until they are acknowledged,
+//! and sent again on a new connection. Their word says how many bytes of numbered parcels, headers included, their
+//! sender has taken in the other direction. All other parcels may be lost with a connection, and may be received twice.
 //!
-//! Frames may come by a bypass beside the connection ([`crate::bypass`]). Then [`Parcel::Place`] says where the connection goes on.
+//! Frames may take a bypass beside the connection ([`crate::bypass`]). [`Parcel::Place`] then says at which byte the
+//! connection continues.
 
 use crate::bypass;
 use crate::deadlock_probe;
 use crate::{Frame, Kind, Malformed};
 
-/// Bytes of a head.
+/// Size of a header, in bytes.
 pub const HEAD: usize = 24;
 /// Maximum size of a chunk, in bytes.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
@@ -27,38 +28,43 @@ pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 pub enum Parcel {
     /// An engine's frame. Numbered.
     Frame(Kind),
-    /// The sender of a stream has given it up. A frame has named the stream to its receiver, or comes before this. Numbered.
+    /// The sender of a stream has abandoned it. The receiver knows the stream from a frame, received earlier or still
+    /// to come. Numbered.
     Cancelled,
-    /// The sender of a stream has given it up, and nobody will use it: no frame has named it, or its receiver has declined. Numbered.
+    /// The sender of a stream has abandoned it, and it will not be used: no frame has named it, or its receiver has
+    /// declined. Numbered.
     Retracted,
     /// The receiver has all bytes of a stream. Numbered.
     Complete,
     /// The sender leaves and sends nothing after this. Numbered.
     Bye,
-    /// A piece of a stream; the word is its place in the message.
+    /// A chunk of a stream; the word is its offset in the message.
     Chunk,
-    /// Only a word: what was taken.
+    /// Carries only the acknowledgement in the word: how many bytes were taken.
     Taken,
-    /// The sender of a stream may go as far as the word; the body says how far the receiver is.
+    /// The sender of a stream may send up to the offset in the word; the body says up to which offset the receiver has
+    /// received.
     Credit,
-    /// A word of blocked tasks to each other: [`deadlock_probe::DeadlockProbe`]. It goes when all that is numbered has gone.
+    /// A message between blocked tasks: [`deadlock_probe::DeadlockProbe`]. It is sent once all numbered parcels have
+    /// been sent.
     DeadlockProbe,
-    /// The word says how many streams of the other side its receiver holds no longer, of all that there were.
+    /// The word says how many of the peer's streams, counted from the first, the sender has released.
     Released,
-    /// The first parcel of a connection each way: the word says how many bytes of numbered parcels have come, the context how many of
-    /// these are not taken.
+    /// The first parcel of a connection in each direction: the word says how many bytes of numbered parcels have been
+    /// received, the context how many of these have not been taken.
     Resume,
-    /// The sender takes the other side's words for nonsense, and wants no more of them.
+    /// The sender considers what the peer sends invalid, and accepts no more of it.
     Closed,
-    /// The sender's table says that the other side is dead: it neither sends nor takes anything more.
+    /// In the sender's table the peer is dead: the sender neither sends nor accepts anything more.
     Disowned,
-    /// The sender has no descriptor for a connection with the other side, and has had none for long: it gives the other side up.
+    /// The sender has had no free descriptor for a connection to the peer for a long time, and gives the peer up.
     Shortage,
-    /// A bypass beside the connection is offered; the body is a [`bypass::Offer`].
+    /// Offers a bypass beside the connection; the body is a [`bypass::Offer`].
     Bypass,
-    /// The sender's frames on the bypass are sealed under the next key, from the number on that the word says.
+    /// The sender's frames on the bypass are sealed under the next key, beginning with the frame number in the word.
     BypassKey,
-    /// The next numbered parcel begins at the byte that the word says. All that went by the bypass and may not have come is repeated from there.
+    /// The next numbered parcel begins at the byte in the word. All that was sent by the bypass from there on, and may
+    /// not have been received, is repeated.
     Place,
 }
 
@@ -107,7 +113,7 @@ impl Parcel {
         })
     }
 
-    /// Is it kept until it is acknowledged?
+    /// Whether the sender keeps the parcel until it is acknowledged.
     #[inline(always)]
     pub fn is_numbered(self) -> bool {
         matches!(
@@ -120,7 +126,7 @@ impl Parcel {
         )
     }
 
-    /// Can so many bytes follow? Frames' limits are the transport's business.
+    /// Whether `length` bytes can follow the header. The transport limits frames itself.
     fn allows(self, length: u32) -> bool {
         match self {
             Parcel::Frame(_) => true,
@@ -135,25 +141,25 @@ impl Parcel {
     }
 }
 
-/// The head of a parcel.
+/// The header of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its kind.
+    /// The kind of the parcel.
     pub parcel: Parcel,
-    /// Of a chunk: the message ends with it.
+    /// Whether the message ends with this chunk.
     pub last: bool,
-    /// Bytes that follow.
+    /// Number of bytes that follow.
     pub length: u32,
     /// A frame's context, or the number of a stream.
     pub context: u32,
     /// A frame's tag.
     pub tag: i32,
-    /// Its meaning depends on the kind of parcel.
+    /// A value whose meaning depends on the kind of the parcel.
     pub word: u64,
 }
 
 impl Head {
-    /// The head of a parcel with nothing in it.
+    /// Returns the header of a parcel without a body.
     pub fn bare(parcel: Parcel, context: u32, word: u64) -> Head {
         Head {
             parcel,
@@ -165,7 +171,7 @@ impl Head {
         }
     }
 
-    /// The head of an engine's frame.
+    /// Returns the header of an engine's frame.
     #[inline(always)]
     pub fn frame(frame: Frame, length: u32, word: u64) -> Head {
         Head {
@@ -178,7 +184,7 @@ impl Head {
         }
     }
 
-    /// As bytes.
+    /// Returns the encoded header.
     #[inline(always)]
     pub fn encode(&self) -> [u8; HEAD] {
         let mut bytes = [0; HEAD];
@@ -191,7 +197,7 @@ impl Head {
         bytes
     }
 
-    /// From bytes.
+    /// Decodes a header.
     #[inline(always)]
     pub fn decode(bytes: &[u8; HEAD]) -> Result<Head, Malformed> {
         let four = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
@@ -210,13 +216,13 @@ impl Head {
         sound.then_some(head).ok_or(Malformed)
     }
 
-    /// Bytes that follow a head, by its bytes, which need not be sound.
+    /// Returns the number of bytes that follow a header, from its bytes, which may be invalid.
     #[inline(always)]
     pub fn length_in(bytes: &[u8; HEAD]) -> u32 {
         u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])
     }
 
-    /// Bytes of the whole parcel.
+    /// Returns the size of the whole parcel, in bytes.
     #[inline(always)]
     pub fn size(&self) -> usize {
         HEAD + self.length as usize

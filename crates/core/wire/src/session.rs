@@ -1,8 +1,9 @@
 //! The messages between the processes of a job and the daemons of its virtual machine.
 //!
-//! A process connects to the local socket of its host's daemon, which takes commands of people there, too: these begin with `{`, a process of
-//! a job with [`PREAMBLE`]. Then messages follow as frames ([`crate::framing`]). The first message each way is `Hello`, with the protocol and the
-//! identity of the program; where they differ both sides know both. One request comes next, and says what the connection is for:
+//! A process connects to the local socket of its host's daemon, which takes commands of people there, too. Those begin
+//! with `{`, a process of a job with [`PREAMBLE`]. Messages follow as frames ([`crate::framing`]). The first message in
+//! each direction is `Hello`, with the protocol and the identity of the program, so both sides notice a difference.
+//! Then one request states the purpose of the connection:
 //!
 //! ```text
 //! job                                     daemon
@@ -26,18 +27,19 @@
 //!                                       < Led            the host of this run leads; with it comes a descriptor: the channel to it
 //! ```
 //!
-//! Daemons pass messages of a channel on to each other as they are. A channel has a connection of its own, so who does not read holds up nobody
-//! else: its daemon keeps some frames, and then leaves the rest to the kernels on the way, to the sender.
+//! Daemons forward messages of a channel to each other unchanged. Each channel has a connection of its own, so a
+//! receiver that does not read delays no other channel: its daemon buffers a few frames and leaves the rest in the
+//! kernels' buffers on the way, which stops the sender.
 
 use std::net::SocketAddr;
 
 use crate::{fields, framing, messages};
 
-/// Raised when a message changes.
+/// Version of these messages.
 pub const PROTOCOL: u32 = 2;
-/// The first bytes of a process of a job.
+/// The first bytes that a process of a job sends.
 pub const PREAMBLE: [u8; 8] = *b"\0regatta";
-/// Maximum size of the piece of a stream in one message of a channel, in bytes.
+/// Maximum size of a chunk of a stream in one message of a channel, in bytes.
 pub const MAX_PIECE_BYTES: usize = 64 << 10;
 /// Maximum size of a channel's message, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = MAX_PIECE_BYTES + 64;
@@ -51,15 +53,16 @@ messages! {
     pub FromJob {
         /// The first message.
         1 Hello { protocol: u32, identity: String }
-        /// Report the membership, now and after each change.
+        /// Report the membership now and after each change.
         2 Watch {}
-        /// These tasks of this job cannot reach each other; what was said before does not count any more.
+        /// These tasks of this job cannot reach each other. Replaces the pairs that were reported before.
         3 Unreachable { job: String, pairs: Vec<UnreachablePair> }
-        /// A new shell on a host, for this job. Whether it stays, for another launcher, when this host is lost.
+        /// Open a new shell on a host for this job. If `detachable`, the shell is kept for another launcher when this
+        /// host is lost.
         4 Open { host: String, job: String, detachable: bool }
-        /// The channel of this job's agent on a host, whose launcher's host is lost.
+        /// Claim the channel of this job's agent on a host; the host of that agent's launcher is lost.
         5 Claim { host: String, job: String }
-        /// The launcher's host is lost to the agent in this session; these runs of hosts may take it over.
+        /// The host of the launcher is lost to the agent in this session; these runs of hosts may take over.
         6 OwnerLost { session: u64, successors: Vec<String> }
     }
 }
@@ -69,17 +72,17 @@ messages! {
     pub FromDaemon {
         /// The first message.
         1 Hello { protocol: u32, identity: String }
-        /// It cannot be done.
+        /// The request is refused.
         2 Refused { sentence: String }
-        /// The membership, as it is now.
+        /// The current membership.
         3 Membership { membership: Membership }
-        /// The channel is there. Of a claimed one: the runs that its agent names.
+        /// The channel is open. For a claimed channel, `successors` are the runs that its agent has named.
         4 Opened { successors: Vec<String> }
-        /// The host of this run leads from now on, at the other end of the descriptor that comes with this.
+        /// The host of this run leads from now on; the message carries the descriptor of the channel to it.
         5 Led { run: String }
         /// The host of this run will not lead.
         6 GivenUp { run: String }
-        /// The channel has ended before it was there.
+        /// The channel ended before it was open.
         7 NotOpened { end: ChannelEnd }
     }
 }
@@ -87,11 +90,11 @@ messages! {
 messages! {
     /// On a channel to a shell on another host, in either direction.
     pub ChannelMessage {
-        /// For the shell's input, or from its output; at most [`MAX_PIECE_BYTES`] bytes.
+        /// For the shell's standard input, or from its standard output; at most [`MAX_PIECE_BYTES`] bytes.
         1 Data { bytes: Vec<u8> }
-        /// From its standard error.
+        /// From the shell's standard error.
         2 Errors { bytes: Vec<u8> }
-        /// The launcher says no more.
+        /// The launcher sends no more input.
         3 EndOfInput {}
         /// The agent of a claimed channel is to follow the host of this run.
         4 Lead { run: String }
@@ -105,15 +108,15 @@ messages! {
 messages! {
     /// Why a channel has ended.
     pub ChannelEnd {
-        /// Its shell has, with this status.
+        /// The shell has ended, with this status.
         1 ShellEnded { status: i32 }
         /// The host at its other end is lost.
         2 HostLost { cause: String }
         /// The host at its other end has left, or its daemon has hung up.
         3 HostGone { sentence: String }
-        /// The daemon of this host cuts it.
+        /// The daemon of this host has cut the channel.
         4 Cut { sentence: String }
-        /// The other hosts had declared this one dead, for this reason, and it goes on as another one.
+        /// The other hosts had declared this one dead, for this reason, and it has rejoined under a new identity.
         5 Renewed { why: String }
     }
 }
@@ -121,15 +124,15 @@ messages! {
 /// A host of the machine that is not gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineHost {
-    /// Its name; empty: it has not said it yet.
+    /// Its name; empty until the host has sent it.
     pub name: String,
-    /// The run of its daemon: another one after the host has been gone.
+    /// The run of its daemon: a new one after the host was gone.
     pub run: String,
-    /// Where its daemon is.
+    /// Address of its daemon.
     pub address: SocketAddr,
-    /// It has said what it is.
+    /// Whether the host has sent its description.
     pub described: bool,
-    /// It is silent, and the verdict is still to come.
+    /// Whether it is silent and the others have not yet decided.
     pub suspected: bool,
 }
 
@@ -146,13 +149,13 @@ fields!(MachineHost {
 pub struct Membership {
     /// The run of this host.
     pub own: String,
-    /// The hosts that are not gone, this one among them.
+    /// The hosts that are not gone, including this one.
     pub hosts: Vec<MachineHost>,
-    /// The latest runs of hosts that are gone, and why.
+    /// The latest runs of hosts that are gone, with the cause.
     pub gone: Vec<(String, String)>,
-    /// Why this host may not take on work, if it may not.
+    /// Reason why this host may not accept work, if there is one.
     pub hindrance: Option<String>,
-    /// The daemon ends, so nothing else follows.
+    /// Whether the daemon is ending; nothing else follows.
     pub ending: bool,
 }
 
@@ -164,20 +167,20 @@ fields!(Membership {
     ending
 });
 
-/// Tasks on two hosts that cannot reach each other: the first of them.
+/// Two tasks on two hosts that cannot reach each other, as the first of them reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreachablePair {
     /// The host of the task that gets no answer.
     pub host: String,
-    /// The other host.
+    /// The host of the other task.
     pub peer: String,
     /// The task that gets no answer.
     pub task: u32,
     /// The other task.
     pub peer_task: u32,
-    /// Since when, in milliseconds before now.
+    /// Milliseconds since the first task last had an answer.
     pub since_ms: u64,
-    /// Each counts as dead for the other.
+    /// Whether each counts as dead for the other.
     pub given_up: bool,
 }
 
@@ -199,7 +202,8 @@ pub enum Stream {
     Errors = 2,
 }
 
-/// Puts a piece of a stream behind what is there, as a frame, without a copy of it in between. At most [`MAX_PIECE_BYTES`] bytes are taken; how many.
+/// Appends a chunk of a stream to `to` as a frame, without an intermediate copy. Takes at most [`MAX_PIECE_BYTES`]
+/// bytes, and returns how many it took.
 pub fn put_piece(stream: Stream, bytes: &[u8], to: &mut Vec<u8>) -> usize {
     let bytes = &bytes[..bytes.len().min(MAX_PIECE_BYTES)];
     let length = bytes.len() as u32;
@@ -210,23 +214,23 @@ pub fn put_piece(stream: Stream, bytes: &[u8], to: &mut Vec<u8>) -> usize {
     bytes.len()
 }
 
-/// Puts a message of a channel behind what is there, as a frame. Sentences of a daemon fit.
+/// Appends a message of a channel to `to` as a frame. Texts of a daemon are short enough.
 pub fn put(message: &ChannelMessage, to: &mut Vec<u8>) {
     let _ = framing::put(message, to);
 }
 
-/// The whole frames at the beginning of bytes of a channel.
+/// The complete frames at the beginning of a channel's bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WholeFrames {
-    /// How many bytes they are.
+    /// Their size, in bytes.
     pub bytes: usize,
-    /// The last one closes the channel. Bytes that follow it count for nothing.
+    /// Whether the last one closes the channel. Bytes after it are ignored.
     pub closes: bool,
-    /// Bytes follow that begin no frame.
+    /// Whether bytes follow that cannot begin a frame.
     pub then_nonsense: bool,
 }
 
-/// Counts the whole frames at the beginning of these bytes of a channel, also of those that come before nonsense.
+/// Counts the complete frames at the beginning of a channel's bytes, up to the first bytes that cannot begin a frame.
 pub fn whole_frames(bytes: &[u8]) -> WholeFrames {
     let mut whole = WholeFrames::default();
     while let Some(length) = bytes[whole.bytes..].first_chunk::<4>() {
@@ -271,7 +275,7 @@ mod tests {
         text.to_owned()
     }
 
-    /// This many bytes of whole frames, and nothing special.
+    /// Complete frames of this size, and no special case.
     fn counted(bytes: usize) -> WholeFrames {
         WholeFrames {
             bytes,
@@ -402,7 +406,7 @@ mod tests {
             ..counted(bytes.len())
         };
         assert_eq!(whole_frames(&bytes), closed);
-        // Nothing follows it.
+        // Whatever follows the closing frame is ignored.
         put_piece(Stream::Data, b"x", &mut bytes);
         assert_eq!(whole_frames(&bytes), closed);
     }
@@ -429,7 +433,7 @@ mod tests {
             let _ = ChannelMessage::decode(&bytes);
             let whole = whole_frames(&bytes);
             prop_assert!(whole.bytes <= bytes.len());
-            // More of the stream changes nothing of what was counted.
+            // More bytes of the stream do not change what was counted before.
             prop_assert_eq!(whole_frames(&bytes[..whole.bytes]).bytes, whole.bytes);
         }
     }

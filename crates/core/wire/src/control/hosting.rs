@@ -1,18 +1,18 @@
-//! Hosts whose agents a task starts in the launcher's place.
+//! Hosts whose agents are started by a task instead of the launcher.
 
 use super::Why;
 use crate::fields;
 
-/// A host that is to come.
+/// A host to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostStart {
-    /// The number that it will have.
+    /// The number that the host will have.
     pub host: u32,
-    /// How its line in a host file wants it to be started (`so=`); empty: as usual.
+    /// The value of `so=` in its host-file line: how it is to be started; empty for the usual way.
     pub manner: String,
-    /// Where: a host, with `login@` before it if that is not the user's own.
+    /// The host, with `login@` in front if the login is not the user's own.
     pub login: String,
-    /// For the shell there. It prints a line, which is the answer, and goes on by itself.
+    /// The command for the shell there. It prints one line, which is the answer, and goes on in the background.
     pub command: String,
 }
 fields!(HostStart {
@@ -22,12 +22,12 @@ fields!(HostStart {
     command
 });
 
-/// Its result.
+/// The result of starting one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostStarted {
     /// Its number.
     pub host: u32,
-    /// Why it was not started.
+    /// Reason why it was not started; `None` if it was.
     pub refused: Option<Why>,
     /// The command's output, if it was started.
     pub line: String,

@@ -1,17 +1,17 @@
-//! Where goes what started tasks write to their standard output and error.
+//! Destination of the standard output and standard error of started tasks.
 
 use crate::{choices, fields};
 
-/// Where it goes.
+/// Destination of a task's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Where goes what the asker writes: to who has started that, or with the job's output.
+    /// The destination of the asker's own output: the task that receives it, or the job's output.
     AsMine,
     /// With the job's output.
     Job,
     /// To the asker, as messages.
     Me(Manner),
-    /// To another task, which need not know of it, in the same way.
+    /// To another task, as messages. That task does not have to ask for it.
     Task(Route),
 }
 
@@ -22,16 +22,16 @@ choices!(Output {
     3 Task(route)
 });
 
-/// The form of the messages, in the words of the task that receives them.
+/// Format of the output messages, in terms of the receiving task (its context and tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// Their context.
+    /// Context of the messages.
     pub context: u32,
-    /// Their tag.
+    /// Tag of the messages.
     pub tag: i32,
-    /// One for each line, rather than for each piece as it comes.
+    /// Whether to send one message per line instead of one per chunk read from the pipe.
     pub lines: bool,
-    /// One for each task that is started, too, before all others.
+    /// Whether to send one more message for each started task, before any of its output.
     pub births: bool,
 }
 fields!(Manner {
@@ -41,24 +41,24 @@ fields!(Manner {
     births
 });
 
-/// To which task it goes, and how.
+/// The task that receives the output, and the format of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The task.
+    /// The receiving task.
     pub to: u32,
-    /// The form in which it goes there.
+    /// The format of the messages.
     pub manner: Manner,
 }
 fields!(Route { to, manner });
 
-/// The event after a piece of output.
+/// State of the stream after a chunk of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// More, perhaps.
+    /// There may be more.
     More,
-    /// The task has ended; more comes only from what it has left behind.
+    /// The task has ended. Later output can come only from child processes that still hold its pipe.
     Ended,
-    /// Nothing: the stream is closed.
+    /// The stream is closed.
     Closed,
 }
 

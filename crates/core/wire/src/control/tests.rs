@@ -1,4 +1,4 @@
-//! Messages are read as they were written, and no bytes make a decoder panic.
+//! Messages decode to what was encoded, and no bytes make a decoder panic.
 
 use proptest::collection::vec;
 use proptest::option;
