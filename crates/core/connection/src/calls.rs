@@ -1,8 +1,8 @@
-//! Connections between programs that know one key and are no tasks: the daemons of a virtual machine.
+//! Connections between programs that share a key and are not tasks: the daemons of a virtual machine.
 //!
-//! They are made exactly as those of tasks are: both ends prove that they know the key, a stranger hears nothing, and
-//! all that follows is encrypted. Nothing here waits; who calls and who answers is all that the
-//! ends tell each other of themselves.
+//! They are made like the connections of tasks: both ends prove that they know the key, a stranger receives nothing,
+//! and everything after the greeting is encrypted. Nothing here blocks. The only thing each end tells about itself is
+//! whether it is the caller or the listener.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
@@ -15,12 +15,12 @@ use crate::handshake::{Handshake, Identity, Outcome};
 use crate::listener::Listener;
 use regatta_secure::Key;
 
-/// In the place of ranks: whoever calls is the first of two, whoever answers the second. So a greeting can never be sent
-/// back to where it came from.
+/// Used in place of ranks: the caller is the first of two, the listener the second. So an attacker cannot reflect a
+/// greeting back to its sender.
 const CALLER: u32 = 0;
 const LISTENER: u32 = 1;
 
-/// The key, ready to be used for either end.
+/// The identities of both ends, derived from the key.
 #[derive(Debug)]
 pub struct Keys {
     caller: Identity,
@@ -28,7 +28,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// A key that serves nothing else.
+    /// Derives both identities from `key`, which must not be used for anything else.
     pub fn new(key: &Key) -> Keys {
         Keys {
             caller: Identity::new(key, CALLER, (2, 2), true),
@@ -36,8 +36,8 @@ impl Keys {
         }
     }
 
-    /// Connections made from now on change the keys of what this end sends after this many records, instead of the most
-    /// that a key may seal. At least some hundred records have one key, whatever is asked for.
+    /// Sets after how many sent records new connections change the key, instead of the maximum that a key may seal. A
+    /// minimum of a few hundred records applies.
     pub fn change_after(&mut self, records: u64) {
         (self.caller.records, self.listener.records) = (records, records);
     }
@@ -46,13 +46,13 @@ impl Keys {
 /// The state of a greeting.
 #[derive(Debug)]
 pub enum Greeting<T> {
-    /// Not to its end: wait until there is more to read, or, at first, until it can be written.
+    /// Not complete: wait until the socket is readable or, while it is connecting, writable.
     Pending(T),
-    /// Both know the key.
+    /// Both ends know the key.
     Authenticated(Conversation),
     /// The other end knows the key and speaks another version.
     OtherVersion,
-    /// There is no conversation: no connection, no answer in time, or not the key.
+    /// The greeting failed: no connection, no answer in time, or a wrong key.
     Failed,
 }
 
@@ -61,7 +61,7 @@ pub enum Greeting<T> {
 pub struct Call(Handshake);
 
 impl Call {
-    /// Begins to connect.
+    /// Begins to connect to `address`.
     pub fn to(address: SocketAddr) -> io::Result<Call> {
         Ok(Call(Handshake::caller(dial(address)?, LISTENER)))
     }
@@ -77,7 +77,7 @@ impl Call {
         self
     }
 
-    /// Goes on as far as possible.
+    /// Continues the greeting as far as possible without blocking.
     pub fn advance(mut self, keys: &Keys) -> Greeting<Call> {
         match self.0.advance(&keys.caller) {
             None => Greeting::Pending(self),
@@ -96,7 +96,8 @@ impl AsFd for Call {
     }
 }
 
-/// A listening socket, and the bounded number of callers that it has accepted and that have proved nothing yet.
+/// A listening socket, and the callers that it has accepted and that have not proved yet that they know the key. Their
+/// number is bounded.
 #[derive(Debug)]
 pub struct CallListener {
     listener: Listener,
@@ -104,30 +105,32 @@ pub struct CallListener {
 }
 
 impl CallListener {
-    /// At a socket that listens.
+    /// Takes a socket that is already listening.
     pub fn new(listener: OwnedFd) -> io::Result<CallListener> {
         let listener = Listener::new(listener)?;
         let guests = Vec::new();
         Ok(CallListener { listener, guests })
     }
 
-    /// The descriptors to wait for until it can be read from.
+    /// Returns the descriptors to poll for reading.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let guests = self
             .guests
             .iter()
             .filter_map(|&guest| self.listener.guest(guest));
-        // A caller that waits outside while nobody can be let in would wake us again and again.
+        // While no caller can be accepted, a waiting caller would wake the poll again and again.
         let open = (!self.listener.is_paused()).then(|| self.listener.fd());
         open.into_iter().chain(guests)
     }
 
-    /// Whether there is somebody whose time runs out, so that [`CallListener::attend`] must be called soon whatever happens.
+    /// Drops overdue guests. Returns whether guests are left or accepting is paused; then [`CallListener::attend`] must
+    /// be called soon, even if no descriptor is ready.
     pub fn is_busy(&mut self) -> bool {
         self.listener.tidy(Instant::now())
     }
 
-    /// Lets in who waits outside and hears what the guests say. Returns those who have proved that they know the key.
+    /// Accepts waiting callers and continues the greetings of all guests. Returns the connections of those that have
+    /// proved that they know the key.
     pub fn attend(&mut self, keys: &Keys) -> Vec<Conversation> {
         self.guests.extend(self.listener.accept());
         let mut met = Vec::new();
@@ -147,45 +150,47 @@ impl CallListener {
             listener.dismiss(guest);
             false
         });
-        // A listener that comes late has heard those who spoke in time.
+        // Drop overdue guests only after reading: if `attend` is called late, a guest that sent its proof in time must
+        // still be accepted.
         listener.tidy(Instant::now());
         met
     }
 }
 
-/// An encrypted connection between two who know the key.
+/// An encrypted connection between two ends that know the key.
 #[derive(Debug)]
 pub struct Conversation(Channel);
 
 impl Conversation {
-    /// Sends what can be sent now; returns how many bytes that was.
+    /// Sends as much as the kernel takes now. Returns how many bytes that was.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.send(&[IoSlice::new(bytes)])
     }
 
-    /// Receives what is there; `None`: nothing now. The other side's end is an error.
+    /// Receives available bytes. Returns `None` if there are none now, and an error if the peer has closed the
+    /// connection.
     pub fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         self.0.recv(&mut [IoSliceMut::new(into)])
     }
 
-    /// Whether the kernel has taken all that was sent.
+    /// Returns whether the kernel has taken everything that was given to `send`.
     pub fn is_flushed(&self) -> bool {
         self.0.is_flushed()
     }
 
-    /// Sees to that, as far as is possible now.
+    /// Writes as much of the buffered data as the kernel takes now.
     pub fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
 
-    /// Has the kernel ask the other side's each second whether it is still there. However long there is no answer, the connection does not
-    /// end of it: a host may stand still, and go on later.
+    /// Enables TCP keepalive, one probe per second, without a limit: a host that is suspended for a long time does not
+    /// lose the connection.
     pub fn ask_now_and_then(&self) -> io::Result<()> {
         be_patient(self)?;
         ask_now_and_then(self, true)
     }
 
-    /// Whether the other side's kernel has left unanswered what this one's has sent or asked last.
+    /// Returns whether the last data or keepalive probe has had to be retransmitted.
     pub fn is_unanswered(&self) -> bool {
         let progress = self.0.progress();
         progress.is_some_and(|progress| progress.repeated > 0)

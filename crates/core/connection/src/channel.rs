@@ -1,4 +1,4 @@
-//! A connected socket, as it is or encrypted. Nothing here waits.
+//! A connected socket, encrypted or not. Nothing here blocks.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -25,17 +25,17 @@ pub struct Channel {
 /// The state of a connection's sending side, as the kernel knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// How often in a row it has sent the same, or asked for room, without an answer.
+    /// Number of consecutive retransmissions or probes without an answer.
     pub repeated: u8,
-    /// Nothing waits to be sent or acknowledged.
+    /// Whether nothing waits to be sent or acknowledged.
     pub idle: bool,
-    /// Bytes that are acknowledged.
+    /// Number of acknowledged bytes.
     pub acknowledged: u64,
-    /// As the kernel has measured it; 0: it has not.
+    /// Round-trip time as measured by the kernel; 0 if it has not measured one.
     pub round_trip: Duration,
 }
 
-/// The result of a system call: bytes, nothing now, or that the connection is lost.
+/// Maps the result of a system call to the number of bytes, `None` (nothing now), or an error (the connection is lost).
 #[inline]
 fn outcome(result: rustix::io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
@@ -54,7 +54,7 @@ fn send(socket: &OwnedFd, parts: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
     })
 }
 
-/// The other side's end is an error.
+/// Receives available bytes. Fails if the peer has closed the connection.
 #[inline]
 fn recv(socket: &OwnedFd, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
     let flags = RecvFlags::DONTWAIT;
@@ -75,7 +75,7 @@ fn one(socket: &OwnedFd, bytes: &[u8]) -> io::Result<Option<usize>> {
 }
 
 impl Channel {
-    /// A connected, non-blocking socket.
+    /// Wraps a connected, non-blocking socket without encryption.
     pub fn plain(socket: OwnedFd) -> Channel {
         Channel {
             socket: Socket::new(socket),
@@ -85,24 +85,25 @@ impl Channel {
         }
     }
 
-    /// Bytes that `send` has taken, ever.
+    /// Returns how many bytes `send` has taken so far.
     #[inline]
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Bytes that `recv` has given, ever. At last it is as many as the other side has sent.
+    /// Returns how many bytes `recv` has returned so far. When everything has been received, this equals the peer's
+    /// `sent`.
     #[inline]
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// The keys of a bypass beside an encrypted connection; they are given out once.
+    /// Returns the keys of a bypass beside an encrypted connection, once; afterwards `None`.
     pub fn take_bypass(&mut self) -> Option<Bypass> {
         self.session.as_mut()?.take_bypass()
     }
 
-    /// The addresses of this side and of the other.
+    /// Returns the addresses of this end and of the peer.
     pub fn ends(&self) -> io::Result<(IpAddr, IpAddr)> {
         let ours = SocketAddr::try_from(rustix::net::getsockname(&self.socket)?)?;
         let theirs = rustix::net::getpeername(&self.socket)?;
@@ -111,22 +112,22 @@ impl Channel {
         Ok((ours.ip(), theirs.ip()))
     }
 
-    /// From now on `epoll` reports these events, under this token, until the channel is dropped.
+    /// Registers the socket with `epoll` for these events under `token`, until the channel is dropped.
     pub fn watch(&mut self, epoll: &Arc<OwnedFd>, token: u64, flags: EventFlags) -> io::Result<()> {
         Ok(self.socket.watch(epoll, token, flags)?)
     }
 
-    /// All that goes and comes from now on is encrypted.
+    /// Encrypts everything that is sent and received from now on.
     pub fn secure(&mut self, session: Session) {
         self.session = Some(Box::new(session));
     }
 
-    /// Is what goes and comes encrypted?
+    /// Returns whether the channel is encrypted.
     pub fn is_secure(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Send what can be sent now; how many bytes that was.
+    /// Sends as much as the kernel takes now. Returns how many bytes that was.
     #[inline]
     pub fn send(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let socket = &self.socket;
@@ -138,7 +139,8 @@ impl Channel {
         Ok(n)
     }
 
-    /// Receive what is there; `None`: nothing now. The other side's end is an error.
+    /// Receives available bytes. Returns `None` if there are none now, and an error if the peer has closed the
+    /// connection.
     #[inline]
     pub fn recv(&mut self, parts: &mut [IoSliceMut<'_>]) -> io::Result<Option<usize>> {
         let socket = &self.socket;
@@ -152,20 +154,20 @@ impl Channel {
         came
     }
 
-    /// May there be more than the last `recv` gave, though it had room?
+    /// Returns whether received bytes may be left that the last `recv` did not return although it had room.
     #[inline]
     pub fn holds_back(&self) -> bool {
         let session = self.session.as_deref();
         session.is_some_and(Session::holds_back)
     }
 
-    /// Has all that was given to `send` gone to the kernel?
+    /// Returns whether the kernel has taken everything that was given to `send`.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.session.as_deref().is_none_or(Session::is_flushed)
     }
 
-    /// See to that.
+    /// Writes as much of the buffered data as the kernel takes now.
     pub fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
         match &mut self.session {
@@ -174,23 +176,23 @@ impl Channel {
         }
     }
 
-    /// Has the other side's kernel everything that was sent, as far as this one knows?
+    /// Returns whether the peer's kernel has acknowledged everything that was sent, as far as this kernel knows.
     pub fn is_delivered(&self) -> bool {
         let mut left: libc::c_int = 0;
-        // SAFETY: SIOCOUTQ (TIOCOUTQ by its older name) writes one int.
+        // SAFETY: SIOCOUTQ (an alias of TIOCOUTQ) writes one int, to `left`.
         let asked = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &mut left) };
         self.is_flushed() && (asked != 0 || left == 0)
     }
 
-    /// Nothing more is sent or comes but what has come already: the end can be seen behind that, whatever became of the
-    /// other side.
+    /// Shuts down both directions. What has been received already can still be read, followed by the end of the stream,
+    /// whatever has become of the peer.
     pub fn end(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
     }
 
-    /// How far the other side's kernel has come with what was sent; `None`: this kernel does not say.
+    /// Returns the state of the sending side, or `None` if this kernel does not report it.
     pub fn progress(&self) -> Option<Progress> {
-        // Of `tcp_info`, as `linux/tcp.h` has it.
+        // Offsets in `tcp_info`, from `linux/tcp.h`.
         const REPEATED: usize = 2;
         const PROBES: usize = 3;
         const IN_FLIGHT: usize = 24;
@@ -199,7 +201,7 @@ impl Channel {
         const UNSENT: usize = 144;
         let mut info = [0_u8; UNSENT + 4];
         let mut size = info.len() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `size` bytes, which are there.
+        // SAFETY: the kernel writes at most `size` bytes, and `info` has that many.
         let asked = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -222,13 +224,13 @@ impl Channel {
         })
     }
 
-    /// Whether the other side's kernel has left an attempt of this one's without an answer.
+    /// Returns whether the last data or probe has had to be retransmitted.
     pub fn is_silent(&self) -> bool {
         self.progress()
             .is_some_and(|progress| progress.repeated > 0)
     }
 
-    /// Nothing more will be sent.
+    /// Shuts down the sending direction.
     pub fn close_sending(&self) {
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Write);
     }

@@ -1,4 +1,4 @@
-//! Sockets: one that begins to connect, and how those of connections are set.
+//! Connecting sockets, and the options of connections' sockets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
 
-/// Maximum time between two retransmissions by the kernel. Left alone it doubles up to two minutes, so a network that was away for
-/// ten seconds would be used again up to ten seconds after it has come back.
+/// Maximum time between two retransmissions by the kernel. By default it doubles up to two minutes, so after a network
+/// failure of ten seconds it could take another ten seconds until the connection is used again.
 const MAX_RETRANSMISSION_INTERVAL: Duration = Duration::from_secs(1);
-/// The kernel's name for that, from Linux 6.15 on.
+/// The socket option for that, since Linux 6.15.
 const TCP_RTO_MAX_MS: libc::c_int = 44;
-/// `TCP_USER_TIMEOUT`, so long that the kernel never gives up an unacknowledged connection: who is gone is known from elsewhere.
-/// Without it the kernel would count its attempts, which come faster now.
+/// `TCP_USER_TIMEOUT`, long enough that the kernel never gives up an unacknowledged connection: lost hosts are detected
+/// by other means. Without it the kernel would limit the number of retransmissions, which are more frequent with
+/// `MAX_RETRANSMISSION_INTERVAL`.
 const USER_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A socket on its way to `address`. Small messages go at once.
+/// Returns a socket that is connecting to `address`, with the options of [`set_up`].
 pub fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -31,10 +32,11 @@ pub fn dial(address: SocketAddr) -> io::Result<OwnedFd> {
     }
 }
 
-/// The thing that this host lacks for a connection, and the remedy, if an error means that: then neither the network nor another
-/// host is to blame.
+/// Returns what this host lacks for a connection and the remedy, if `error` means such a shortage. Neither the network
+/// nor another host is to blame then.
 ///
-/// A local firewall that forbids a connection (EPERM) is a part of the network, and rules change as networks do.
+/// A local firewall that forbids a connection (EPERM) counts as part of the network: its rules may change as networks
+/// do.
 pub fn shortage(error: &io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     Some(match Errno::from_io_error(error)? {
@@ -54,7 +56,7 @@ pub fn shortage(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// Small messages go at once, and what is not acknowledged again soon.
+/// Sends small messages at once (TCP_NODELAY), and limits the interval of retransmissions.
 pub fn set_up(socket: impl AsFd) -> io::Result<()> {
     let socket = socket.as_fd();
     sockopt::set_tcp_nodelay(socket, true)?;
@@ -70,22 +72,23 @@ pub fn set_up(socket: impl AsFd) -> io::Result<()> {
             size,
         )
     };
-    // An older kernel does not know it: then tasks try another connection.
+    // Kernels before 6.15 do not know the option. There tasks try another connection instead.
     match set {
         0 => be_patient(socket),
         _ => Ok(()),
     }
 }
 
-/// The kernel does not end a connection because nobody answers, nor because nobody answers its questions.
+/// Sets TCP_USER_TIMEOUT to 24 h, so that the kernel does not end a connection because data or keepalive probes are not
+/// acknowledged.
 pub fn be_patient(socket: impl AsFd) -> io::Result<()> {
     let patience = USER_TIMEOUT.as_millis() as u32;
     Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), patience)?)
 }
 
-/// Has the kernel ask the other side's each second whether it is still there, or no more. That is for a connection on which one
-/// side may wait for the other for long, with nothing of its own on the way. Of a connection on which it asks already and has had no
-/// answer for a second, it asks at once.
+/// Enables or disables TCP keepalive with a period of one second, for a connection on which one end may wait for the
+/// other for long without sending anything. If keepalive is enabled already and nothing was received for a second, the
+/// kernel sends a probe at once.
 pub fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
     let socket = socket.as_fd();
     if ask {
@@ -128,7 +131,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = dial(listener.local_addr().unwrap()).unwrap();
         let (mut retry, mut size) = (0, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the option is one int, for which there is room.
+        // SAFETY: the option is one int, and `retry` has room for it.
         let known = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),

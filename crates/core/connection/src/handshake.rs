@@ -1,14 +1,15 @@
-//! The handshake of a connection: who calls whom, and that both belong to the job.
+//! The handshake of a connection, which tells each end who the other is and proves that both belong to the job.
 //!
-//! The grammar stands in `regatta_wire::hello`. Proofs are HMAC-SHA-256 under the job's key, each over a label of its
-//! own and everything said before it. So nobody without the key can make one, a proof of one side is none
-//! of the other, and an old one does not fit a new nonce. A listener answers nothing before the caller's first
-//! proof holds: to whoever has no key there is an open port, and silence.
+//! `regatta_wire::hello` has the format. Proofs are HMAC-SHA-256 under the job's key, each over its own label and
+//! everything sent before it. So a proof cannot be made without the key, cannot be reflected to the other side, and
+//! cannot be replayed under a new nonce. A listener answers nothing until the caller's first proof has been verified: a
+//! stranger without the key sees an open port that never answers.
 //!
-//! The greeting is in the clear, whatever follows it, and the same in every version: so two of different versions understand
-//! that, and a stranger hears no more than that of anybody. A connection to be encrypted has the messages of a Noise handshake
-//! (`regatta_secure`) behind the greetings, under a key that comes from the job's, and with the caller's greeting as its prologue. The
-//! last of them is the caller's proof: before it holds, nothing comes of what the caller has said.
+//! The greeting is always in the clear and has the same format in every version, so ends of different versions can read
+//! it. It is all that a stranger can learn. On an encrypted connection the messages of a Noise handshake
+//! (`regatta_secure`) follow the greetings, under a key derived from the job's key and with the caller's greeting as
+//! prologue. The last Noise message is the caller's proof; nothing that the caller sent has an effect until it is
+//! verified.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,38 +25,39 @@ use rustix::event::epoll::EventFlags;
 
 use crate::channel::Channel;
 
-/// Version of what flows on connections.
+/// Version of what is sent on connections.
 pub const VERSION: u32 = 13;
 /// Time limit for a handshake.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Keys made from the job's key.
+/// Keys derived from the job's key.
 struct Keys {
-    /// Of proofs.
+    /// For proofs.
     proofs: hmac::Key,
-    /// Of Noise handshakes, and of no other use.
+    /// For Noise handshakes only.
     channel: Key,
 }
 
-/// A task's knowledge of itself and its job. Its knowledge of the key is in no core dump.
+/// What a task needs to authenticate itself: its number, the job's size and keys. The keys are excluded from core
+/// dumps.
 #[derive(Debug)]
 pub struct Identity {
     keys: Undumped<Keys>,
     /// This end's number among those that know the key.
     pub me: u32,
-    /// Tasks the job began with: the same for all that belong to it.
+    /// Number of tasks with which the job began, the same for all of its tasks.
     tasks: u32,
-    /// And how many it may have.
+    /// Maximum number of tasks of the job.
     most: u32,
     pub(crate) version: u32,
-    /// Whether connections are encrypted. Both ends must say so.
+    /// Whether connections are encrypted. Both ends must agree.
     pub encrypted: bool,
-    /// After so many records it changes the key of an encrypted connection.
+    /// Number of records after which this end changes the key of an encrypted connection.
     pub records: u64,
 }
 
 impl Identity {
-    /// The end `me` of a job that began with `tasks` tasks and may have `most`.
+    /// Creates the identity of task `me` of a job that began with `tasks` tasks and may have `most`.
     pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Identity {
         let proofs = hmac::Key::new(hmac::HMAC_SHA256, key);
         let channel = [0; WORD];
@@ -72,13 +74,14 @@ impl Identity {
         }
     }
 
-    /// The address of the keys made from the job's key.
+    /// Returns the address of the keys derived from the job's key.
     #[cfg(test)]
     pub(crate) fn place_of_keys(&self) -> usize {
         &raw const *self.keys as usize
     }
 
-    /// Returns a number made from the job's key, the same for all of its tasks. It travels in the clear and reveals nothing about the key.
+    /// Returns a number derived from the job's key, the same for all of its tasks. It is sent in the clear and reveals
+    /// nothing about the key.
     pub fn group_tag(&self) -> u32 {
         let [a, b, c, d, ..] = self.proof("regatta group", &[]);
         u32::from_be_bytes([a, b, c, d])
@@ -88,7 +91,7 @@ impl Identity {
         proof(&self.keys.proofs, label, said)
     }
 
-    /// Returns whether the proof holds. Takes the same time whatever differs.
+    /// Returns whether the proof is valid, in constant time.
     fn holds(&self, label: &str, said: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.keys.proofs, &labelled(label, said), proof).is_ok()
     }
@@ -104,16 +107,16 @@ fn proof(key: &hmac::Key, label: &str, said: &[u8]) -> [u8; WORD] {
     proof
 }
 
-/// What a handshake awaits.
+/// What a handshake waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The socket's connection.
+    /// For the socket to be connected.
     Connecting,
     Hello,
-    /// The Noise message behind the hello.
+    /// For the Noise message after the hello.
     First,
     Welcome,
-    /// The Noise message behind the welcome.
+    /// For the Noise message after the welcome.
     Second,
     Proof,
 }
@@ -129,11 +132,11 @@ enum Noise {
 /// How a handshake ended.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Both have proved that they belong to the job; the peer's number.
+    /// Both ends have proved that they belong to the job. Carries the peer's number.
     Authenticated(u32),
-    /// The peer belongs to the job, but speaks another version; its number.
+    /// The peer belongs to the job, but has another version. Carries its number.
     OtherVersion(u32),
-    /// There is no connection.
+    /// The handshake failed.
     Failed,
 }
 
@@ -142,28 +145,28 @@ pub enum Outcome {
 pub struct Handshake {
     channel: Channel,
     stage: Stage,
-    /// The peer that this task calls, or that says it calls.
+    /// The number of the peer: the task that is called, or the one that the caller claims to be.
     peer: u32,
     buffer: [u8; HELLO + WORD],
     have: usize,
-    /// The words of both, but for those of Noise.
+    /// Transcript of both sides, without the Noise messages.
     said: Vec<u8>,
     noise: Noise,
-    /// Nobody listens there.
+    /// Whether the connection was refused.
     refused: bool,
-    /// Once the other host has taken the call, it waits for its listener.
+    /// No timeout applies once the TCP connection is established and the hello is sent; see [`Handshake::patient`].
     patient: bool,
-    /// It comes to nothing at this time.
+    /// Time limit; after it the handshake fails.
     pub until: Instant,
 }
 
 impl Handshake {
-    /// This task calls `peer`; the socket is being connected.
+    /// Starts a handshake as the caller of `peer`. The socket may still be connecting.
     pub fn caller(socket: OwnedFd, peer: u32) -> Handshake {
         Handshake::new(socket, peer, Stage::Connecting)
     }
 
-    /// Somebody calls.
+    /// Starts a handshake as the listener, on an accepted socket.
     pub fn listener(socket: OwnedFd) -> Handshake {
         Handshake::new(socket, u32::MAX, Stage::Hello)
     }
@@ -183,34 +186,34 @@ impl Handshake {
         }
     }
 
-    /// The caller waits as long as it takes, once it has said hello: its call is in the listener's queue, and a listener that
-    /// computes, or is stopped, gets to it later. Another call would only be one more in the queue.
+    /// Removes the time limit after the hello has been sent. From then on the call is in the listener's queue, and a
+    /// listener that computes or is stopped accepts it later. A second call would only be one more in the queue.
     pub fn patient(mut self) -> Handshake {
         self.patient = true;
         self
     }
 
-    /// Whether it takes longer than it may.
+    /// Returns whether the time limit has passed.
     pub fn is_overdue(&self, now: Instant) -> bool {
         now > self.until && !(self.patient && self.has_sent_hello())
     }
 
-    /// Whether the other side's kernel leaves this one without an answer.
+    /// Returns whether the peer's kernel does not acknowledge.
     pub fn is_silent(&self) -> bool {
         self.channel.is_silent()
     }
 
-    /// The connection, which carries the handshake.
+    /// Returns the connection that carries the handshake.
     pub fn channel(&self) -> &Channel {
         &self.channel
     }
 
-    /// Its socket.
+    /// Returns the connection's socket.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.channel.as_fd()
     }
 
-    /// From now on `epoll` reports these events, under this token, until the connection is dropped.
+    /// Registers the socket with `epoll` for these events under `token`, until the connection is dropped.
     pub fn watch(&mut self, epoll: &Arc<OwnedFd>, token: u64, flags: EventFlags) -> io::Result<()> {
         self.channel.watch(epoll, token, flags)
     }
@@ -220,22 +223,22 @@ impl Handshake {
         self.stage != Stage::Connecting
     }
 
-    /// The other host has answered that nobody listens there.
+    /// Returns whether the other host has refused the connection.
     pub fn was_refused(&self) -> bool {
         self.refused
     }
 
-    /// Returns whether the callee has found the hello's proof right and has sent its welcome.
+    /// Returns whether the callee has verified the hello's proof and has sent its welcome.
     pub fn has_sent_welcome(&self) -> bool {
         self.stage == Stage::Proof
     }
 
-    /// The connection, when both have met.
+    /// Returns the connection, after the handshake has succeeded.
     pub fn into_channel(self) -> Channel {
         self.channel
     }
 
-    /// Go on as far as possible; `None`: not at the end yet.
+    /// Continues the handshake as far as possible without blocking. Returns `None` while it is not complete.
     pub fn advance(&mut self, own: &Identity) -> Option<Outcome> {
         match self.step(own) {
             Ok(None) if self.is_overdue(Instant::now()) => Some(Outcome::Failed),
@@ -244,7 +247,7 @@ impl Handshake {
         }
     }
 
-    /// Bytes of the message that is awaited.
+    /// Returns the size of the message that is awaited, in bytes.
     fn awaited(&self, own: &Identity) -> usize {
         match self.stage {
             Stage::Connecting => 0,
@@ -316,7 +319,7 @@ impl Handshake {
         Ok(true)
     }
 
-    /// Something, and its proof behind it.
+    /// Appends `bytes` and their proof to the transcript; returns both as sent on the wire.
     fn proved(&mut self, own: &Identity, label: &str, bytes: &[u8]) -> Vec<u8> {
         self.said.extend_from_slice(bytes);
         let proof = own.proof(label, &self.said);
@@ -324,7 +327,7 @@ impl Handshake {
         [bytes, &proof].concat()
     }
 
-    /// The socket's buffer is empty: it takes all of it, or something is wrong.
+    /// Sends a message. The socket buffer is empty at this point, so a short write is an error.
     fn say(&mut self, words: &[u8]) -> io::Result<()> {
         let n = self.channel.send(&[IoSlice::new(words)])?;
         (n == words.len())
@@ -332,7 +335,7 @@ impl Handshake {
             .ok_or(io::ErrorKind::WriteZero.into())
     }
 
-    /// Does the proof hold that has come behind so many bytes?
+    /// Checks the proof that follows the first `size` bytes of the buffer, and adds both to the transcript.
     fn holds(&mut self, own: &Identity, label: &str, size: usize) -> bool {
         let (bytes, proof) = self.buffer[..size + WORD].split_at(size);
         self.said.extend_from_slice(bytes);
@@ -353,7 +356,8 @@ impl Handshake {
         }
         self.peer = hello.from;
         if hello.version != own.version {
-            // Other versions may have other words behind a hello. The welcome says why they are not read.
+            // In other versions something else may follow the hello. Answer with a welcome, so that the caller learns
+            // our version, and stop.
             self.welcome(own, &[])?;
             return Ok(Some(Outcome::OtherVersion(self.peer)));
         }
@@ -376,7 +380,7 @@ impl Handshake {
         Ok(None)
     }
 
-    /// Answers a hello.
+    /// Answers a hello with the welcome, followed by the Noise message `behind`.
     fn welcome(&mut self, own: &Identity, behind: &[u8]) -> io::Result<()> {
         let welcome = Welcome {
             version: own.version,
@@ -443,7 +447,7 @@ impl Handshake {
     }
 }
 
-/// Could this become a greeting? All begin with the same word.
+/// Returns whether these first bytes can begin a greeting. All greetings begin with the same magic bytes.
 fn is_greeting(bytes: &[u8]) -> bool {
     let begin = b"regatta\x02";
     let n = bytes.len().min(begin.len());

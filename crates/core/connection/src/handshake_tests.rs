@@ -15,7 +15,7 @@ use crate::handshake::{Handshake, Identity, Outcome, VERSION};
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const KEY: [u8; 32] = [3; 32];
 
-/// The first of two tasks, which calls, or the second.
+/// Returns the identity of the first of two tasks, which calls, or of the second.
 fn own(me: u32, encrypted: bool) -> Identity {
     Identity::new(&KEY, me, (2, 2), encrypted)
 }
@@ -33,7 +33,7 @@ fn other_version(me: u32, encrypted: bool) -> Identity {
     own
 }
 
-/// A connection between two.
+/// Returns the two ends of a connection.
 fn sockets() -> [TcpStream; 2] {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let caller = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -61,7 +61,7 @@ fn greet(owns: [&Identity; 2]) -> [(Outcome, Option<Channel>); 2] {
             else {
                 continue;
             };
-            // A failed greeting is hung up.
+            // Dropping a failed handshake closes the connection.
             let shake = shakes[side].take();
             let channel = shake.filter(|_| matches!(end, Outcome::Authenticated(_)));
             ends[side] = Some((end, channel.map(Handshake::into_channel)));
@@ -97,7 +97,7 @@ fn tasks_of_a_job_meet() {
     }
 }
 
-/// Each of the two hears which the other one is.
+/// Each of the two learns the other one's number.
 #[test]
 fn tasks_of_another_version_are_told_apart_from_strangers() {
     for encrypted in [true, false] {
@@ -128,7 +128,7 @@ fn tasks_of_another_version_are_told_apart_from_strangers() {
     }
 }
 
-/// In another version the message may end with the proof of the hello.
+/// In another version the caller's message may end with the proof of the hello.
 #[test]
 fn a_version_without_noise_is_told_apart_too() {
     let [mut caller, listener] = sockets();
@@ -155,7 +155,7 @@ fn a_version_without_noise_is_told_apart_too() {
     assert_eq!(heard[WELCOME..], older.proof("regatta welcome", &said));
 }
 
-/// They hear neither a greeting nor the listener's version.
+/// A stranger receives neither a greeting nor the listener's version.
 #[test]
 fn strangers_of_any_version_hear_nothing() {
     for encrypted in [true, false] {
@@ -170,7 +170,7 @@ fn strangers_of_any_version_hear_nothing() {
             let end = listens.advance(&own(1, encrypted));
             assert!(matches!(end, Some(Outcome::Failed)), "{end:?}");
             drop(listens);
-            // It has left words unread behind, so the end may be a reset.
+            // The listener has left bytes unread, so the connection may end with a reset.
             let heard = ear.read(&mut [0; 1]);
             assert!(
                 matches!(heard, Ok(0))
@@ -180,7 +180,7 @@ fn strangers_of_any_version_hear_nothing() {
     }
 }
 
-/// The proofs cover numbers that both ends must share, and an end that encrypts does not speak with one that does not.
+/// The proofs cover numbers that both ends must share, and an end that encrypts refuses one that does not.
 #[test]
 fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
     let ours = own(1, true);
@@ -198,7 +198,7 @@ fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
     }
 }
 
-/// Changes each part of what a real caller sends in turn, and of what it is sent.
+/// Changes each part of what a real caller sends, and of what it receives, one after the other.
 #[test]
 fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
     let whole = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
@@ -214,7 +214,7 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
         (1, whole[1] - 1),
     ];
     for changed in places {
-        // Bytes written to such a socket can be read at once.
+        // Bytes written to a Unix socket can be read at once.
         let [(caller, mut before), (mut behind, listener)] = [(); 2].map(|()| {
             let (one, other) = UnixStream::pair().unwrap();
             one.set_nonblocking(true).unwrap();
@@ -231,7 +231,7 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
             for (side, shake) in shakes.iter_mut().enumerate() {
                 let end = shake.as_mut().and_then(|shake| shake.advance(&owns[side]));
                 met[side] |= matches!(end, Some(Outcome::Authenticated(_)));
-                // Nobody hangs up, so both see only what is sent.
+                // Keep the connection open, so that both ends see only what is sent.
                 if end.is_some() {
                     std::mem::forget(shake.take());
                 }
@@ -239,13 +239,13 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
             moves = relay(0, &mut before, &mut behind, &mut passed, changed)
                 | relay(1, &mut behind, &mut before, &mut passed, changed);
         }
-        // A caller is done before its last words are heard.
+        // A caller is done before the listener has verified its last message.
         let expected = [changed.0 == 0 && changed.1 >= HELLO + WORD + FIRST, false];
         assert_eq!(met, expected, "{changed:?}");
     }
 }
 
-/// Passes on what one side has sent. Returns whether that was anything.
+/// Forwards what one side has sent. Returns whether there was anything.
 fn relay(
     side: usize,
     from: &mut UnixStream,

@@ -1,9 +1,10 @@
-//! Connections between programs that know one key, and waiting for what comes over them.
+//! Connections between programs that share a key, and waiting for them.
 //!
-//! [`dial`] and [`listener`] make connections, [`handshake`] proves both ends to each other, a [`channel`] carries bytes, as they are
-//! or encrypted. A [`packet_socket`] carries frames beside it. [`calls`] puts these together for programs that are no tasks. [`ready`] waits for descriptors,
-//! [`local_socket`] is for processes of one host, which find each other in a [`private_directory`]; [`library_thread`] makes threads, which
-//! take no signals ([`signal_mask`]), and [`last_thread`] ends the process when only such are left.
+//! [`dial`] and [`listener`] make connections, [`handshake`] authenticates both ends, and a [`channel`] carries bytes,
+//! encrypted or not. A [`packet_socket`] carries frames beside it. [`calls`] combines these for programs that are not
+//! tasks. [`ready`] waits for descriptors. [`local_socket`] is for processes of one host, which find each other in a
+//! [`private_directory`]. [`library_thread`] starts threads that take no signals ([`signal_mask`]), and [`last_thread`]
+//! ends the process when only such threads are left.
 
 pub mod calls;
 pub mod channel;

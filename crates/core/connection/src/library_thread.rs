@@ -1,7 +1,7 @@
-//! Threads of the library's own in somebody else's program.
+//! Threads of this library in the user's program.
 //!
-//! They block all signals. A program that waits for a signal (`sigwait`) has blocked it in the threads it knows of; in a thread that it does
-//! not know of, the signal would take its default action.
+//! They block all signals. A program that waits for a signal (`sigwait`) has blocked it in its own threads; in a thread
+//! that the program does not know of, the signal would take its default action.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
@@ -9,11 +9,11 @@ use std::thread::{Builder, JoinHandle};
 use crate::last_thread;
 use crate::signal_mask::Blocked;
 
-/// Starts a thread that blocks all signals from its first instruction on. Its name begins with `regatta/`, so it does not keep the process
-/// from ending with the program's last thread.
+/// Starts a thread that blocks all signals from its first instruction on. Its name begins with `regatta/`, so it does
+/// not prevent the process from ending with the program's last thread.
 pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     last_thread::notice_end();
-    // A thread begins with the mask of the one that makes it.
+    // A new thread inherits the signal mask of its creator.
     let _blocked = Blocked::all();
     Builder::new().name(name.into()).spawn(work)
 }

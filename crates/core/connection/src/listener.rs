@@ -1,11 +1,12 @@
-//! The listener: the socket at which others call this task, and the callers that have not yet proved who they are.
+//! The listener: the socket at which other tasks call this one, and the guests, which are callers that have not yet
+//! proved who they are.
 //!
-//! There are only so many of them and only for so long; to make room the oldest goes. Callers whose greeting held are counted
-//! apart, so strangers do not drive out a task of the job.
+//! The number of guests and their time are limited; when there are too many, the oldest is dropped. Guests whose
+//! greeting was valid are counted separately, so strangers cannot drive out a task of the job.
 //!
-//! Where no descriptor is to be had, callers wait in the kernel's queue, and are let in once there is one. A listener with a
-//! *reserve* holds one descriptor back. After [`SHORTAGE_TIMEOUT`] it lets one caller in by that, to learn who calls:
-//! somebody has to be told.
+//! If there is no free descriptor, callers wait in the kernel's queue and are accepted once there is one. A listener
+//! with a *reserve* keeps one descriptor free. After [`SHORTAGE_TIMEOUT`] it uses that to accept one caller, to learn
+//! who calls and tell that caller about the shortage.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,36 +23,36 @@ use crate::dial::set_up;
 use crate::handshake::{Handshake, Identity, Outcome};
 use crate::ready::poll;
 
-/// Tokens of guests are above this number.
+/// Tokens of guests are greater than this number.
 pub const FIRST_GUEST_TOKEN: u64 = 1 << 32;
-/// Maximum number of guests whose greeting held, and of the others.
+/// Maximum number of guests whose greeting was valid, and of all other guests.
 const MAX_GUESTS: usize = 64;
-/// Number of connections accepted at a time.
+/// Maximum number of connections accepted in one call.
 const MAX_BATCH: usize = 16;
-/// Pause before the next accept after no descriptor was to be had.
+/// Pause before the next accept after there was no free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long this process may have no descriptor for connections before those that need one are told, and have an error.
+/// How long this process may be without a descriptor for connections before operations that need one fail.
 pub const SHORTAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The socket at which others call, and the callers that have proved nothing yet.
+/// The listening socket, and the guests that have not proved anything yet.
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
-    /// Oldest first.
+    /// Oldest guest first.
     guests: Vec<(u64, Handshake)>,
     next: u64,
     paused: Option<Instant>,
-    /// A descriptor for hard times, where one is kept.
+    /// The reserve descriptor, if one is kept and not in use.
     reserve: Option<OwnedFd>,
     keeps_reserve: bool,
-    /// The guest that was let in by it.
+    /// The guest that was accepted with the reserve.
     by_reserve: Option<u64>,
-    /// Since when nobody could be let in, and why.
+    /// Since when no caller could be accepted, and the reason.
     short: Option<(Instant, Errno)>,
 }
 
 impl Listener {
-    /// At a socket that listens.
+    /// Takes a socket that is already listening.
     pub fn new(socket: OwnedFd) -> io::Result<Listener> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Listener {
@@ -66,7 +67,7 @@ impl Listener {
         })
     }
 
-    /// From now on holds a descriptor back.
+    /// Keeps a descriptor in reserve from now on.
     pub fn keep_reserve(&mut self) {
         self.keeps_reserve = true;
         self.fill_reserve();
@@ -82,7 +83,8 @@ impl Listener {
         self.reserve.is_some()
     }
 
-    /// Takes note that a guest is to be admitted. An error: it was let in by the reserve, and there is still no other descriptor.
+    /// Must be called before a guest is admitted. Fails if the guest was accepted with the reserve and no other
+    /// descriptor is free yet.
     pub fn return_reserve(&mut self, token: u64) -> Result<(), Errno> {
         if self.by_reserve != Some(token) {
             return Ok(());
@@ -95,8 +97,8 @@ impl Listener {
         }
     }
 
-    /// Accepts the next connection, by the reserve if nothing else is to be had for long. An error: nobody calls, or nobody can be
-    /// let in; the second pauses.
+    /// Accepts the next connection. If there was no free descriptor for long, it uses the reserve; the `bool` says
+    /// whether it did. Fails if there is no caller or none can be accepted; in the second case accepting is paused.
     fn accept_next(&mut self) -> Result<(OwnedFd, bool), ()> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accept = |socket: &OwnedFd| accept_with(socket, flags);
@@ -118,7 +120,7 @@ impl Listener {
             self.by_reserve = None;
         }
         if !self.has_caller() {
-            // The guest that was let in by the reserve is still to be told.
+            // The guest that was accepted with the reserve has not been answered yet.
             if self.by_reserve.is_none() {
                 self.short = None;
             }
@@ -136,33 +138,34 @@ impl Listener {
         Err(())
     }
 
-    /// Returns whether a caller waits to be accepted. Without a free descriptor, accept4 fails before the kernel looks for a caller.
+    /// Returns whether a caller waits to be accepted. Without a free descriptor, accept4 fails before the kernel looks
+    /// for a caller.
     fn has_caller(&self) -> bool {
         let mut caller = [PollFd::new(&self.socket, PollFlags::IN)];
         poll(&mut caller, Some(&Timespec::default())) != Ok(0)
     }
 
-    /// Lets nobody in for a moment.
+    /// Pauses accepting for [`ACCEPT_PAUSE`].
     pub fn pause(&mut self) {
         self.paused = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
-    /// Lets callers in again.
+    /// Ends the pause.
     pub fn resume(&mut self) {
         self.paused = None;
     }
 
-    /// Somebody calls, and this process has no descriptor for a further connection.
+    /// Returns whether a caller waits and this process has no descriptor for a further connection.
     pub fn is_short(&self) -> bool {
         self.is_paused() && self.short.is_some()
     }
 
-    /// Nobody can be let in for a moment.
+    /// Returns whether accepting is paused.
     pub fn is_paused(&self) -> bool {
         self.paused.is_some()
     }
 
-    /// The listening socket.
+    /// Returns the listening socket.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -193,13 +196,13 @@ impl Listener {
         tokens
     }
 
-    /// How many guests owe their proof alone: their greetings held.
+    /// Returns the number of guests whose greeting was valid and who only owe their proof.
     pub fn welcomed(&self) -> usize {
         let welcomed = self.guests.iter().filter(|(_, one)| one.has_sent_welcome());
         welcomed.count()
     }
 
-    /// The oldest guest goes of those that have, or have not, been welcomed.
+    /// Drops the oldest guest among those that have, or have not, been welcomed.
     fn make_room(&mut self, welcomed: bool) {
         let mut guests = self.guests.iter();
         if let Some(at) = guests.position(|(_, one)| one.has_sent_welcome() == welcomed) {
@@ -211,12 +214,13 @@ impl Listener {
         self.guests.iter().position(|(number, _)| *number == token)
     }
 
-    /// The socket of a guest that is there.
+    /// Returns the socket of a guest, or `None` if there is no such guest.
     pub fn guest(&self, token: u64) -> Option<BorrowedFd<'_>> {
         Some(self.guests[self.find(token)?].1.fd())
     }
 
-    /// Let `epoll` report, under this token, when a guest says something. False: the guest has gone, or the kernel refuses.
+    /// Registers a guest with `epoll` for reading, under its token. Returns `false` if there is no such guest or the
+    /// kernel refuses.
     pub fn watch(&mut self, token: u64, epoll: &Arc<OwnedFd>) -> bool {
         let found = self.find(token);
         found.is_some_and(|at| {
@@ -225,7 +229,7 @@ impl Listener {
         })
     }
 
-    /// Hear what a guest has to say.
+    /// Continues the handshake of a guest. Returns its outcome, or `None` while it is not complete.
     pub fn advance(&mut self, token: u64, own: &Identity) -> Option<Outcome> {
         let at = self.find(token)?;
         let end = self.guests[at].1.advance(own);
@@ -235,13 +239,13 @@ impl Listener {
         end
     }
 
-    /// A guest is known now.
+    /// Removes an authenticated guest from the list, and returns its connection.
     pub fn admit(&mut self, token: u64) -> Option<Channel> {
         let at = self.find(token)?;
         Some(self.guests.remove(at).1.into_channel())
     }
 
-    /// A guest goes, and is told nothing.
+    /// Drops a guest without an answer.
     pub fn dismiss(&mut self, token: u64) {
         self.guests.retain(|(number, _)| *number != token);
         if self.by_reserve == Some(token) {
@@ -250,7 +254,8 @@ impl Listener {
         }
     }
 
-    /// Drops the callers whose time is over. True: there are others.
+    /// Drops guests whose time is over, and ends a pause that is over. Returns whether guests are left or accepting is
+    /// paused.
     pub fn tidy(&mut self, now: Instant) -> bool {
         self.guests.retain(|(_, shake)| now <= shake.until);
         self.paused = self.paused.filter(|until| now < *until);

@@ -1,4 +1,4 @@
-//! Sockets between processes of one host: whose process is at the other end, and messages that carry descriptors.
+//! Sockets between processes of one host: the identity of the peer process, and messages that carry descriptors.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -13,10 +13,10 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::ready;
 
-/// Maximum number of descriptors that [`send`] passes on with a message.
+/// Maximum number of descriptors that [`send`] passes with a message.
 pub const MAX_PASSED_DESCRIPTORS: usize = 2;
 
-/// Process and user at the other end; the process is 0 when it has no number here.
+/// Returns the process id and user id of the peer. The process id is 0 if the peer has none in this namespace.
 pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
     let mut found = libc::ucred {
         pid: 0,
@@ -24,8 +24,8 @@ pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
         gid: u32::MAX,
     };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes of a struct of integers, which is as long. The number of a process
-    // may be 0, which the type of the library used elsewhere cannot hold.
+    // SAFETY: the kernel writes at most `length` bytes, the size of `found`, which consists of integers. The process id
+    // may be 0, which rustix's type for it cannot hold.
     let result = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -38,10 +38,10 @@ pub fn peer(socket: impl AsFd) -> Option<(u32, u32)> {
     (result == 0).then_some((found.pid as u32, found.uid))
 }
 
-/// A process at the other end of a socket that is not this user's.
+/// The error for a socket whose peer process belongs to another user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherUser {
-    /// Whose it is; `None`: the kernel does not say.
+    /// The user id of the peer; `None` if the kernel does not report it.
     pub user: Option<u32>,
 }
 
@@ -56,8 +56,8 @@ impl fmt::Display for OtherUser {
 
 impl std::error::Error for OtherUser {}
 
-/// Refuses a socket at whose other end is no process of this user. Every socket within a host goes through this, called or calling,
-/// before anything is said or heard.
+/// Fails unless the peer process belongs to this user. Every socket within a host, connected or accepted, is checked
+/// here before anything is sent or received.
 pub fn check_user(socket: impl AsFd) -> Result<(), OtherUser> {
     let user = peer(socket).map(|(_, user)| user);
     match user == Some(rustix::process::geteuid().as_raw()) {
@@ -66,21 +66,21 @@ pub fn check_user(socket: impl AsFd) -> Result<(), OtherUser> {
     }
 }
 
-/// The process at the other end, as a descriptor that is readable once it has ended. It is the process that [`peer`] names, never
-/// another one that has got its number since.
+/// Returns a descriptor of the peer process that is readable once the process has ended. It refers to the process that
+/// [`peer`] names, never to a later one with the same process id.
 ///
-/// An error: the process has ended, or has no number here, as in another container.
+/// Fails if the process has ended, or has no process id in this namespace, as in another container.
 pub fn peer_process(socket: impl AsFd) -> io::Result<OwnedFd> {
     let socket = socket.as_fd();
     let number = number_of_peer(socket)?;
     let process = match peer_pidfd(socket) {
-        // A kernel before 6.5.
+        // Kernels before 6.5 do not know the option.
         Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
             opened_by_number(socket, || pidfd_open(number, PidfdFlags::empty()))
         }
         opened => opened,
     }?;
-    // Since 6.16 the kernel gives a descriptor of a process that has ended and was waited for, too.
+    // Since Linux 6.16 the kernel also returns a descriptor of a process that has ended and was waited for.
     match has_ended(&process) {
         true => Err(io::ErrorKind::NotFound.into()),
         false => Ok(process),
@@ -97,11 +97,11 @@ fn number_of_peer(socket: BorrowedFd) -> io::Result<Pid> {
     number.ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// The descriptor that the kernel makes of its own note of who is at the other end.
+/// Returns the descriptor that the kernel makes from its own record of the peer.
 fn peer_pidfd(socket: BorrowedFd) -> io::Result<OwnedFd> {
     let mut found: libc::c_int = -1;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, the number of a descriptor.
+    // SAFETY: the kernel writes at most `length` bytes, a file descriptor, to `found`.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -117,12 +117,12 @@ fn peer_pidfd(socket: BorrowedFd) -> io::Result<OwnedFd> {
     if found < 0 {
         return Err(io::ErrorKind::NotFound.into());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just opened this descriptor for this process.
     Ok(unsafe { OwnedFd::from_raw_fd(found) })
 }
 
-/// A process that was opened by its number. Between the socket's note and `open` it can have ended, and its number gone
-/// to another process; then the other end is closed by now, unless a child of the process holds it.
+/// Opens the peer process by its process id. Between connecting and `open` the process can have ended and its id been
+/// reused. Then the other end is closed by now, unless a child of the process holds it.
 fn opened_by_number(
     socket: BorrowedFd,
     open: impl FnOnce() -> rustix::io::Result<OwnedFd>,
@@ -134,14 +134,14 @@ fn opened_by_number(
     }
 }
 
-/// Whether nobody holds the other end any more, though there may be something left to read.
+/// Returns whether the other end is closed, even if bytes are left to read.
 pub fn has_hung_up(socket: impl AsFd) -> bool {
     let socket = socket.as_fd();
     let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
     ready::poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
-/// Waits until there is something to read, or nobody any more. False: neither, in time.
+/// Waits until the socket is readable or the other end is closed. Returns `false` if neither happens before `until`.
 pub fn readable(socket: BorrowedFd, until: Instant) -> bool {
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -155,9 +155,9 @@ pub fn readable(socket: BorrowedFd, until: Instant) -> bool {
     }
 }
 
-/// Sends a message with descriptors, [`MAX_PASSED_DESCRIPTORS`] at most. Waits while the other end's queue is full.
+/// Sends a message with at most [`MAX_PASSED_DESCRIPTORS`] descriptors. Blocks while the peer's queue is full.
 pub fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
-    // The space below is rounded up, and has room for more than the receiver awaits.
+    // The space below is rounded up, so it would accept more descriptors than the receiver expects.
     if descriptors.len() > MAX_PASSED_DESCRIPTORS {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -224,7 +224,7 @@ mod tests {
         let (here, there) = UnixStream::pair().expect("a pair");
         let other = || pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
         opened_by_number(here.as_fd(), other).expect("the other end is held");
-        // The caller has said something, and ends while its number is looked for.
+        // The caller has sent a byte, and ends while its process id is being opened.
         send(&there, b"x", &[]).expect("room");
         let reused = opened_by_number(here.as_fd(), || {
             drop(there);
@@ -244,11 +244,12 @@ mod tests {
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
         let call = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
         let call = call.expect("a socket");
-        // SAFETY: the child makes one system call and ends; it touches no memory that another thread could have been changing.
+        // SAFETY: the child makes one system call and exits; it touches no memory that another thread could have been
+        // changing.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let failed = rustix::net::connect(&call, &address).is_err();
-            // SAFETY: ends the child at once.
+            // SAFETY: `_exit` ends the child at once.
             unsafe { libc::_exit(failed.into()) };
         }
         let (here, _) = listener.accept().expect("a call");

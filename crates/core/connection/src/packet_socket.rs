@@ -1,8 +1,9 @@
-//! An Ethernet segment that this host is on: frames of one kind, sent and received past the kernel's TCP/IP.
+//! Sockets for Ethernet frames of one type, sent and received without the kernel's TCP/IP, on a segment that this host
+//! is on.
 //!
-//! Frames are received into a ring that the kernel and this process share, so a look for one is a load. A filter in the kernel keeps
-//! all those away that do not name this socket's tag. It takes the right to open such sockets (CAP_NET_RAW). Nothing that comes
-//! is trusted: the reader must verify it.
+//! Frames are received into a ring shared with the kernel, so checking for a new frame costs one memory load. A BPF
+//! filter drops frames that do not carry this socket's tag. Opening such a socket requires CAP_NET_RAW. Received frames
+//! are not trusted: the reader must verify them.
 
 use std::ffi::CStr;
 use std::io;
@@ -20,19 +21,20 @@ use rustix::net::SendFlags;
 
 /// Number of frames that fit into the ring.
 pub const RING_FRAMES: usize = 256;
-/// Size of a frame's slot in the ring, in bytes, with the kernel's head before it.
+/// Size of a frame's slot in the ring, in bytes, including the kernel's header.
 const SLOT_BYTES: usize = 2048;
-/// Size of the blocks in which the kernel takes the ring's memory, in bytes.
+/// Size of the blocks in which the kernel allocates the ring, in bytes.
 const BLOCK_BYTES: usize = 4096;
 const RING_BYTES: usize = RING_FRAMES * SLOT_BYTES;
-/// Maximum size of a packet that is received, in bytes: with the kernel's head and an Ethernet head it fits into a place.
+/// Maximum size of a received packet in bytes. With the kernel's header and the Ethernet header it fits into one slot
+/// of the ring.
 pub const MAX_PACKET_BYTES: usize = 1500;
 
-/// A way to send frames on a segment.
+/// A handle for sending frames on a segment.
 #[derive(Clone, Debug)]
 pub struct Sender(Arc<OwnedFd>);
 
-/// A socket on a segment, and the ring of frames that have come.
+/// A socket on a segment, and the ring of received frames.
 #[derive(Debug)]
 pub struct PacketSocket {
     socket: Sender,
@@ -43,28 +45,29 @@ pub struct PacketSocket {
     interface: Interface,
 }
 
-/// An interface of this host's.
+/// A network interface of this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
     index: i32,
-    /// Its address.
+    /// Its MAC address.
     pub mac: Mac,
-    /// Longest packet, as far as it is received here.
+    /// Largest packet that is both sent by this interface and received by this module: the MTU, at most
+    /// `MAX_PACKET_BYTES`.
     pub mtu: u16,
 }
 
-// SAFETY: the ring belongs to this value alone, which may move to another thread.
+// SAFETY: this value is the only owner of the ring, and the mapping is not tied to a thread.
 unsafe impl Send for PacketSocket {}
 
 impl Sender {
-    /// By any socket that sends whole packets.
+    /// Wraps a socket that sends each buffer as one packet.
     pub fn new(socket: OwnedFd) -> Sender {
         Sender(Arc::new(socket))
     }
 
-    /// Sends a frame. An error: it was not sent.
+    /// Sends a frame. If this returns an error, the frame was not sent.
     #[inline]
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
@@ -75,10 +78,10 @@ impl Sender {
     }
 }
 
-/// An option of a socket.
+/// Sets a socket option (setsockopt).
 fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the value lives across the call, which reads this many bytes of it.
+    // SAFETY: `value` lives across the call, which reads `size` bytes of it.
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -94,7 +97,8 @@ fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> 
     }
 }
 
-/// Lets through the frames of our type for the task with this tag: for it alone, or for several tasks of the group with it among the receivers.
+/// Attaches a BPF filter that passes only frames of our EtherType that are addressed to `tag`, or addressed to `group`
+/// with `tag` in the receiver list.
 fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
     let step = |code: u32, jt: usize, jf: usize, k| libc::sock_filter {
         code: code as u16,
@@ -107,7 +111,8 @@ fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
         libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
         libc::BPF_RET | libc::BPF_K,
     );
-    // Five steps, two for each receiver, and the two ends. A jump passes over so many steps.
+    // The program has 5 instructions, 2 per receiver, and 2 returns (drop, pass). A BPF jump offset is the number of
+    // instructions that it skips.
     let (drop, pass) = (5 + 2 * MAX_RECEIVERS, 6 + 2 * MAX_RECEIVERS);
     let jump = |from: usize, to: usize| to - from - 1;
     let mut steps = vec![
@@ -131,7 +136,7 @@ fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
-/// Has the kernel make the ring; its memory.
+/// Creates the receive ring and returns its mapping.
 fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
     set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -143,7 +148,7 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     };
     set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
-    // SAFETY: a new mapping, at a place that the kernel chooses.
+    // SAFETY: a new mapping, at an address that the kernel chooses.
     let ring = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -161,14 +166,14 @@ fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
 }
 
 impl PacketSocket {
-    /// Opens the segment on which this host's address `local` and `peer` are. `group` is the tag of the job's frames for several tasks.
-    /// An error: there is no such segment, or it may not be used.
+    /// Opens a socket on the segment that has this host's address `local` and `peer`. `group` is the tag of the job's
+    /// frames for several tasks. Fails if there is no such segment, or it may not be used.
     pub fn open(local: IpAddr, peer: IpAddr, group: u32) -> io::Result<PacketSocket> {
         let mut tag = [0; 4];
         let random = SystemRandom::new().fill(&mut tag);
         random.map_err(|_| io::Error::other("no random numbers"))?;
         let tag = u32::from_ne_bytes(tag);
-        // SAFETY: a plain system call. No protocol: nothing is received before the filter is there.
+        // SAFETY: `socket` takes numbers only. The protocol is 0, so nothing is received before the filter is attached.
         let fd = unsafe {
             libc::socket(
                 libc::AF_PACKET,
@@ -179,7 +184,7 @@ impl PacketSocket {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a descriptor that has just been made, and nobody else's.
+        // SAFETY: the descriptor was just opened and is not owned elsewhere.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let interface = find(&socket, local, peer)?;
         keep_others_out(&socket, tag, group)?;
@@ -193,12 +198,13 @@ impl PacketSocket {
             interface,
         };
         segment.bind()?;
-        // An interface that cannot join misses frames for several tasks, which the connections make good.
+        // If the interface cannot join the multicast group, it misses multicast frames. The TCP connections deliver
+        // those messages instead.
         let _ = segment.join_group();
         Ok(segment)
     }
 
-    /// Has the interface take frames for the group.
+    /// Makes the interface accept frames for the group's multicast address.
     fn join_group(&self) -> io::Result<()> {
         let mac = group_address(self.group);
         let mut request = libc::packet_mreq {
@@ -213,13 +219,13 @@ impl PacketSocket {
     }
 
     fn bind(&self) -> io::Result<()> {
-        // SAFETY: all zeros is a valid address.
+        // SAFETY: an address of zeros is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = ETHER_TYPE.to_be();
         address.sll_ifindex = self.interface.index;
         let size = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the address lives across the call, which reads this many bytes of it.
+        // SAFETY: `address` lives across the call, which reads `size` bytes of it.
         let done =
             unsafe { libc::bind(self.socket.0.as_raw_fd(), (&raw const address).cast(), size) };
         match done {
@@ -228,56 +234,57 @@ impl PacketSocket {
         }
     }
 
-    /// The interface by which it is reached.
+    /// Returns the interface by which the segment is reached.
     pub fn interface(&self) -> &Interface {
         &self.interface
     }
 
-    /// Frames that do not name it are not received.
+    /// Returns this socket's tag. Frames with another tag are not received.
     pub fn tag(&self) -> u32 {
         self.tag
     }
 
-    /// The tag of frames for several tasks of the job.
+    /// Returns the tag of frames for several tasks of the job.
     pub fn group(&self) -> u32 {
         self.group
     }
 
-    /// Is `peer` reached on this segment, from this host's address `local`?
+    /// Returns whether `peer` is reached on this segment, from this host's address `local`.
     pub fn reaches(&self, local: IpAddr, peer: IpAddr) -> bool {
         name_of(local, peer).is_ok_and(|(_, index)| index == self.interface.index)
     }
 
-    /// Sends a frame there, as [`Sender::send`] does.
+    /// Sends a frame on the segment, as [`Sender::send`] does.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.socket.send(frame)
     }
 
-    /// A way to send frames there.
+    /// Returns a handle for sending frames on the segment.
     pub fn sender(&self) -> Sender {
         self.socket.clone()
     }
 
-    /// The state of the place where the next frame goes.
+    /// Returns the status word of the slot of the next frame.
     #[inline]
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the place lies in the ring, aligned, and begins with a word that the kernel writes at the same time.
+        // SAFETY: the slot lies in the ring, is aligned, and begins with a word that the kernel may write at the same
+        // time.
         unsafe { AtomicU32::from_ptr(self.ring.as_ptr().add(self.at * SLOT_BYTES).cast()) }
     }
 
-    /// Has a frame come?
+    /// Returns whether a frame has been received.
     #[inline]
     pub fn has_frame(&self) -> bool {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// The oldest frame that has come, as far as it has come whole.
+    /// Returns the oldest received frame, or an empty slice if it was truncated. Returns `None` if the ring is empty.
     #[inline]
     pub fn front(&self) -> Option<&[u8]> {
         if !self.has_frame() {
             return None;
         }
-        // SAFETY: the place is this process's until it is given back, and begins with the kernel's head.
+        // SAFETY: the slot belongs to this process until `release`, and begins with the kernel's header.
         let head = unsafe {
             self.ring
                 .as_ptr()
@@ -289,13 +296,14 @@ impl PacketSocket {
         if head.tp_len != head.tp_snaplen || begin + length > SLOT_BYTES {
             return Some(&[]);
         }
-        // SAFETY: inside the place, which stays as it is until it is given back, as this borrow is over then.
+        // SAFETY: the bytes lie inside the slot. The kernel does not write to the slot until `release`, which takes
+        // `&mut self` and therefore ends this borrow.
         Some(unsafe {
             std::slice::from_raw_parts(self.ring.as_ptr().add(self.at * SLOT_BYTES + begin), length)
         })
     }
 
-    /// Is done with the oldest frame.
+    /// Gives the slot of the oldest frame back to the kernel.
     #[inline]
     pub fn release(&mut self) {
         self.status()
@@ -312,12 +320,12 @@ impl AsFd for PacketSocket {
 
 impl Drop for PacketSocket {
     fn drop(&mut self) {
-        // SAFETY: the ring's own mapping, which nobody refers to any more.
+        // SAFETY: the ring is this value's own mapping, and no reference to it is left.
         unsafe { libc::munmap(self.ring.as_ptr().cast(), RING_BYTES) };
     }
 }
 
-/// The bytes of an address.
+/// Returns the bytes of an address.
 fn bytes(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => address.octets().to_vec(),
@@ -325,12 +333,12 @@ fn bytes(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// The address in an entry of the kernel's list.
+/// Returns the address in an entry of the kernel's list, if it is IPv4 or IPv6.
 fn address(entry: *const libc::sockaddr) -> Option<IpAddr> {
     if entry.is_null() {
         return None;
     }
-    // SAFETY: an address of the list is as long as its family says.
+    // SAFETY: an address in the list is as long as its family says.
     unsafe {
         match i32::from((*entry).sa_family) {
             libc::AF_INET => {
@@ -346,7 +354,7 @@ fn address(entry: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-/// Are two addresses in one network?
+/// Returns whether two different addresses are in the same network.
 fn are_near(local: IpAddr, peer: IpAddr, mask: IpAddr) -> bool {
     let [local, peer, mask] = [local, peer, mask].map(bytes);
     let mut all = mask.iter().zip(local.iter().zip(&peer));
@@ -356,16 +364,17 @@ fn are_near(local: IpAddr, peer: IpAddr, mask: IpAddr) -> bool {
         && all.all(|(mask, (ours, theirs))| ours & mask == theirs & mask)
 }
 
-/// The name and the index of the interface with this host's address `local` by which `peer` is reached without a router.
+/// Returns the name and the index of the interface that has this host's address `local` and reaches `peer` without a
+/// router.
 fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
-    // SAFETY: the list is made by the call, and freed below.
+    // SAFETY: the call allocates the list, which is freed below.
     if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let (mut found, mut entry) = (None, list);
     while !entry.is_null() && found.is_none() {
-        // SAFETY: an entry of the list, which has not been freed.
+        // SAFETY: the entry belongs to the list, which has not been freed.
         let one = unsafe { &*entry };
         let runs =
             one.ifa_flags & (libc::IFF_UP | libc::IFF_LOOPBACK) as u32 == libc::IFF_UP as u32;
@@ -373,9 +382,9 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
             && address(one.ifa_addr) == Some(local)
             && address(one.ifa_netmask).is_some_and(|mask| are_near(local, peer, mask))
         {
-            // SAFETY: the name of an entry ends, and lives as long as that.
+            // SAFETY: `ifa_name` is NUL-terminated and lives as long as the list.
             let name = unsafe { CStr::from_ptr(one.ifa_name) };
-            // SAFETY: as above.
+            // SAFETY: `ifa_name` is NUL-terminated and lives as long as the list.
             let index = unsafe { libc::if_nametoindex(one.ifa_name) };
             found = name
                 .to_str()
@@ -384,12 +393,12 @@ fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
         }
         entry = one.ifa_next;
     }
-    // SAFETY: the list of above, of which nothing is used any more.
+    // SAFETY: the list was allocated above, and no reference into it is left.
     unsafe { libc::freeifaddrs(list) };
     found.ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// The longest packet that goes by an interface and is received; `None`: no packet is long enough for an offer that makes sense.
+/// Returns the packet size to use on an interface with this MTU, or `None` if it is smaller than `MIN_MTU`.
 fn longest_packet(mtu: i32) -> Option<u16> {
     let longest = usize::try_from(mtu).unwrap_or(0).min(MAX_PACKET_BYTES) as u16;
     (longest >= MIN_MTU).then_some(longest)
@@ -397,20 +406,20 @@ fn longest_packet(mtu: i32) -> Option<u16> {
 
 fn find(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> {
     let (name, index) = name_of(local, peer)?;
-    // SAFETY: all zeros is a valid request.
+    // SAFETY: a request of zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
     }
     let mut ask = |what: libc::Ioctl| {
-        // SAFETY: these questions read and write one request.
+        // SAFETY: these requests read and write one `ifreq`.
         match unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) } {
             0 => Ok(request),
             _ => Err(io::Error::last_os_error()),
         }
     };
     let (hardware, mtu) = (ask(libc::SIOCGIFHWADDR)?, ask(libc::SIOCGIFMTU)?);
-    // SAFETY: the kernel has answered with this part of the request.
+    // SAFETY: the kernel has filled in these fields of the union for these requests.
     let (hardware, mtu) = unsafe { (hardware.ifr_ifru.ifru_hwaddr, mtu.ifr_ifru.ifru_mtu) };
     if hardware.sa_family != libc::ARPHRD_ETHER {
         return Err(io::ErrorKind::Unsupported.into());
@@ -445,7 +454,7 @@ mod tests {
         assert!(!are_near(ip("fe80::1"), ip("fe81::2"), wide));
     }
 
-    /// Linux lets an interface have packets of 68 bytes, and loopback has longer ones than a place of the ring.
+    /// Linux allows an MTU as low as 68; the MTU of loopback is larger than a ring slot.
     #[test]
     fn no_interface_is_used_whose_packets_are_too_short_for_an_offer() {
         let longest = [-1, 0, 68, 255, 256, 1500, 65_536].map(longest_packet);

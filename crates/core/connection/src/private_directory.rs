@@ -1,9 +1,10 @@
-//! The directory of a user's sockets on a host, which nobody else can enter.
+//! The directory of a user's sockets on a host, which no other user can enter.
 //!
-//! `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` where there is no such variable. The owner of the directory above it can put
-//! another one in its place at any moment: another user, where the variable was taken over from one (`su`). So the directory is
-//! opened once, what was opened is checked, and everything in it is reached by that descriptor, never by the path again. A
-//! connection is handed out only if the process at its other end is this user's, as the kernel tells.
+//! It is `$XDG_RUNTIME_DIR/regatta`, or `/tmp/regatta-UID` if that variable is not set. The owner of the parent
+//! directory can replace it at any moment, and that may be another user, for example if the variable was inherited
+//! through `su`. So the directory is opened once, the opened directory is checked, and everything in it is reached
+//! through that descriptor, never by the path again. A connection is returned only if the kernel says that the process
+//! at its other end belongs to this user.
 
 use std::fmt;
 use std::io;
@@ -17,10 +18,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::local_socket::{self, OtherUser};
 
-/// Permissions that would let others in.
+/// Permission bits for group and others.
 const GROUP_AND_OTHERS_MODE: u32 = 0o077;
 
-/// Where the sockets of this user are, in this environment.
+/// Returns the path of this user's socket directory in this environment.
 pub fn path() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
         Some(path) => PathBuf::from(path).join("regatta"),
@@ -31,21 +32,21 @@ pub fn path() -> PathBuf {
     }
 }
 
-/// An open directory that belongs to this user, and that nobody else can enter.
+/// An open directory that belongs to this user and that no other user can enter.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: OwnedFd,
     path: PathBuf,
 }
 
-/// A directory, or a socket in it, that is not used.
+/// Reason why a directory, or a socket in it, is not used.
 #[derive(Debug)]
 pub enum Refused {
-    /// Somebody else could have put something into the directory: why, as the end of a sentence.
+    /// Another user could have put something into the directory. Carries the reason, as the end of a sentence.
     NotPrivate(String),
-    /// The process at a socket in it is another user's.
+    /// The process at a socket in it belongs to another user.
     OtherUser(OtherUser),
-    /// The system does not let it be reached.
+    /// A system call failed.
     System(io::Error),
 }
 
@@ -62,7 +63,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl PrivateDirectory {
-    /// Opens the directory at a path. `None`: there is none.
+    /// Opens the directory at a path. Returns `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<PrivateDirectory>, Refused> {
         let not_private = |why: String| Err(Refused::NotPrivate(why));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -72,7 +73,7 @@ impl PrivateDirectory {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 return not_private("it is no directory".to_owned());
             }
-            // The owner is another user, or has closed it to himself.
+            // The owner is another user, or has removed his own permissions.
             Err(Errno::ACCESS) => return not_private("it cannot be read".to_owned()),
             Err(errno) => return Err(Refused::System(errno.into())),
         };
@@ -89,12 +90,12 @@ impl PrivateDirectory {
         }))
     }
 
-    /// The path by which it was opened, for sentences alone.
+    /// Returns the path by which it was opened, for messages only.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is still found at its path.
+    /// Returns whether the path still leads to this directory.
     pub fn is_at_its_path(&self) -> bool {
         let own = rustix::fs::fstat(&self.directory);
         let found = rustix::fs::lstat(&self.path);
@@ -103,8 +104,8 @@ impl PrivateDirectory {
         })
     }
 
-    /// A connection to the socket of this name, whose process is of this user. `None`: nobody listens there. A connection
-    /// that does not block does not wait to be made, either.
+    /// Connects to the socket of this name, and checks that its process belongs to this user. Returns `None` if no
+    /// process listens there. With a non-blocking socket it does not wait for the connection.
     pub fn connect(&self, name: &str, flags: SocketFlags) -> Result<Option<UnixStream>, Refused> {
         let flags = flags | SocketFlags::CLOEXEC;
         let connected = self.address(name).and_then(|address| {
@@ -124,7 +125,7 @@ impl PrivateDirectory {
         }
     }
 
-    /// Listens at a new socket of this name.
+    /// Creates a socket of this name and listens on it.
     pub fn listen(&self, name: &str) -> io::Result<UnixListener> {
         let flags = SocketFlags::CLOEXEC;
         let kind = SocketType::STREAM;
@@ -136,8 +137,8 @@ impl PrivateDirectory {
         Ok(UnixListener::from(socket))
     }
 
-    /// Opens a file of this name to write to its end, and makes it if it is not there. Nobody else can read it, and no link leads
-    /// it elsewhere.
+    /// Opens a file of this name for appending, and creates it if it does not exist. A new file is readable only by
+    /// this user, and symbolic links are not followed.
     pub fn append_to(&self, name: &str) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY
             | OFlags::CREATE
@@ -154,7 +155,7 @@ impl PrivateDirectory {
         }
     }
 
-    /// Device and number of the file of this name.
+    /// Returns the device and inode number of the file of this name.
     pub fn file(&self, name: &str) -> io::Result<(u64, u64)> {
         let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok((found.st_dev, found.st_ino))
@@ -169,7 +170,8 @@ impl PrivateDirectory {
         )?)
     }
 
-    /// The address of a socket in it, which no other directory at its path changes. It is short however long the path is.
+    /// Returns the address of a socket in the directory, which stays valid if the directory is replaced at its path. It
+    /// is short, however long the path is.
     fn address(&self, name: &str) -> rustix::io::Result<SocketAddrUnix> {
         SocketAddrUnix::new(self.by_descriptor().join(name))
     }
@@ -178,7 +180,7 @@ impl PrivateDirectory {
         PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
     }
 
-    /// Whether its descriptor leads to it by name.
+    /// Returns whether the directory can be reached through /proc.
     fn is_reached(&self) -> bool {
         self.by_descriptor().exists()
     }

@@ -1,8 +1,8 @@
 //! Waiting for several descriptors, under any limit of open files.
 //!
-//! `poll` refuses (`EINVAL`) to look at more descriptors than `RLIMIT_NOFILE` allows, also when they were opened before somebody
-//! lowered the limit (`prlimit`, or a smaller one that is inherited). A loop that takes the error for a wake-up never sleeps again.
-//! `select` knows no such limit.
+//! `poll` refuses (`EINVAL`) more descriptors than `RLIMIT_NOFILE` allows, even if they were opened before the limit
+//! was lowered (by `prlimit`, or by an inherited smaller limit). A loop that takes this error for a wake-up never
+//! sleeps again. `select` has no such limit.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use rustix::event::{
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-/// As `rustix::event::poll`.
+/// Does what `rustix::event::poll` does, under any limit of open files.
 pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::Result<usize> {
     match rustix::event::poll(fds, timeout) {
         Err(Errno::INVAL) => poll_by_select(fds, timeout),
@@ -22,7 +22,8 @@ pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> rustix::io::R
     }
 }
 
-/// Time between two looks whether somebody has hung up whose words nobody waits for: `select` does not tell the two apart.
+/// Interval of checks for hang-ups of descriptors that are polled for neither reading nor writing: `select` cannot wait
+/// for a hang-up alone.
 const HANG_UP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cold]
@@ -47,12 +48,12 @@ fn asked(fd: &libc::pollfd) -> PollFlags {
     PollFlags::from_bits_retain(fd.events as u16)
 }
 
-/// Whether it waits for more than the other side's end.
+/// Returns whether it waits for reading or writing, and not only for a hang-up.
 fn asks_to_move(asked: PollFlags) -> bool {
     asked.intersects(PollFlags::IN | PollFlags::OUT)
 }
 
-/// Whether nothing more can be read from a socket. Unread bytes hide it.
+/// Returns whether the end of the stream has been reached. Unread bytes hide the end.
 fn has_ended(socket: &impl AsFd) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     rustix::net::recv(socket, &mut [0; 1], flags).is_ok_and(|(_, length)| length == 0)
@@ -85,7 +86,7 @@ fn select_once(fds: &mut [PollFd<'_>], wait: Option<Duration>) -> rustix::io::Re
     }?;
     let mut ready = 0;
     for fd in fds {
-        // Of one descriptor the kernel says exactly what it is, under any limit but 0.
+        // For a single descriptor `poll` gives the exact answer, under any limit except 0.
         let looked = rustix::event::poll(std::slice::from_mut(fd), Some(&Timespec::default()));
         if looked.is_err() {
             let ended = has_ended(fd);
@@ -113,12 +114,13 @@ fn contains(set: &[FdSetElement], fd: i32) -> bool {
     FdSetIter::new(set).any(|found| found == fd)
 }
 
-/// The list as the kernel's.
+/// Returns the list as the kernel's structures.
 fn raw<'a>(fds: &'a mut [PollFd<'_>]) -> &'a mut [libc::pollfd] {
     const {
         assert!(size_of::<PollFd<'_>>() == size_of::<libc::pollfd>());
         assert!(align_of::<PollFd<'_>>() == align_of::<libc::pollfd>());
     }
-    // SAFETY: a `PollFd` is passed to the kernel as a `pollfd`, so it is laid out as one; only `revents` is written here.
+    // SAFETY: rustix passes a `PollFd` to the kernel as a `pollfd`, so both have the same layout; only `revents` is
+    // written here.
     unsafe { std::slice::from_raw_parts_mut(fds.as_mut_ptr().cast(), fds.len()) }
 }

@@ -1,12 +1,12 @@
-//! The signals that a thread has blocked.
+//! The signal mask of a thread.
 
 use std::mem::MaybeUninit;
 
-/// All signals, blocked in this thread while this lives.
+/// A guard that keeps all signals blocked in this thread while it lives.
 pub struct Blocked(libc::sigset_t);
 
 impl Blocked {
-    /// From now on.
+    /// Blocks all signals.
     pub fn all() -> Blocked {
         let mut before = MaybeUninit::uninit();
         let mut all = MaybeUninit::uninit();
@@ -19,7 +19,7 @@ impl Blocked {
         }
     }
 
-    /// The signals that this thread had blocked before.
+    /// Returns the signal mask from before.
     pub(crate) fn before(&self) -> libc::sigset_t {
         self.0
     }
@@ -27,7 +27,7 @@ impl Blocked {
 
 impl Drop for Blocked {
     fn drop(&mut self) {
-        // SAFETY: the set was given by the kernel.
+        // SAFETY: the kernel has returned this set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
     }
 }

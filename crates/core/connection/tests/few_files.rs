@@ -1,4 +1,5 @@
-//! Waiting for more descriptors than the limit of open files allows. Alone in its program, since the limit is the process's.
+//! Waiting for more descriptors than the limit of open files allows. This test has a process of its own, since it
+//! changes the limit.
 
 use std::io::{Read, Write, pipe};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ fn look(fds: &mut [PollFd<'_>]) -> (usize, Vec<PollFlags>) {
     (count, fds.iter().map(PollFd::revents).collect())
 }
 
-/// A wait that nothing ends before its time.
+/// Checks that a wait lasts until its timeout.
 fn assert_waits(fds: &mut [PollFd<'_>]) {
     let begun = Instant::now();
     let limit = Timespec::try_from(POLL_TIMEOUT).expect("a short time");
@@ -46,7 +47,7 @@ fn more_descriptors_than_the_limit_allows_are_waited_for() {
         drop(both);
         b.0.read_exact(&mut [0]).expect("a byte");
     }
-    // A wait without an end is woken by another thread, and the end of a pipe is something to read.
+    // A wait without a timeout is ended by another thread, and the end of a pipe counts as readable.
     let (mut end, mut writer) = (a.1, b.1);
     let woken = std::thread::spawn(move || {
         writer.write_all(&[1]).expect("room");
@@ -66,7 +67,7 @@ fn more_descriptors_than_the_limit_allows_are_waited_for() {
     ends_are_told_from_words();
 }
 
-/// Sockets whose end is to be noticed, and not what can be read: `poll` tells the two apart, and so does this.
+/// Sockets that are watched for a hang-up only, and not for reading: `poll` tells the two apart, and so does this.
 fn ends_are_told_from_words() {
     let (mut near, far) = std::os::unix::net::UnixStream::pair().expect("sockets");
     let mut far = far;
@@ -105,7 +106,7 @@ fn ends_are_told_from_words() {
     near.read_exact(&mut [0]).expect("a byte");
 }
 
-/// Numbers beyond those that the C library has room for in a set.
+/// Descriptors greater than the C library's `fd_set` can hold.
 fn high_numbers_are_waited_for() {
     let mut one = pipe().expect("a pipe");
     let before = getrlimit(Resource::Nofile);

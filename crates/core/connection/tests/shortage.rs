@@ -1,4 +1,5 @@
-//! A listener of a process that has no descriptor left. Alone in its program, since the limit of open files is the process's.
+//! A listener of a process that has no descriptor left. This test has a process of its own, since it changes the limit
+//! of open files.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -7,13 +8,13 @@ use regatta_connection::ready::poll;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Waits until a connection that is made is in the queue of the listener.
+/// Waits until a connection is in the listener's queue.
 fn await_caller(listener: &Listener) {
     let mut caller = [PollFd::from_borrowed_fd(listener.fd(), PollFlags::IN)];
     assert_eq!(poll(&mut caller, None), Ok(1));
 }
 
-/// So the time after which callers are given up begins with a caller, and not when descriptors were last looked for.
+/// So the shortage begins with a caller, and not with the last attempt to open a descriptor.
 #[test]
 fn a_process_without_descriptors_is_short_while_somebody_calls() {
     let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a socket");

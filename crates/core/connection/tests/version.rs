@@ -1,4 +1,4 @@
-//! What flows on connections is held to its version: examples of every encoding, as bytes.
+//! Keeps the encodings on connections in step with their version: examples of every encoding, as bytes.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ entry 040005000600000000000000
 word 01000000000000000200000000000000030000000000000004000000000000000b00000000000000
 ";
 
-/// A line for each: its name, and its bytes.
+/// Returns one line for each example: its name and its bytes.
 fn examples() -> String {
     let mut lines = format!("version {VERSION}\n");
     let mut example = |name: &str, bytes: &[u8]| {

@@ -8,10 +8,10 @@ use super::*;
 #[path = "../../../../../tests/src/skipped.rs"]
 mod skipped;
 
-/// Another user than the one who runs tests.
+/// A user id other than that of the tests.
 const OTHER: u32 = 54321;
 
-/// A directory of this test's own, and what a test makes beside it.
+/// A directory of this test, and what the test creates in it.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -22,7 +22,7 @@ impl Scratch {
         scratch
     }
 
-    /// A private directory in it.
+    /// Creates a private directory in it.
     fn folder(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         make(&path);
@@ -53,13 +53,13 @@ fn connect(directory: &PrivateDirectory) -> Result<Option<UnixStream>, Refused> 
     directory.connect("s", SocketFlags::empty())
 }
 
-/// Listens at a socket in this directory as another user. Only root can be one.
+/// Listens on a socket at this path as another user, which only root can do.
 fn listen_as_other(path: &Path) -> UnixListener {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
     let socket = socket.expect("a socket");
     let address = SocketAddrUnix::new(path.join("s")).expect("an address");
     rustix::net::bind(&socket, &address).expect("a free name");
-    // A thread has a user of its own, and the kernel notes the one who listens.
+    // Each thread has its own user id, and the kernel records that of the listening thread.
     let other = std::thread::spawn(move || {
         let (user, group) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
         rustix::thread::set_thread_res_gid(group, group, group).expect("another group");
@@ -103,7 +103,7 @@ fn a_directory_that_is_put_in_its_place_is_never_entered() {
     let path = scratch.folder("regatta");
     let directory = opened(&path);
     let ours = directory.listen("s").expect("a socket");
-    // A stranger has a directory ready, and exchanges the two.
+    // An attacker prepares a directory, and exchanges the two.
     let evil = scratch.folder("evil");
     let theirs = UnixListener::bind(evil.join("s")).expect("a socket");
     theirs.set_nonblocking(true).expect("a mode");
