@@ -1,10 +1,11 @@
-//! Records that go beside the stream, one by one: they may be lost, late, or somebody else's.
+//! Records sent beside the stream, one by one: they may be lost, late, or forged.
 //!
-//! Their keys come of the handshake as those of the stream's records do, under a label of their own: so no record of one way opens on
-//! the other. Each says its number, which is its nonce as on the stream. A record is opened only if its number is higher
-//! than that of every record before it: none opens twice. A record that does not open is nobody's fault, changes nothing, and is not told.
+//! Their keys are derived from the handshake like those of the stream's records, under a label of their own, so no
+//! record of the stream opens on the bypass or the reverse. Each record carries its number, which determines its nonce
+//! as on the stream. A record is opened only if its number is higher than that of every record opened before, so none
+//! opens twice. A record that does not open is ignored: it changes nothing and is not reported.
 //!
-//! The stream says when a sender goes on to the next key. Records under the key before do not open from then on.
+//! The stream announces when a sender changes to the next key. Records under the previous key do not open from then on.
 
 use std::io;
 
@@ -14,7 +15,7 @@ use crate::cipher::{Cipher, Split, of_bypass};
 use crate::record::TAG;
 use crate::record::broken;
 
-/// The numbers of frames are below this.
+/// Exclusive upper bound of frame numbers.
 const END_OF_NUMBERS: u64 = 1 << 62;
 
 /// One end of a bypass: the ciphers of both directions.
@@ -23,18 +24,18 @@ pub struct Bypass {
     sends: Cipher,
     receives: Cipher,
     bounds: Bounds,
-    /// Records under a key, as this end wants it.
+    /// Number of records after which this end wants to change its key.
     limit: u64,
-    /// The first numbers under the present keys.
+    /// The first numbers under the current keys.
     sends_since: u64,
     receives_since: u64,
 }
 
-/// The secrets of a bypass, until there is one.
+/// The secrets from which a bypass is made when it is requested.
 pub(crate) struct Secrets(pub(crate) [Split; 2]);
 
 impl Secrets {
-    /// From the secrets of both directions of the stream.
+    /// Derives the secrets from those of both directions of the stream.
     pub(crate) fn of(directions: [&Split; 2]) -> Secrets {
         Secrets(directions.map(of_bypass))
     }
@@ -48,7 +49,7 @@ impl Drop for Secrets {
     }
 }
 
-/// Says nothing of them.
+/// Does not print the secrets.
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secrets")
@@ -56,7 +57,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Bypass {
-    /// The first secret is that of the records that this end sends.
+    /// Creates a bypass. The first secret is that of the records that this end sends.
     pub(crate) fn new(secrets: &Secrets, bounds: Bounds, limit: u64) -> Bypass {
         let [sends, receives] = [0, 1].map(|at: usize| Cipher::new(&secrets.0[at]));
         Bypass {
@@ -69,19 +70,20 @@ impl Bypass {
         }
     }
 
-    /// The number of the next record that is sealed.
+    /// Returns the number of the next record to be sealed.
     #[inline]
     pub fn next(&self) -> u64 {
         self.sends.number()
     }
 
-    /// Should the key of what is sent change?
+    /// Returns whether the sending key should be changed.
     #[inline]
     pub fn is_worn(&self) -> bool {
         self.sends.number() - self.sends_since >= self.limit
     }
 
-    /// Seals a record into `out`, which is longer by the tag. False: the key has sealed all that it may.
+    /// Seals a record into `out`, which is longer than `content` by the tag. Returns `false` if the key has reached its
+    /// limit.
     #[inline]
     pub fn seal(&mut self, content: &[u8], out: &mut [u8]) -> bool {
         let number = self.sends.number();
@@ -92,7 +94,8 @@ impl Bypass {
         true
     }
 
-    /// Opens a record of this number into `place`, which is shorter by the tag; whether it is that record, and a new one.
+    /// Opens the record with this number into `place`, which is shorter than `sealed` by the tag. Returns whether it is
+    /// that record and has not been opened before.
     #[inline]
     pub fn open(&mut self, number: u64, sealed: &[u8], place: &mut [u8]) -> bool {
         if number < self.receives.number() || number >= END_OF_NUMBERS {
@@ -104,14 +107,16 @@ impl Bypass {
         self.receives.open_at(number, sealed, place)
     }
 
-    /// Records from the next one on go under another key. The other end must be told its number.
+    /// Changes the sending key. Returns the number of the first record under the new key, which must be sent to the
+    /// other end.
     pub fn change_sends(&mut self) -> u64 {
         self.sends.change();
         self.sends_since = self.sends.number();
         self.sends_since
     }
 
-    /// The other end says that its records from `number` on are under the next key.
+    /// Changes the receiving key, as the other end has announced: its records from `number` on are under the next key.
+    /// Fails if the key is changed too early.
     pub fn change_receives(&mut self, number: u64) -> io::Result<()> {
         let since = number.checked_sub(self.receives_since);
         if since.is_none_or(|records| records < self.bounds.least) || number >= END_OF_NUMBERS {

@@ -1,12 +1,12 @@
-//! The cipher of the records of one direction: AEGIS-128X2 by `aegis`, under keys that come of the handshake.
+//! The cipher of the records of one direction: AEGIS-128X2 from `aegis`, under keys derived from the handshake.
 //!
 //! ```text
-//! secret of the handshake ─> secret 0 ──> secret 1 ──> ...     each overwrites the one before
+//! secret of the handshake ─> secret 0 ──> secret 1 ──> ...     each overwrites the previous one
 //!                            key, mask    key, mask
 //! ```
 //!
-//! Each arrow is HMAC-SHA-256 under a secret, over a label that names this cipher. The nonce of a record is the mask, into which
-//! the record's number is mixed: so no nonce comes twice under a key, and nobody else knows one.
+//! Each arrow is HMAC-SHA-256 under a secret, over a label that names this cipher. The nonce of a record is the mask
+//! XORed with the record's number, so no nonce is repeated under a key, and nonces are secret.
 
 use std::fmt;
 use std::hint::black_box;
@@ -16,20 +16,20 @@ use ring::hmac;
 
 use crate::record::TAG;
 
-/// Names the cipher, and how its keys are made, to the handshake and in all keys.
+/// Identifies the cipher and its key derivation, in the handshake and in the derivation of all keys.
 pub(crate) const NAME: &[u8] = b"regatta records, AEGIS-128X2, HMAC-SHA-256\0";
 
-/// Minimum size of a content that goes from memory to memory in one pass, in bytes. For shorter ones a copy before costs less than a cipher
-/// that takes pieces, which clears its state in the end (at 4 KiB both take 0.2 us).
+/// Minimum size of a content that is sealed or opened from memory to memory in one pass, in bytes. For shorter contents
+/// a copy first is cheaper than the incremental cipher, which clears its state at the end (at 4 KiB both take 0.2 us).
 const MIN_ONE_PASS_BYTES: usize = 8 << 10;
 
-/// A direction's secret from the handshake: the first one here is made from that.
+/// A direction's secret from the handshake, from which secret 0 is derived.
 pub(crate) type Split = [u8; 32];
 
-/// On the heap: where the cipher moves it leaves no copy behind.
+/// Kept on the heap, so that moving the cipher leaves no copy of the keys behind.
 struct Keys {
     secret: [u8; 32],
-    /// The key, then the mask.
+    /// The key, followed by the mask.
     made: [u8; 32],
 }
 
@@ -39,7 +39,8 @@ pub(crate) struct Cipher {
     number: u64,
 }
 
-/// A secret becomes the 32 bytes of this name that come from it. A function of its own, whose copies `erase_stack` overwrites after it.
+/// Replaces a secret by the 32 bytes with the label `what` that are derived from it. Not inlined, so that `erase_stack`
+/// overwrites its copies afterwards.
 #[inline(never)]
 fn derive(secret: &mut [u8; 32], what: &[u8]) {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
@@ -49,7 +50,7 @@ fn derive(secret: &mut [u8; 32], what: &[u8]) {
     secret.copy_from_slice(context.sign().as_ref());
 }
 
-/// The secret of a direction of the bypass, which comes of the handshake's secret of that direction.
+/// Returns the secret of a direction of the bypass, derived from the handshake's secret of that direction.
 pub(crate) fn of_bypass(split: &Split) -> Split {
     let mut secret = *split;
     derive(&mut secret, b"bypass");
@@ -66,12 +67,12 @@ impl Cipher {
         Cipher { keys, number: 0 }
     }
 
-    /// How many records have been sealed or opened.
+    /// Returns how many records have been sealed or opened.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next record seals under a key from which nobody comes to the one before.
+    /// Changes the key for the next record. The previous key cannot be computed from the new one.
     pub(crate) fn change(&mut self) {
         self.keys.change();
     }
@@ -89,7 +90,7 @@ impl Cipher {
         self.number = next.expect("a stream has fewer than 2^64 records");
     }
 
-    /// Seals the next record into `out`, which is longer by the tag.
+    /// Seals the next record into `out`, which is longer than `content` by the tag.
     #[inline]
     pub(crate) fn seal(&mut self, content: &[u8], out: &mut [u8]) {
         let (place, end) = out.split_at_mut(content.len());
@@ -106,7 +107,8 @@ impl Cipher {
         self.count();
     }
 
-    /// Opens the next record into `place`, which is shorter by the tag; whether it is that record. If not, `place` is cleared.
+    /// Opens the next record into `place`, which is shorter than `sealed` by the tag. Returns whether it is that
+    /// record; if not, `place` is cleared.
     #[inline]
     pub(crate) fn open(&mut self, sealed: &[u8], place: &mut [u8]) -> bool {
         let Some((content, tag)) = sealed.split_last_chunk::<TAG>() else {
@@ -130,9 +132,10 @@ impl Cipher {
     }
 }
 
-/// Records that need not come one after the other.
+/// Records that may be missing.
 impl Cipher {
-    /// Opens the record of this number, which is not lower than that of the next one; if it is that, the next one comes behind it.
+    /// Opens the record with this number, which must not be lower than the next number. If it is that record, the next
+    /// number is one more.
     #[inline]
     pub(crate) fn open_at(&mut self, number: u64, sealed: &[u8], place: &mut [u8]) -> bool {
         let before = std::mem::replace(&mut self.number, number);
@@ -143,14 +146,14 @@ impl Cipher {
         opened
     }
 
-    /// The next record has this number, or a higher one.
+    /// Sets the next number to `number`, unless it is higher already.
     pub(crate) fn skip_to(&mut self, number: u64) {
         self.number = self.number.max(number);
     }
 }
 
 impl Keys {
-    /// The next secret, and the key and the mask that come of it.
+    /// Derives the next secret, and from it the key and the mask.
     fn change(&mut self) {
         derive(&mut self.secret, b"secret");
         self.made.copy_from_slice(&self.secret);
@@ -172,7 +175,7 @@ impl Drop for Keys {
     }
 }
 
-/// Says nothing of the keys.
+/// Does not print the keys.
 impl fmt::Debug for Cipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Cipher");
@@ -180,7 +183,7 @@ impl fmt::Debug for Cipher {
     }
 }
 
-/// Overwrites a secret that nobody will read again, in a way that the compiler does not leave out.
+/// Overwrites a secret that is not needed any more, in a way that the compiler does not optimize out.
 pub(crate) fn erase(secret: &mut [u8]) {
     secret.fill(0);
     black_box(secret);
@@ -201,7 +204,7 @@ mod tests {
     use crate::primitives::tests::bytes;
     use proptest::prelude::*;
 
-    /// With this key and nonce for the next record.
+    /// Returns a cipher with this key, and this nonce for the next record.
     fn with(key: &str, nonce: &str) -> Cipher {
         let mut cipher = Cipher::new(&[0; 32]);
         let made = [bytes(key), bytes(nonce)].concat();
@@ -209,7 +212,7 @@ mod tests {
         cipher
     }
 
-    /// Changes the key far down the stack, where no later call overwrites anything by chance.
+    /// Changes the key deep in the stack, where no later call overwrites anything by chance.
     #[inline(never)]
     fn change_far_down(cipher: &mut Cipher, frames: u32) {
         let mut frame = black_box([0_u8; 1024]);
@@ -220,7 +223,7 @@ mod tests {
         black_box(&mut frame);
     }
 
-    /// The bytes at this place of this process' memory.
+    /// Reads this process's memory at an address.
     fn memory(at: usize, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         let memory = File::open("/proc/self/mem").expect("this process' memory");
@@ -228,7 +231,8 @@ mod tests {
         bytes
     }
 
-    /// The state of HMAC under a secret, from which all that comes of the secret can be computed; its opposite, so that a search does not find it here.
+    /// Returns the complement of the HMAC state under a secret, so that a search for the state does not find this copy.
+    /// Everything derived from the secret can be computed from that state.
     #[inline(never)]
     fn opposite_of_state(secret: &[u8]) -> Vec<u8> {
         let key = Box::new(hmac::Key::new(hmac::HMAC_SHA256, secret));
@@ -236,7 +240,7 @@ mod tests {
         state.iter().map(|byte| !byte).collect()
     }
 
-    /// Of a secret from before a change there is nothing on the stack below.
+    /// Nothing of a secret from before a change is left on the stack below.
     #[test]
     fn a_secret_that_has_been_changed_is_gone() {
         let mut cipher = Cipher::new(&[7; 32]);
@@ -255,8 +259,8 @@ mod tests {
         out
     }
 
-    /// Vectors of AEGIS-128X2 of `draft-irtf-cfrg-aegis-aead`: the first; the second says what comes of a content, and its tag is over
-    /// data beside it, which records do not have.
+    /// Test vectors of AEGIS-128X2 from `draft-irtf-cfrg-aegis-aead`. From the second only the ciphertext is compared:
+    /// its tag covers associated data, which records do not have.
     #[test]
     fn the_cipher_is_the_one_that_is_published() {
         let cipher = || {
@@ -282,7 +286,7 @@ mod tests {
         assert_eq!([&room[..], &pieces.finalize()].concat(), expected);
     }
 
-    /// Keys come of the secrets by HMAC-SHA-256 as `hmac` of another implementation computes it (Python's `hmac` and `hashlib`).
+    /// Keys are derived by HMAC-SHA-256 as another implementation computes it (Python's `hmac` and `hashlib`).
     #[test]
     fn keys_are_made_by_the_rule() {
         let mut cipher = Cipher::new(&[7; 32]);
@@ -338,7 +342,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The ways to seal and to open, of short contents and of long ones, are one cipher.
+        /// Both ways to seal and to open, for short and for long contents, give the same result.
         #[test]
         fn one_pass_and_a_copy_before_are_the_same(length in 0usize..70_000, seed in any::<u8>()) {
             let text: Vec<u8> = (0..length).map(|at| (at * 7) as u8 ^ seed).collect();

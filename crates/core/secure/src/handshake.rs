@@ -1,4 +1,4 @@
-//! The handshake: three messages of fixed length, and a session at its end. The head of the crate has the picture.
+//! The handshake: three messages of fixed length, which end with a session. The crate's documentation shows them.
 
 use std::io;
 
@@ -16,11 +16,11 @@ pub(crate) const PATTERN: &str = "Noise_NNpsk0_25519_AESGCM_SHA256";
 /// The secret that both ends share.
 pub type Key = [u8; 32];
 
-/// Bytes of the first message: the caller's ephemeral key, and a tag.
+/// Size of the first message: the caller's ephemeral key, and a tag.
 pub const FIRST: usize = 32 + TAG;
-/// Bytes of the second message: the callee's ephemeral key, and a tag.
+/// Size of the second message: the callee's ephemeral key, and a tag.
 pub const SECOND: usize = 32 + TAG;
-/// Bytes of the third message: a tag.
+/// Size of the third message: a tag.
 pub const THIRD: usize = TAG;
 
 fn failed(error: snow::Error) -> io::Error {
@@ -29,7 +29,7 @@ fn failed(error: snow::Error) -> io::Error {
 
 fn begin(key: &Key, prologue: &[u8], called: bool) -> Result<HandshakeState, snow::Error> {
     let builder = Builder::with_resolver(PATTERN.parse()?, Box::new(Primitives));
-    // Two who would go on with different ciphers have no handshake.
+    // With different ciphers the handshake fails.
     let prologue = [NAME, prologue].concat();
     let builder = builder.psk(0, key)?.prologue(&prologue)?;
     match called {
@@ -38,7 +38,7 @@ fn begin(key: &Key, prologue: &[u8], called: bool) -> Result<HandshakeState, sno
     }
 }
 
-/// Overwrites the shared key, which the first message needs and nothing after it.
+/// Overwrites the shared key, which only the first message needs.
 fn forget_key(state: &mut HandshakeState) -> Result<(), snow::Error> {
     state.set_psk(0, &[0; 32])
 }
@@ -52,7 +52,7 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
     }
 }
 
-/// The ciphers of both directions, that of the caller first, and the secrets of a bypass: of what this end sends first.
+/// Returns the ciphers of both directions, the one of the caller first, and the secrets of a bypass, the one of this end first.
 fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Box<Secrets>)> {
     if !state.is_handshake_finished() {
         return Err(broken("a handshake is not at its end"));
@@ -68,12 +68,12 @@ fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2
     Ok((ciphers, secrets))
 }
 
-/// The end that begins.
+/// The end that begins the handshake.
 #[derive(Debug)]
 pub struct Caller(Box<HandshakeState>);
 
 impl Caller {
-    /// Begins a handshake; the first message. An error: the system gives no random numbers.
+    /// Begins a handshake and returns the first message. Fails if the system gives no random numbers.
     pub fn begin(key: &Key, prologue: &[u8]) -> io::Result<(Caller, [u8; FIRST])> {
         let mut state = begin(key, prologue, true).map_err(failed)?;
         let first = write(&mut state)?;
@@ -81,8 +81,8 @@ impl Caller {
         Ok((Caller(Box::new(state)), first))
     }
 
-    /// Takes the second message, which proves the other end; the session, and the third message. The session changes the key of
-    /// what it sends after `records`, as far as the bounds allow.
+    /// Reads the second message, which authenticates the other end. Returns the session and the third message. The
+    /// session changes its sending key after `records`, within the limits of `bounds`.
     pub fn finish(
         mut self,
         second: &[u8; SECOND],
@@ -98,13 +98,13 @@ impl Caller {
     }
 }
 
-/// The end that answers. Its caller has shown that it has the key, not yet that it is there now.
+/// The end that answers. Its caller has proved that it has the key, but not yet that its message is fresh.
 #[derive(Debug)]
 pub struct Callee([Cipher; 2], Box<Secrets>);
 
 impl Callee {
-    /// Takes the first message; the second. An error: the caller does not have the key, or has said something else before. It gets
-    /// no answer then.
+    /// Reads the first message and returns the second. Fails if the caller does not have the key or has a different
+    /// prologue; then it must get no answer.
     pub fn answer(
         key: &Key,
         prologue: &[u8],
@@ -118,8 +118,8 @@ impl Callee {
         Ok((Callee(ciphers, bypass), second))
     }
 
-    /// Takes the third message, which proves that the caller is there now; the session, which changes the key of what it sends
-    /// after `records`, as far as the bounds allow.
+    /// Reads the third message, which proves that the caller is not a replay. Returns the session, which changes its
+    /// sending key after `records`, within the limits of `bounds`.
     pub fn finish(self, third: &[u8; THIRD], bounds: Bounds, records: u64) -> io::Result<Session> {
         let [mut receives, sends] = self.0;
         match receives.open(third, &mut []) {
@@ -140,7 +140,8 @@ mod tests {
     const BOUNDS: Bounds = Bounds::CONNECTION;
     const KEY: Key = [7; 32];
 
-    /// A handshake of two who are given these keys and prologues; `on_the_way` sees each message. None: it failed.
+    /// Runs a handshake between two ends with these keys and prologues. `on_the_way` sees each message. Returns `None`
+    /// if it failed.
     fn shake(
         keys: [&Key; 2],
         prologues: [&[u8]; 2],
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(messages, 3, "only first messages were made");
     }
 
-    /// It is on the heap for as long as the other end does not answer, and would be in a core dump.
+    /// The state is on the heap as long as the other end does not answer, and would be in a core dump.
     #[test]
     fn a_handshake_under_way_does_not_hold_the_shared_key() {
         let key: Key = std::array::from_fn(|n| n as u8 ^ 0x5a);
@@ -191,7 +192,7 @@ mod tests {
         assert!(!holds(&caller.0));
     }
 
-    /// Each of the messages, also a whole recorded handshake.
+    /// Replays each of the messages, and a whole recorded handshake.
     #[test]
     fn messages_that_are_sent_again_prove_nothing() {
         let mut recorded = Vec::new();
@@ -234,7 +235,7 @@ mod tests {
                     message[at.index(message.len())] ^= change;
                 }
             });
-            // X25519 takes no notice of the highest bit of a public key, but the hash of the handshake does.
+            // X25519 ignores the highest bit of a public key, but the hash of the handshake does not.
             prop_assert!(met.is_none());
         }
     }

@@ -1,10 +1,10 @@
 //! Opens the records of the other end.
 //!
 //! ```text
-//! bytes: done | not opened | room
-//!             start        end
-//! aside: taken | opened, not taken
-//!              plain
+//! bytes: opened | not opened | free
+//!               start        end
+//! aside: returned | opened, not returned
+//!                 plain
 //! ```
 
 use std::io::{self, IoSliceMut};
@@ -14,7 +14,7 @@ use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
 use crate::record::{HEAD, MAX_BODY_BYTES, MAX_CONTENT_BYTES, TAG, broken, length};
 
-/// Bytes of the buffer for one receive: four of the longest records.
+/// Size of the buffer for one receive, in bytes: four of the longest records.
 const RECEIVE_BUFFER_BYTES: usize = 4 * (HEAD + MAX_BODY_BYTES);
 
 #[derive(Debug)]
@@ -25,15 +25,15 @@ pub(crate) struct Opener {
     bytes: Box<[u8]>,
     start: usize,
     end: usize,
-    /// A record that did not fit where its content goes.
+    /// The content of a record that did not fit into the caller's part.
     aside: Box<[u8]>,
     plain: Range<usize>,
-    /// The last look at the stream filled all the room: there may be more.
+    /// Whether the last read from the stream filled the buffer, so that there may be more.
     more: bool,
     failed: bool,
 }
 
-/// The rest of the part in which byte `at` of all parts lies.
+/// Returns the rest of the part that contains byte `at`, counted over all parts.
 fn place<'a>(into: &'a mut [IoSliceMut<'_>], at: usize) -> &'a mut [u8] {
     let mut skip = at;
     for part in into {
@@ -61,13 +61,13 @@ impl Opener {
         }
     }
 
-    /// Is there something that needs no more bytes of the stream, or are there more?
+    /// Returns whether something can be returned without more bytes of the stream, or the stream may have more.
     #[inline]
     pub(crate) fn holds_back(&self) -> bool {
         self.more || !self.plain.is_empty() || !matches!(self.whole(), Ok(None))
     }
 
-    /// The first record that is not opened, if it is here as a whole.
+    /// Returns the first unopened record, if it has been received completely.
     #[inline]
     fn whole(&self) -> io::Result<Option<Range<usize>>> {
         let Some(head) = self.bytes[self.start..self.end].first_chunk::<HEAD>() else {
@@ -78,7 +78,8 @@ impl Opener {
         Ok((end <= self.end).then_some(begin..end))
     }
 
-    /// Receive into `into`, as much as is there; `None`: nothing. After an error of a record there are only errors.
+    /// Receives as much as is available into `into`. Returns `None` if there is nothing. After an invalid record it
+    /// returns only errors.
     pub(crate) fn recv(
         &mut self,
         into: &mut [IoSliceMut<'_>],
@@ -99,17 +100,17 @@ impl Opener {
                 } else if done == 0 {
                     self.open(record, None)?;
                 } else {
-                    // The next call may have the room for it.
+                    // The next call may have room for this record.
                     break;
                 }
             } else if done > 0 && !self.more {
-                // A look at the stream that is known to be vain is saved.
+                // Save a read from the stream that would return nothing.
                 break;
             } else {
                 match self.look(&mut recv) {
                     Ok(true) => {}
                     Ok(false) => break,
-                    // Records from before the end come first.
+                    // Return the records from before the end first.
                     Err(_) if done > 0 => break,
                     Err(error) => return Err(error),
                 }
@@ -118,7 +119,7 @@ impl Opener {
         Ok((done > 0).then_some(done))
     }
 
-    /// Takes bytes from the stream; whether any came.
+    /// Reads bytes from the stream. Returns whether there were any.
     fn look(
         &mut self,
         recv: &mut impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
@@ -131,7 +132,7 @@ impl Opener {
         Ok(came.is_some())
     }
 
-    /// An error of the other end is the last that is heard of it.
+    /// Makes an error of the other end final.
     #[inline]
     fn checked<T>(&mut self, read: impl FnOnce(&Opener) -> io::Result<T>) -> io::Result<T> {
         let result = read(self);
@@ -139,7 +140,8 @@ impl Opener {
         result
     }
 
-    /// Opens a record into its place, which has the room, or aside; how many bytes have come into the place.
+    /// Opens a record into `place`, which has room for it, or into `aside`. Returns how many bytes were written to
+    /// `place`.
     #[inline]
     fn open(&mut self, record: Range<usize>, place: Option<&mut [u8]>) -> io::Result<usize> {
         let opened = self.try_open(record, place);
@@ -171,7 +173,7 @@ impl Opener {
         Ok(content)
     }
 
-    /// The record that was opened is the last under its key.
+    /// Changes the key: the record that was opened is the last under its key.
     #[cold]
     fn change_key(&mut self) -> io::Result<usize> {
         if !self.used.may_change(&self.bounds) {
@@ -182,7 +184,7 @@ impl Opener {
         Ok(0)
     }
 
-    /// Copies what was opened aside; how much that was.
+    /// Copies content from `aside` to `place`. Returns how many bytes it copied.
     fn hand_out(&mut self, place: &mut [u8]) -> usize {
         let from = &self.aside[self.plain.clone()];
         let keep = place.len().min(from.len());
@@ -191,7 +193,7 @@ impl Opener {
         keep
     }
 
-    /// All is opened but the beginning of a record: what follows it goes behind it, at the front.
+    /// Moves the unopened bytes, at most the beginning of a record, to the front of the buffer.
     fn make_room(&mut self) {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;

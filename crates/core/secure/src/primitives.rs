@@ -1,4 +1,5 @@
-//! The primitives of the handshake: AES-256-GCM, SHA-256 and random numbers by `ring`, X25519 by `curve25519-dalek`.
+//! The primitives of the handshake: AES-256-GCM, SHA-256 and random numbers from `ring`, X25519 from
+//! `curve25519-dalek`.
 //!
 //! snow's resolver for `ring` has no key exchange.
 
@@ -10,7 +11,7 @@ use snow::types::{Cipher, Dh, Hash, Random};
 
 use crate::cipher::erase;
 
-/// Names the primitives to snow.
+/// Provides the primitives to snow.
 pub(crate) struct Primitives;
 
 impl CryptoResolver for Primitives {
@@ -32,7 +33,7 @@ impl CryptoResolver for Primitives {
     }
 }
 
-/// X25519 with a key pair made for one handshake.
+/// X25519 with a key pair that is used for one handshake.
 #[derive(Default)]
 struct X25519 {
     private: [u8; 32],
@@ -99,7 +100,7 @@ pub(crate) mod tests {
         (0..hex.len()).step_by(2).map(digit).collect()
     }
 
-    /// A handshake of the vector, with the ephemeral key of that side.
+    /// Returns one side of the test vector's handshake, with that side's ephemeral key.
     fn side(ephemeral: &str, called: bool) -> HandshakeState {
         let psk = *b"This is my Austrian perspective!";
         let ephemeral = bytes(ephemeral);
@@ -119,7 +120,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The vector of `cacophony`, another implementation of Noise, for this protocol.
+    /// The test vector of `cacophony`, another implementation of Noise, for this protocol.
     #[test]
     fn the_primitives_do_what_another_implementation_does() {
         let mut caller = side(

@@ -1,19 +1,19 @@
-//! A record: its head and its lengths, as both directions need them.
+//! The header and the lengths of a record.
 
 use std::io;
 
-/// Bytes before a record: the length of the rest.
+/// Size of the header of a record, which has the length of the rest, in bytes.
 pub const HEAD: usize = 2;
-/// Bytes behind the content.
+/// Size of the tag after the content, in bytes.
 pub const TAG: usize = 16;
-/// Maximum size of what follows a head, in bytes: its length has 16 bits.
+/// Maximum size of what follows a header, in bytes: its length has 16 bits.
 pub(crate) const MAX_BODY_BYTES: usize = 65_535;
 /// Maximum size of the content of a record, in bytes.
 pub const MAX_CONTENT_BYTES: usize = MAX_BODY_BYTES - TAG;
 /// Size of a whole record that changes the key, in bytes.
 pub(crate) const KEY_CHANGE_BYTES: usize = HEAD + TAG;
 
-/// The length of what follows a head.
+/// Returns the length of what follows a header. Fails if it is shorter than a tag.
 #[inline]
 pub(crate) fn length(head: [u8; HEAD]) -> io::Result<usize> {
     let length = usize::from(u16::from_be_bytes(head));

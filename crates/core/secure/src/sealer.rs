@@ -1,8 +1,8 @@
 //! Seals the records that this end sends.
 //!
 //! ```text
-//! out: gone | sealed, to go | room
-//!           start           end
+//! out: sent | sealed, to be sent | free
+//!           start                end
 //! ```
 
 use std::io::{self, IoSlice};
@@ -11,8 +11,8 @@ use crate::bounds::{Bounds, Use};
 use crate::cipher::Cipher;
 use crate::record::{HEAD, KEY_CHANGE_BYTES, MAX_BODY_BYTES, MAX_CONTENT_BYTES, TAG, broken};
 
-/// Maximum number of bytes sealed at a time: the longest record, with a change of the key and a short record before it, such as a head
-/// that goes before its body. The first part is on its way while the next is sealed.
+/// Maximum number of bytes sealed at a time: the longest record, preceded by a change of the key and a short record,
+/// such as a header that is sent before its body. While one batch is being sent, the next is sealed.
 const MAX_BATCH_BYTES: usize = 128 + KEY_CHANGE_BYTES + HEAD + MAX_BODY_BYTES;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Sealer {
     cipher: Cipher,
     bounds: Bounds,
     used: Use,
-    /// Records under a key, the one that changes it among them.
+    /// Number of records after which the key is changed, including the one that changes it.
     limit: u64,
     out: Box<[u8]>,
     start: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Sealer {
     failed: bool,
 }
 
-/// The pieces of a send, each the content of a record: those of a part are of one size.
+/// Returns the contents of the records of a send. Those of a part have equal size.
 fn pieces<'a>(from: &'a [IoSlice<'_>]) -> impl Iterator<Item = &'a [u8]> {
     from.iter().flat_map(|part| {
         let records = part.len().div_ceil(MAX_CONTENT_BYTES).max(1);
@@ -37,7 +37,7 @@ fn pieces<'a>(from: &'a [IoSlice<'_>]) -> impl Iterator<Item = &'a [u8]> {
 }
 
 impl Sealer {
-    /// Changes its key after `limit` records, as far as the bounds allow.
+    /// Creates a sealer that changes its key after `limit` records, within the limits of `bounds`.
     pub(crate) fn new(cipher: Cipher, bounds: Bounds, limit: u64) -> Sealer {
         Sealer {
             bounds,
@@ -51,13 +51,13 @@ impl Sealer {
         }
     }
 
-    /// Has all gone that was sealed?
+    /// Returns whether everything that was sealed has been sent.
     #[inline]
     pub(crate) fn is_flushed(&self) -> bool {
         self.start == self.end
     }
 
-    /// Send what was sealed; whether that is all. `send`: how many bytes went.
+    /// Sends what was sealed. Returns whether everything has been sent. `send` returns how many bytes it took.
     #[inline]
     pub(crate) fn flush(
         &mut self,
@@ -73,7 +73,7 @@ impl Sealer {
         Ok(true)
     }
 
-    /// Seal and send, a batch at a time, as much as is taken; how much was sealed.
+    /// Seals and sends in batches as long as `send` takes everything. Returns how many bytes of content were sealed.
     pub(crate) fn send(
         &mut self,
         from: &[IoSlice<'_>],
@@ -91,16 +91,16 @@ impl Sealer {
         Ok(done)
     }
 
-    /// Whether the batch has room for a record, and a change of the key before it.
+    /// Returns whether the batch has room for a record, and a change of the key before it.
     fn has_room(&self, content: &[u8]) -> bool {
         self.end + KEY_CHANGE_BYTES + HEAD + content.len() + TAG <= MAX_BATCH_BYTES
     }
 
-    /// One record, after a change of the key if that is due.
+    /// Seals one record, after a change of the key if that is due.
     #[inline]
     fn seal(&mut self, content: &[u8]) -> io::Result<()> {
         let sealed = content.len() + TAG;
-        // The change itself must find room, too.
+        // The limits must also leave room for the change itself.
         let is_due =
             self.used.records + 1 >= self.limit || !self.used.has_room(&self.bounds, sealed + TAG);
         if is_due {
@@ -109,7 +109,7 @@ impl Sealer {
         self.seal_one(content)
     }
 
-    /// Tells the other end that the next record comes under the next key.
+    /// Seals a change of the key and changes to the next key.
     #[cold]
     fn change_key(&mut self) -> io::Result<()> {
         if !self.used.may_change(&self.bounds) {
@@ -121,7 +121,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Seals a record behind the others; or clears its place.
+    /// Seals a record after the others. If that is not possible, clears the rest of the buffer and fails.
     #[inline]
     fn seal_one(&mut self, content: &[u8]) -> io::Result<()> {
         let sealed = content.len() + TAG;
@@ -143,7 +143,7 @@ impl Sealer {
         Ok(())
     }
 
-    /// Nothing is sealed any more.
+    /// Prevents any further sealing, and clears the rest of the buffer.
     #[cold]
     fn fail(&mut self) -> io::Error {
         self.failed = true;
@@ -178,14 +178,14 @@ mod tests {
         assert_eq!(lengths, expected);
     }
 
-    /// Also when more is asked for afterwards.
+    /// Also if more is sent afterwards.
     #[test]
     fn what_has_no_room_does_not_go_out() {
         let [cipher, _] = ciphers();
         let mut sealer = Sealer::new(cipher, Bounds::CONNECTION, u64::MAX);
         sealer.seal_one(b"sound").unwrap();
         let sound = sealer.out[..sealer.end].to_vec();
-        // Room for the secret, and not for its tag.
+        // Room for the content, but not for its tag.
         sealer.out = sealer.out[..sealer.end + HEAD + 10].into();
         sealer.out[sound.len()..].fill(9);
         assert!(sealer.seal_one(b"a secret").is_err());

@@ -8,20 +8,21 @@ use crate::cipher::Cipher;
 use crate::opener::Opener;
 use crate::sealer::Sealer;
 
-/// One end of a secure channel. Bytes go in and come out in records, which the functions given take to the stream and from it; none
-/// of them waits.
+/// One end of a secure channel. The functions passed in transfer the records to and from the stream; none of them may
+/// block.
 #[derive(Debug)]
 pub struct Session {
     sealer: Sealer,
     opener: Opener,
-    /// Of a bypass that nobody has asked for yet.
+    /// The secrets of the bypass, until it is taken.
     bypass: Option<Box<Secrets>>,
     bounds: Bounds,
     records: u64,
 }
 
 impl Session {
-    /// After a handshake, of which one direction has the last message behind it. The first cipher seals the records that this end sends.
+    /// Creates the session after a handshake, with the ciphers that have already processed its last message. The first
+    /// cipher seals the records that this end sends.
     pub(crate) fn new(
         [sends, receives]: [Cipher; 2],
         bypass: Box<Secrets>,
@@ -37,14 +38,15 @@ impl Session {
         }
     }
 
-    /// The keys of a bypass beside this stream. There is one: its keys are given out once.
+    /// Returns the bypass beside this stream, once; afterwards `None`.
     pub fn take_bypass(&mut self) -> Option<Bypass> {
         let secrets = self.bypass.take()?;
         Some(Bypass::new(&secrets, self.bounds, self.records))
     }
 
-    /// Seals `from`, and has the records sent, as far as they are taken; how many bytes were sealed. `send` takes bytes to the stream: how
-    /// many, or `None` if it takes none now. After an error nothing may be sent any more.
+    /// Seals `from` and sends the records, as long as the stream takes them. Returns how many bytes were sealed. `send`
+    /// writes bytes to the stream and returns how many it took, or `None` if it takes none now. After an error nothing
+    /// more may be sent.
     #[inline]
     pub fn send(
         &mut self,
@@ -54,7 +56,7 @@ impl Session {
         self.sealer.send(from, send)
     }
 
-    /// Has sent what was sealed and not taken; whether that is all.
+    /// Sends what was sealed and not taken yet. Returns whether everything has been sent.
     #[inline]
     pub fn flush(
         &mut self,
@@ -63,15 +65,16 @@ impl Session {
         self.sealer.flush(send)
     }
 
-    /// Whether the stream has taken all that was sealed.
+    /// Returns whether the stream has taken everything that was sealed.
     #[inline]
     pub fn is_flushed(&self) -> bool {
         self.sealer.is_flushed()
     }
 
-    /// Opens records into `into`, as far as they have come; how many bytes, or `None`: nothing now. `recv` brings bytes from the stream:
-    /// how many, or `None` if there are none now. Memory of `into` behind what has come may be written to. An error: of the
-    /// stream, or of the other end, and then for good.
+    /// Opens the available records into `into`. Returns how many bytes, or `None` if there is nothing now. `recv` reads
+    /// bytes from the stream and returns how many, or `None` if there are none now. Memory of `into` after the returned
+    /// bytes may be overwritten. Fails with an error of the stream, or if the other end has sent an invalid record; the
+    /// second error is final.
     #[inline]
     pub fn recv(
         &mut self,
@@ -81,7 +84,8 @@ impl Session {
         self.opener.recv(into, recv)
     }
 
-    /// Whether there may be more than the last [`Session::recv`] gave, though it had room, without more bytes of the stream.
+    /// Returns whether the next [`Session::recv`] may return something without more bytes of the stream, although the
+    /// last one had room.
     #[inline]
     pub fn holds_back(&self) -> bool {
         self.opener.holds_back()

@@ -1,5 +1,4 @@
-//! Records: what comes out of a stream that is cut, changed, put together anew, or written by a peer that has the keys and breaks the
-//! rules.
+//! Records of a stream that is cut, changed, reordered, or written by a peer that has the keys and breaks the rules.
 
 use std::io::{self, IoSlice, IoSliceMut};
 
@@ -10,14 +9,14 @@ use crate::opener::Opener;
 use crate::record::MAX_BODY_BYTES;
 use crate::{Bounds, Callee, Caller, HEAD, MAX_CONTENT_BYTES, Session, TAG};
 
-/// Keys change all the time.
+/// Limits with which keys change often.
 const SMALL: Bounds = Bounds {
     least: 3,
     most: 9,
     bytes: 6 * MAX_BODY_BYTES as u64,
 };
 
-/// Both ends of a channel, each with its bounds. The caller changes its key after this many records.
+/// Returns both ends of a channel, each with its limits. The caller changes its key after this many records.
 fn pair(bounds: [Bounds; 2], records: u64) -> [Session; 2] {
     let (caller, first) = Caller::begin(&[7; 32], b"test").unwrap();
     let (callee, second) = Callee::answer(&[7; 32], b"test", &first).unwrap();
@@ -25,12 +24,12 @@ fn pair(bounds: [Bounds; 2], records: u64) -> [Session; 2] {
     [ours, callee.finish(&third, bounds[1], u64::MAX).unwrap()]
 }
 
-/// The two ends of one direction.
+/// Returns the two ciphers of one direction.
 pub(crate) fn ciphers() -> [Cipher; 2] {
     [(); 2].map(|()| Cipher::new(&[7; 32]))
 }
 
-/// Sends `parts`, all at once.
+/// Sends `parts` in one call, and returns the sealed bytes.
 fn sealed(session: &mut Session, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
     let mut out = vec![];
@@ -43,13 +42,13 @@ fn sealed(session: &mut Session, parts: &[&[u8]]) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// This many messages, each a record of its own.
+/// Seals this many messages, each as a record of its own.
 fn sealed_one_by_one(session: &mut Session, messages: u64) -> Vec<u8> {
     let seal = |number: u64| sealed(session, &[&number.to_le_bytes()]).unwrap();
     (0..messages).flat_map(seal).collect()
 }
 
-/// Receives all of `bytes`, which come in pieces of at most `piece`, into two parts of `room` bytes together.
+/// Receives all of `bytes`, at most `piece` at a time, into two parts of `room` bytes together.
 fn opened(session: &mut Session, bytes: &[u8], piece: usize, room: usize) -> io::Result<Vec<u8>> {
     let mut all = vec![];
     open_into(session, bytes, piece, room, &mut all).map(|()| all)
@@ -78,7 +77,7 @@ fn open_into(
     Ok(())
 }
 
-/// One text from one end to the other.
+/// Sends a text from one end to the other.
 pub(crate) fn exchange(from: &mut Session, to: &mut Session, text: &[u8]) {
     let bytes = sealed(from, &[text]).unwrap();
     assert_eq!(
@@ -110,7 +109,7 @@ fn keys_change_and_nothing_is_lost() {
             let [mut ours, mut theirs] = pair([SMALL; 2], limit);
             let all = sealed_one_by_one(&mut ours, 2000);
             assert!(opened(&mut theirs, &all, piece, room).unwrap() == expected);
-            // The other direction has the keys of its own, whatever this one has changed.
+            // The other direction has its own keys, whatever this direction has changed.
             exchange(&mut theirs, &mut ours, b"answer");
         }
     }
@@ -118,7 +117,7 @@ fn keys_change_and_nothing_is_lost() {
 
 #[test]
 fn a_key_is_changed_when_it_is_told_to_and_within_the_bounds() {
-    // The third message of the handshake is the first record of the first key.
+    // The third message of the handshake is the first record under the first key.
     for (limit, first, then) in [(0, 2, 3), (5, 3, 4), (u64::MAX, 7, 8)] {
         let [mut ours, _] = pair([SMALL; 2], limit);
         let all = records(&sealed_one_by_one(&mut ours, 30));
@@ -148,7 +147,7 @@ fn no_key_seals_more_bytes_than_it_may() {
 #[test]
 fn what_cannot_be_sealed_does_not_go_out() {
     let used_up = Bounds { most: 0, ..SMALL };
-    // A key that seals no more, and may not be changed yet.
+    // A key that may seal no more, and may not be changed yet.
     let too_few_bytes = Bounds { bytes: 50, ..SMALL };
     for bounds in [used_up, too_few_bytes] {
         let [mut ours, _] = pair([bounds, SMALL], u64::MAX);
@@ -180,7 +179,7 @@ fn a_key_that_is_not_changed_in_time_opens_no_more() {
         8 * 8
     );
     assert!(opened(&mut theirs, last, 100, 100).is_err());
-    // The bytes have their bound, too.
+    // The bytes are limited, too.
     let longer = Bounds {
         bytes: SMALL.bytes + 1000,
         ..SMALL
@@ -192,7 +191,8 @@ fn a_key_that_is_not_changed_in_time_opens_no_more() {
     assert!(opened(&mut theirs, &all, usize::MAX, 1 << 20).is_err());
 }
 
-/// Opens what a peer has sealed that has the keys and keeps to no rule: each content a record, and one that is empty a change of the key.
+/// Opens what a peer has sealed that has the keys but ignores the limits. Each content is a record; an empty one
+/// changes the key.
 fn forged(contents: &[&[u8]]) -> io::Result<usize> {
     let [mut ours, theirs] = ciphers();
     let mut all = vec![];
@@ -248,7 +248,7 @@ fn a_peer_that_changes_its_keys_too_often_is_refused() {
     assert!(opened(&mut theirs, &all[1], 100, 100).is_err());
 }
 
-/// A record from before the change that comes behind it.
+/// A record from before the change that is received after it.
 #[test]
 fn the_key_before_opens_nothing_any_more() {
     let [mut ours, mut theirs] = ciphers();
@@ -279,7 +279,7 @@ fn an_end_that_has_refused_something_takes_nothing_more() {
     assert!(opened(&mut theirs, &all[1..].concat(), 100, 8).is_err());
 }
 
-/// A change of the key that comes too early is a sound record, and others that are sound may come behind it.
+/// A change of the key that comes too early is a valid record, and other valid records may follow it.
 #[test]
 fn an_end_that_has_refused_a_change_takes_nothing_more() {
     let [mut ours, theirs] = ciphers();
@@ -317,7 +317,7 @@ fn a_head_that_no_record_has_is_not_waited_for() {
         });
         (taken, theirs.holds_back())
     };
-    // The socket has nothing more to tell of, so whoever looks must be told to look again.
+    // The socket does not become readable again, so the caller must be told to receive again.
     assert!(matches!(take(&bytes), (Ok(Some(4)), true)));
     assert!(take(&[]).0.is_err());
 }
@@ -333,7 +333,7 @@ fn records_are_taken_in_their_order_only() {
         &[0, 1, 2, 3, 4, 5, 6, 8],
         &[0, 1, 2, 3, 4, 5, 6, 7, 7],
     ];
-    // No handshake can be had twice: each order has a channel of its own, whose records it puts in that order.
+    // A handshake cannot be repeated: each order has its own channel, whose records are sent in that order.
     for order in orders {
         let [mut ours, mut theirs] = pair([SMALL; 2], u64::MAX);
         let all = records(&sealed_one_by_one(&mut ours, 20));
@@ -380,7 +380,8 @@ fn what_is_not_taken_goes_later_and_sealing_waits_for_it() {
     assert!(opened(&mut theirs, &out, 3000, 1 << 20).unwrap() == text);
 }
 
-/// A receiver who asks in the parts of the sender has every record opened in its place: none is opened aside.
+/// If the receiver asks for the same parts as the sender, every record is opened in place and none in the separate
+/// buffer.
 #[test]
 fn a_record_that_fits_is_opened_in_its_place_and_ends_with_it() {
     let [mut ours, mut theirs] = pair([SMALL; 2], u64::MAX);
@@ -393,7 +394,7 @@ fn a_record_that_fits_is_opened_in_its_place_and_ends_with_it() {
         bytes = &bytes[n..];
         Ok((n > 0).then_some(n))
     };
-    // More room than there is: what follows does not fit there, and waits for the next call.
+    // A part with more room than the record: the next record does not fit into the rest, and waits for the next call.
     let mut head = vec![0; 25_000];
     let n = theirs
         .recv(&mut [IoSliceMut::new(&mut head)], &mut recv)
@@ -433,7 +434,7 @@ proptest! {
         prop_assert!(opened(&mut theirs, &all, piece, room).unwrap() == parts.concat());
     }
 
-    /// A longer record than there is would be waited for: then nothing of it has come out.
+    /// A length that was increased makes the receiver wait for more; nothing of that record has been returned then.
     #[test]
     fn a_changed_bit_anywhere_ends_the_stream(
         sizes in prop::collection::vec(1usize..3000, 1..40), at in any::<prop::sample::Index>(), bit in 0u32..8,
@@ -444,7 +445,7 @@ proptest! {
         let mut all = sealed(&mut ours, &slices).unwrap();
         let at = at.index(all.len());
         all[at] ^= 1 << bit;
-        // More comes behind, so nothing that is waited for stays away.
+        // More bytes follow, so that the receiver does not wait for ever.
         let more = sealed(&mut ours, &[&vec![9; 2 * MAX_CONTENT_BYTES]]).unwrap();
         let (mut got, mut before, mut place) = (vec![], 0, 0);
         let ended = open_into(&mut theirs, &[&all[..], &more].concat(), 1000, 2000, &mut got).is_err();

@@ -1,4 +1,4 @@
-//! The inputs kept for the fuzzer, and arbitrary ones, with the ordinary compiler.
+//! Runs the inputs kept for the fuzzer, and arbitrary ones, without the fuzzer.
 
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;
