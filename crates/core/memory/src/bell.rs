@@ -1,24 +1,25 @@
-//! The doorbell: how a task sleeps and how senders wake it, and only sleepers.
+//! The doorbell: how a task sleeps, and how senders wake it without a cost while it is awake.
 //!
-//! A task that has nothing to do stores `asleep`, looks once more for work, and waits on the
-//! futex word. A sender publishes its message, then looks at `asleep`. Between each side's store
-//! and load there must be a full barrier, or both could miss the other. On the sender's side
-//! that barrier would cost a quarter of a small message, so it is moved to the sleeper: it runs
-//! `membarrier(GLOBAL_EXPEDITED)`, which makes every core that runs a registered process pass a
-//! barrier. Where more tasks than cores make sleeping common (or the kernel has no such call)
-//! senders pay instead: they run the fence and sleepers do not interrupt anybody ([`Payers`]).
+//! A task that has nothing to do stores `asleep`, checks once more for work, and waits on the futex word. A sender
+//! publishes its message, then reads `asleep`. Between each side's store and load there must be a full barrier, or both
+//! could miss the other. On the sender's side that barrier would cost a quarter of a small message, so it is moved to
+//! the sleeper: it runs `membarrier(GLOBAL_EXPEDITED)`, which makes every core that runs a registered process execute a
+//! barrier. Where there are more tasks than cores, so that sleeping is common (or the kernel has no such call), the
+//! senders pay instead: they run the fence, and sleepers interrupt no other core ([`Payers`]).
 //!
-//! The kernel, or a seccomp profile of one of the tasks, may refuse either half of `membarrier`. Each half is needed by
-//! another side:
+//! The kernel, or a seccomp profile of one of the tasks, may refuse either half of `membarrier`. The halves concern
+//! different sides:
 //!
-//! | refused | who is concerned | what it does |
+//! | refused | concerns | what it does |
 //! |---|---|---|
-//! | registering | a *sender*: the barriers of sleepers do not reach its core | it runs a fence before each look ([`Fencing`]) |
+//! | registering | a *sender*: the barriers of sleepers do not reach its core | it runs a fence before each read of
+//! `asleep` ([`Fencing`]) |
 //! | running the barrier | a *sleeper*: it cannot reach the senders | it demands fences of all senders of the job ([`Payers::demand`]) |
 //!
-//! A task demands fences when it joins, if it is refused then. A profile can come later, so a sleeper that is refused
-//! demands them as well. At that moment a sender may be between its store and its look without a fence. So the sleep in which
-//! the demand is new lasts at most [`SETTLING`]: a store is seen by other cores in a fraction of that, and so is the demand.
+//! A task demands fences when it joins, if it is refused then. A profile can be installed later, so a sleeper that is
+//! refused demands them as well. At that moment a sender may be between its store and its load without a fence. So the
+//! sleep in which the demand is new lasts at most [`SETTLING`]: a store becomes visible to other cores in a fraction of
+//! that, and so does the demand.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -29,56 +30,59 @@ use crate::sync::{AtomicU32, Ordering, compiler_fence, fence};
 #[cfg(loom)]
 pub use crate::sync::{futex_wait, futex_wake};
 
-/// A task's doorbell in shared memory; zero is a valid start.
+/// A task's doorbell in shared memory. Zeros are a valid initial state.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Bell {
-    /// 1 from when a thread of the task is about to sleep until somebody rings.
+    /// 1 from when a thread of the task is about to sleep until the next ring.
     asleep: AtomicU32,
     /// The futex word: changes with every ring.
     rings: AtomicU32,
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("bell", Bell { asleep, rings });
 
-/// The side that pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a change is
-/// made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
+/// The side that pays for the fences of a job: a word that its tasks share. It can change while the job runs, because a
+/// change is made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
 ///
-/// * *To the senders.* A sender publishes, reads this word, and looks at the bell. If it reads that it need not pay, it has
-///   published before that barrier, so whoever sleeps without paying, which is after the barrier, sees the message.
-/// * *To the sleepers.* A sleeper announces its sleep, runs its fence, and reads this word. If it reads that it need not
-///   pay, its announcement was to be seen before the word changed, so whoever sends without paying sees it.
+/// * *To the senders.* A sender publishes, reads this word, and reads `asleep`. If it reads that it does not have to
+/// pay, it has published before that barrier, so every task that sleeps without paying, which is after the barrier,
+/// sees the message.
+/// * *To the sleepers.* A sleeper announces its sleep, runs its fence, and reads this word. If it reads that it does
+/// not have to pay, its announcement was visible before the word changed, so every task that sends without paying sees
+/// it.
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct Payers(AtomicU32);
 
-/// Zero is a valid start.
+/// A word of zero is a valid initial state.
 const SLEEPERS_PAY: u32 = 0;
 const BOTH_PAY: u32 = 1;
 const SENDERS_PAY: u32 = 2;
-/// Which of the above.
+/// The bits of the mode: one of the three above.
 const MODE: u32 = 3;
-/// A bit beside the mode: some task cannot run the barrier, so senders fence whatever the mode. It stays.
+/// A bit beside the mode: some task cannot run the barrier, so senders fence whatever the mode. It is never cleared.
 const DEMANDED: u32 = 4;
-/// From here on a count of tasks that sleep often and ask all senders to fence meanwhile ([`Fencing::ask_senders`]). The part of
-/// a task that is killed stays, which costs the others a fence for each send, and nothing else.
+/// The bits from here on count the tasks that sleep often and ask all senders to fence meanwhile
+/// ([`Fencing::ask_senders`]). The contribution of a task that is killed remains, which costs the other tasks a fence
+/// for each send, and nothing else.
 const ASKING: u32 = 8;
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const PAYERS_LAYOUT: crate::layout::Layout =
     crate::layout!("payers", Payers { 0 } SLEEPERS_PAY BOTH_PAY SENDERS_PAY MODE DEMANDED ASKING);
-/// The longest sleep of a task whose demand for fences is new.
+/// Maximum sleep of a task whose demand for fences is new.
 const SETTLING: Duration = Duration::from_millis(1);
 
 impl Payers {
-    /// Before anybody else reads it.
+    /// Sets the initial mode, before other tasks read it.
     pub fn begin(&self, senders: bool) {
         let word = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
         self.0.store(word, Ordering::Relaxed);
     }
 
-    /// Let the senders pay from now on, or the sleepers. One thread at a time.
+    /// Makes the senders pay from now on, or the sleepers. Only one thread may call this at a time.
     pub fn change(&self, senders: bool) {
         let mode = if senders { SENDERS_PAY } else { SLEEPERS_PAY };
         if self.0.load(Ordering::Relaxed) & MODE == mode {
@@ -92,13 +96,14 @@ impl Payers {
 
     fn set_mode(&self, mode: u32) {
         let with_mode = |word: u32| Some(word & !MODE | mode);
-        // The closure never declines.
+        // The closure always returns `Some`, so this does not fail.
         let _ = self
             .0
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, with_mode);
     }
 
-    /// A task cannot run the barrier: all senders fence from now on. True: nobody had demanded it before.
+    /// Makes all senders fence from now on, for a task that cannot run the barrier. Returns whether this is the first
+    /// such demand.
     fn demand(&self) -> bool {
         self.0.fetch_or(DEMANDED, Ordering::SeqCst) & DEMANDED == 0
     }
@@ -112,24 +117,26 @@ impl Payers {
     }
 }
 
-/// How fences are paid for in this job and process.
+/// How this process fences in its job.
 #[derive(Clone, Copy, Debug)]
 pub struct Fencing {
     payers: NonNull<Payers>,
-    /// The barriers of others do not reach this process.
+    /// Whether the barriers of other tasks do not reach this process.
     unreached: bool,
-    /// All senders fence for this task, because it has asked for it: its sleeps need no barrier.
+    /// Whether all senders fence for this task because it has asked for that; then its sleeps need no barrier.
     paid: bool,
 }
 
-// SAFETY: leads to an atomic, for as long as the value is used (`of_job`).
+// SAFETY: the pointer leads to an atomic, which exists as long as the value is used (`of_job`).
 unsafe impl Send for Fencing {}
-// SAFETY: the same.
+// SAFETY: the pointer leads to an atomic, which exists as long as the value is used (`of_job`).
 unsafe impl Sync for Fencing {}
 
 impl Fencing {
+    /// Registers this process for barriers, and demands fences if it cannot run the barrier.
+    ///
     /// # Safety
-    /// The word is there for as long as the result is used.
+    /// `payers` must exist as long as the result is used.
     pub unsafe fn of_job(payers: &Payers) -> Fencing {
         if payers.sleepers() && !membarrier(GLOBAL_EXPEDITED) {
             payers.demand();
@@ -141,22 +148,23 @@ impl Fencing {
         }
     }
 
-    /// Can this kernel do without fences in senders? From here on this process can.
+    /// Registers this process for barriers. Returns whether the kernel supports them, so that senders need no fences.
     #[cfg(not(loom))]
     pub fn available() -> bool {
         membarrier(REGISTER_GLOBAL_EXPEDITED)
     }
 
-    /// No model has such barriers.
+    /// Returns `false`: the model checker has no such barriers.
     #[cfg(loom)]
     pub fn available() -> bool {
         false
     }
 
-    /// Ask all senders of the job to fence, or take that back: for a task that sleeps in each wait. A barrier of all cores costs
-    /// it some ten microseconds where one of them is in another task of any job. Afterwards it sleeps with what this returns.
+    /// Asks all senders of the job to fence, or takes that back, for a task that sleeps in each wait. The barrier of
+    /// all cores here costs some ten microseconds if one of them is running a task of any job. The task then has to
+    /// sleep with the value that this returns.
     ///
-    /// The barrier here parts senders that had read the word before from those that read it after: see [`Payers`].
+    /// The barrier separates senders that had read the word before from those that read it after: see [`Payers`].
     pub fn ask_senders(self, ask: bool) -> Fencing {
         let word = &self.payers().0;
         if ask == self.paid {
@@ -174,14 +182,14 @@ impl Fencing {
 
     #[inline(always)]
     fn payers(&self) -> &Payers {
-        // SAFETY: as `of_job` was promised.
+        // SAFETY: the caller of `of_job` guarantees that the word exists as long as this value is used.
         unsafe { self.payers.as_ref() }
     }
 
-    /// Between what a task publishes and its look at who sleeps.
+    /// Orders what a task has published before its read of `asleep`.
     #[inline(always)]
     pub fn before_look(&self) {
-        // The sleeper's membarrier orders what the core does, not what the compiler did.
+        // The sleeper's membarrier orders the core's accesses, but not the compiler's.
         compiler_fence(Ordering::SeqCst);
         if self.unreached || self.payers().senders() {
             fence(Ordering::SeqCst);
@@ -190,7 +198,7 @@ impl Fencing {
 }
 
 impl Bell {
-    /// Sender: call after the message is published. Costs a load while the task is awake.
+    /// Wakes the task if it sleeps; for senders, after the message is published. Costs a load while the task is awake.
     #[inline(always)]
     pub fn ring(&self, fencing: Fencing) {
         if self.must_be_rung(fencing) {
@@ -198,22 +206,23 @@ impl Bell {
         }
     }
 
-    /// As `ring`, but true instead of waking: [`wake`](Bell::wake) is the caller's.
+    /// Returns whether the task must be woken, like `ring` without waking it: the caller then calls
+    /// [`wake`](Bell::wake).
     #[inline(always)]
     pub fn must_be_rung(&self, fencing: Fencing) -> bool {
         fencing.before_look();
         self.asleep.load(Ordering::Relaxed) != 0
     }
 
-    /// Wake the task's sleepers, if it has any. For a caller that rings many bells: it has run a full fence, sequentially
-    /// consistent, after it published.
+    /// Wakes the task's sleepers, if it has any. For a caller that rings many bells, and has run a sequentially
+    /// consistent fence after it published.
     pub fn wake_if_asleep(&self) {
         if self.asleep.load(Ordering::Relaxed) != 0 {
             self.wake();
         }
     }
 
-    /// Wake the task's sleepers, whatever they wait for.
+    /// Wakes the task's sleepers, whatever they wait for.
     #[cold]
     pub fn wake(&self) {
         self.asleep.store(0, Ordering::Relaxed);
@@ -221,8 +230,9 @@ impl Bell {
         futex_wake(&self.rings);
     }
 
-    /// Sleep until somebody rings, `limit` passes, or `work()` (looked at after announcing the
-    /// sleep) says there is something to do. Returns early now and then; callers loop. False: nobody has rung, and there was no work.
+    /// Sleeps until the bell rings, `limit` passes, or `work()`, which is called after the sleep is announced, returns
+    /// that there is work. May also return early, so callers loop. Returns `false` if nothing has rung and there was no
+    /// work.
     pub fn sleep(
         &self,
         fencing: Fencing,
@@ -237,8 +247,8 @@ impl Bell {
         if pays && !membarrier(GLOBAL_EXPEDITED) && fencing.payers().demand() {
             limit = Some(limit.map_or(SETTLING, |limit| limit.min(SETTLING)));
         }
-        // `asleep` stays set if there is work: another thread of this task may be asleep too,
-        // and a needless ring costs less than a missed one.
+        // `asleep` stays set if there is work: another thread of this task may be asleep too, and a needless ring costs
+        // less than a missed one.
         if work() {
             return true;
         }
@@ -246,7 +256,7 @@ impl Bell {
         self.rings.load(Ordering::SeqCst) != before
     }
 
-    /// Take back the announcement; only for a process in which no other thread can be asleep.
+    /// Withdraws the announcement. Only for a process in which no other thread can be asleep.
     pub fn awake(&self) {
         self.asleep.store(0, Ordering::Relaxed);
     }
@@ -256,9 +266,9 @@ const GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 #[cfg(not(loom))]
 const REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
-/// False: the kernel does not know it, or a seccomp profile refuses it.
+/// Runs a membarrier command. Returns `false` if the kernel does not know it or a seccomp profile refuses it.
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: membarrier takes integers and touches no memory of ours.
+    // SAFETY: membarrier takes integers and touches no memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
@@ -268,12 +278,12 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
-    /// The classic failure: a ring between the look and the sleep is lost, and both wait for ever.
+    /// The classic failure: a ring between the check and the sleep is lost, and both sides wait for ever.
     fn no_ring_is_lost(senders: bool, changes: u32) {
         const ROUNDS: u64 = 20_000;
         let payers: &'static Payers = Box::leak(Box::default());
         payers.begin(senders);
-        // SAFETY: it is never dropped.
+        // SAFETY: `payers` is never dropped.
         let fencing = unsafe { Fencing::of_job(payers) };
         let shared = Arc::new((Bell::default(), Bell::default(), AtomicU64::new(0)));
         let turn = move |mine: u64, bell: &Bell, other: &Bell, count: &AtomicU64| {
@@ -299,7 +309,7 @@ mod tests {
         assert_eq!(shared.2.load(Ordering::Relaxed), 2 * ROUNDS);
     }
 
-    /// No ring is lost either while both sides ask the other to fence for them, and take it back.
+    /// No ring is lost while each side asks the other to fence, and takes that back.
     #[test]
     fn no_ring_is_lost_when_sleepers_ask_senders_to_fence() {
         const ROUNDS: u64 = 20_000;
@@ -307,7 +317,7 @@ mod tests {
         let turn = move |mine: u64| {
             let (payers, one, two, count) = shared;
             let (own, other) = if mine == 0 { (one, two) } else { (two, one) };
-            // SAFETY: it is never dropped.
+            // SAFETY: `payers` is never dropped.
             let mut fencing = unsafe { Fencing::of_job(payers) };
             let came = |round| count.load(Ordering::Acquire) == round;
             for round in (mine..2 * ROUNDS).step_by(2) {
@@ -342,7 +352,7 @@ mod tests {
         no_ring_is_lost(true, 20_000);
     }
 
-    /// This thread's calls of membarrier are refused from now on, as by a container's seccomp profile.
+    /// Makes this thread's calls of membarrier fail from now on, as a container's seccomp profile would.
     fn refuse_membarrier() {
         let statement = |code: u32, k: u32, jt, jf| libc::sock_filter {
             code: code as u16,
@@ -362,7 +372,7 @@ mod tests {
             len: filter.len() as u16,
             filter: filter.as_mut_ptr(),
         };
-        // SAFETY: the program lives across the call; the filter is this thread's alone.
+        // SAFETY: the program lives across the call; the filter affects this thread only.
         let set = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
             libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program)
@@ -371,11 +381,12 @@ mod tests {
         assert!(!membarrier(GLOBAL_EXPEDITED));
     }
 
-    /// Two threads answer each other after pauses of many lengths, so that the answer often comes just when the other lies down.
-    /// One of them is refused the barrier: `early`, before it joins, or when it has slept a few times.
+    /// Two threads answer each other after pauses of many lengths, so that the answer often arrives just when the other
+    /// thread goes to sleep. One of them is refused the barrier: if `early`, before it joins, otherwise after it has
+    /// slept a few times.
     fn no_ring_is_lost_though_one_is_refused(early: bool) {
         const ROUNDS: u64 = 100_000;
-        // Stores that miss every cache hold up the one that publishes.
+        // Stores that miss every cache delay the publishing thread.
         const WORDS: usize = 4 << 20;
         let payload: &'static [AtomicU64] = Vec::leak((0..WORDS).map(|_| 0.into()).collect());
         let shared: &'static (Payers, Bell, Bell, AtomicU64) = Box::leak(Box::default());
@@ -385,7 +396,7 @@ mod tests {
             if refused == Some(0) {
                 refuse_membarrier();
             }
-            // SAFETY: it is never dropped.
+            // SAFETY: `payers` is never dropped.
             let fencing = unsafe { Fencing::of_job(payers) };
             let mut random = 0x9e37_79b9_u64 + mine;
             for round in (mine..2 * ROUNDS).step_by(2) {
@@ -396,7 +407,7 @@ mod tests {
                 random ^= random >> 7;
                 random ^= random << 17;
                 let came = || count.load(Ordering::Acquire) == round;
-                // The other one is mostly awake when it is answered.
+                // The thread that is not refused is mostly awake when it is answered.
                 let looks = refused.map_or(1 << 14, |_| random % 128);
                 let mut looks = (0..looks).inspect(|_| std::hint::spin_loop());
                 while !came() {
@@ -422,7 +433,7 @@ mod tests {
         }
         let (mut ended, mut round) = (0, 0);
         while ended < 2 {
-            // Without a limit to its sleeps, a thread that misses a ring sleeps for ever.
+            // As the sleeps have no limit, a thread that misses a ring sleeps for ever.
             match all.recv_timeout(Duration::from_secs(20)) {
                 Ok(()) => ended += 1,
                 Err(_) => {
@@ -460,7 +471,7 @@ mod tests {
         let start = std::time::Instant::now();
         let payers = Payers::default();
         bell.sleep(
-            // SAFETY: it lives longer.
+            // SAFETY: `payers` outlives the value.
             unsafe { Fencing::of_job(&payers) },
             Some(Duration::from_millis(20)),
             || false,

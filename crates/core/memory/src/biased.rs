@@ -1,20 +1,19 @@
-//! A lock that is nearly free for the first thread that takes it.
+//! A lock that costs almost nothing for the first thread that takes it.
 //!
-//! Most message-passing programs call from one thread. For that thread taking the lock is one
-//! store and one load, no atomic read-modify-write and no fence. The first call of a second
-//! thread *revokes* the bias for good: it raises a flag, makes every running thread of the
-//! process pass a memory barrier (`membarrier`), waits until the owner is outside, and from then
-//! on everybody uses an ordinary mutex.
+//! Most message-passing programs call from one thread. For that thread, taking the lock is one store and one load,
+//! without an atomic read-modify-write or a fence. The first call of a second thread *revokes* the bias for good: it
+//! raises a flag, makes every running thread of the process execute a memory barrier (`membarrier`), waits until the
+//! owner is outside, and from then on all threads use an ordinary mutex.
 //!
-//! A thread of the library's own, which looks in rarely, *visits*: it takes the bias away in the
-//! same way and gives it back when it goes.
+//! A thread of this library, which needs the lock rarely, *visits*: it takes the bias away in the same way and gives it
+//! back when it is done.
 //!
 //! Why the owner needs no fence: it stores that it is inside into `entry`, then loads `revoked`; the revoker stores
-//! `revoked`, runs the barrier in every thread, then loads `entry`. Whichever side of its two
-//! instructions the barrier catches the owner on, one of the two sees the other.
+//! `revoked`, runs the barrier in every thread, then loads `entry`. Whether the barrier hits the owner before, between
+//! or after its two instructions, one of the two sees the other.
 //!
-//! A signal handler may interrupt a thread that is inside, and call again. The word `entry`, and the mutex, name the thread that is
-//! inside, so that the second call is refused ([`Refusal::Reentered`]); no path pays for a look of its own.
+//! A signal handler may interrupt a thread that is inside, and call again. `entry` and the mutex identify the thread
+//! that is inside, so the second call is refused ([`Refusal::Reentered`]) without an additional check on any path.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -23,20 +22,20 @@ use std::time::Duration;
 
 use crate::error_checking_mutex::{self, ErrorCheckingMutex, Reentered};
 
-/// The lock and what it guards.
+/// The lock and the value that it guards.
 pub struct Biased<T> {
-    /// Thread pointer of the thread the lock is biased to while that is outside, [`INSIDE`] while it is inside; 0 before its first use. The
-    /// owner says that it is inside before it looks at `revoked`.
+    /// Thread pointer of the owner, to which the lock is biased, while the owner is outside; [`INSIDE`] while it is
+    /// inside; 0 before the first use. The owner stores that it is inside before it reads `revoked`.
     entry: AtomicUsize,
-    /// Thread pointer of the thread the lock is biased to; 0 before its first use.
+    /// Thread pointer of the owner; 0 before the first use.
     owner: AtomicUsize,
     revoked: AtomicBool,
-    /// The owner has been seen outside after the revocation. Only used with the mutex held; as
-    /// long as it is false, so is `revoked`, but while the mutex is held.
+    /// Whether the owner has been seen outside after the revocation. Only used with the mutex held. While it is false
+    /// and the mutex is free, `revoked` is false, too.
     is_owner_out: AtomicBool,
-    /// Somebody has revoked it for good, or is about to.
+    /// Whether a thread has revoked the bias for good, or is about to.
     shared: AtomicBool,
-    /// Nobody gets in any more.
+    /// Whether the lock has been shut: no thread can take it any more.
     shut: AtomicBool,
     mutex: ErrorCheckingMutex,
     value: UnsafeCell<T>,
@@ -45,10 +44,10 @@ pub struct Biased<T> {
 // SAFETY: the protocol above gives one thread at a time access to `value`.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
-/// Why a lock is not taken.
+/// Reason why the lock cannot be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has been shut.
+    /// The lock has been shut.
     Shut,
     /// This thread is inside already: a signal handler has interrupted it there.
     Reentered,
@@ -60,21 +59,21 @@ impl From<Reentered> for Refusal {
     }
 }
 
-/// Access to the value; gives the lock back when dropped. Not for sending to another thread.
+/// Access to the value. Unlocks when dropped. Cannot be sent to another thread.
 pub struct Guard<'a, T> {
     lock: &'a Biased<T>,
     shared: Option<error_checking_mutex::Held<'a>>,
-    /// The bias is given back with it.
+    /// Whether this is a visit, so that dropping the guard gives the bias back.
     visits: bool,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
-/// No thread's pointer, and not that of a lock which is still to be taken.
+/// Not the pointer of any thread, and not 0, so the lock cannot be taken.
 const NOBODY: usize = 1;
-/// Likewise: the owner is inside.
+/// Not the pointer of any thread: the owner is inside.
 const INSIDE: usize = 2;
 
-/// A number that differs between any two threads alive at the same time.
+/// Returns a number that differs between any two threads alive at the same time.
 #[inline(always)]
 pub(crate) fn thread_pointer() -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -89,14 +88,14 @@ pub(crate) fn thread_pointer() -> usize {
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        // It has no destructor, so it can be used as long as the thread lives.
+        // The value has no destructor, so it can be used as long as the thread lives.
         thread_local!(static HERE: u64 = const { 0 });
         HERE.with(|here| here as *const u64 as usize)
     }
 }
 
 impl<T> Biased<T> {
-    /// A lock biased to whoever takes it first.
+    /// Returns a lock that will be biased to the first thread that takes it.
     pub const fn new(value: T) -> Biased<T> {
         Biased {
             entry: AtomicUsize::new(0),
@@ -110,7 +109,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Takes the lock; an error once it has been shut, and to a thread that is inside.
+    /// Takes the lock. Fails if it has been shut, or if this thread is inside already.
     #[inline(always)]
     pub fn lock(&self) -> Result<Guard<'_, T>, Refusal> {
         match self.lock_quickly() {
@@ -119,7 +118,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Goes in if the lock is biased to this thread, which is outside.
+    /// Enters if the lock is biased to this thread and the thread is outside. Returns whether it did.
     #[inline(always)]
     fn go_in(&self) -> bool {
         if self.entry.load(Ordering::Relaxed) != thread_pointer() {
@@ -135,7 +134,7 @@ impl<T> Biased<T> {
         false
     }
 
-    /// The owner, which is inside, goes out.
+    /// Marks the owner, which is inside, as outside.
     #[inline(always)]
     fn go_out(&self) {
         self.entry.store(thread_pointer(), Ordering::Release);
@@ -146,18 +145,19 @@ impl<T> Biased<T> {
         self.go_in().then(|| self.guard(None))
     }
 
-    /// Takes the lock if it is biased to this thread. `None` otherwise: take it in the ordinary way. For the shortest paths, with no code
-    /// for any other thread.
+    /// Takes the lock if it is biased to this thread; otherwise returns `None`, and the caller uses the ordinary way.
+    /// For the shortest paths, without code for other threads.
     #[inline(always)]
     pub fn try_enter_as_owner(&self) -> Option<AsOwner<'_, T>> {
-        // Not made before it is inside: what is made is dropped, and lets go.
+        // Construct the guard only when the thread is inside: dropping it unlocks.
         self.go_in().then(|| AsOwner {
             lock: self,
             _not_send: std::marker::PhantomData,
         })
     }
 
-    /// Takes the lock if it is biased to this thread, or if several threads use it and nobody is inside. For paths that look once, and keep nobody out for long.
+    /// Takes the lock if it is biased to this thread, or if several threads use it and none is inside. For paths that
+    /// check once and hold the lock briefly.
     #[inline(always)]
     pub fn try_enter(&self) -> Option<Inside<'_, T>> {
         if let Some(alone) = self.try_enter_as_owner() {
@@ -172,7 +172,7 @@ impl<T> Biased<T> {
         is_open.then_some(Inside::Shared(self, held))
     }
 
-    /// Runs `work` on the value if the lock is biased to this thread.
+    /// Runs `work` on the value if the lock is biased to this thread; otherwise returns `None`.
     #[inline(always)]
     pub fn as_owner<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.try_enter_as_owner()
@@ -197,8 +197,7 @@ impl<T> Biased<T> {
                 }
             }
             let held = self.mutex.lock()?;
-            // With the mutex held: a third thread must not get in while the second still waits for
-            // the owner to leave.
+            // With the mutex held: a third thread must not enter while the second still waits for the owner to leave.
             if !self.is_owner_out.load(Ordering::Relaxed) {
                 if may_own && self.is_first(me) {
                     // A visitor has given the bias back.
@@ -215,13 +214,13 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Is this thread the owner, and inside?
+    /// Returns whether this thread is the owner and is inside.
     fn is_inside(&self, me: usize) -> bool {
         self.owner.load(Ordering::Relaxed) == me && self.entry.load(Ordering::Relaxed) == INSIDE
     }
 
-    /// Take the lock without making it a shared one for good; `None` if its owner is inside just
-    /// now, or it has been shut.
+    /// Takes the lock without revoking the bias for good. Returns `None` if the owner is inside, or the lock has been
+    /// shut.
     #[cold]
     pub fn visit(&self) -> Option<Guard<'_, T>> {
         if self.shut.load(Ordering::Relaxed) {
@@ -242,13 +241,13 @@ impl<T> Biased<T> {
         Some(guard)
     }
 
-    /// A visit is over. With the mutex held; the owner that sees this sees the visitor's work.
+    /// Ends a visit; the mutex must be held. An owner that sees this sees the visitor's changes.
     fn give_bias_back(&self) {
         self.is_owner_out.store(false, Ordering::Relaxed);
         self.revoked.store(false, Ordering::Release);
     }
 
-    /// Is the lock biased to this thread, or to nobody until now?
+    /// Returns whether the lock is biased to this thread. If it was not biased yet, biases it to this thread.
     fn is_first(&self, me: usize) -> bool {
         let before = self
             .owner
@@ -259,7 +258,7 @@ impl<T> Biased<T> {
                 true
             }
             Err(owner) if owner == me => {
-                // A signal handler may have come between the two steps above.
+                // A signal handler may have interrupted the thread between the two steps above.
                 let _ = self
                     .entry
                     .compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
@@ -275,8 +274,8 @@ impl<T> Biased<T> {
             return self.revoked.store(true, Ordering::SeqCst);
         }
         self.ask_out();
-        // The owner leaves after a bounded piece of work: blocking calls let go while they wait. It may need this thread's core for that,
-        // and have a lower priority.
+        // The owner leaves after a bounded amount of work: blocking calls unlock while they wait. It may need this
+        // thread's core for that, and have a lower priority.
         let mut looks = 0;
         while self.entry.load(Ordering::Acquire) == INSIDE {
             match looks < YIELDS_BEFORE_SLEEP {
@@ -287,11 +286,12 @@ impl<T> Biased<T> {
         }
     }
 
-    /// From now on the owner either sees that the lock is revoked, or is seen inside.
+    /// Revokes the bias and runs the barrier: from now on either the owner sees the revocation, or the owner is seen
+    /// inside.
     fn ask_out(&self) {
         self.revoked.store(true, Ordering::SeqCst);
-        // The owner may have the bias and not have registered yet: registering is per process and
-        // may be done twice.
+        // The owner may have got the bias without having registered yet. Registration is per process and may be
+        // repeated.
         register();
         barrier();
     }
@@ -306,33 +306,34 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Let nobody in any more, for good: in the child of a fork, where whoever was inside never comes
-    /// out. For a moment when this thread is alone. Costs the others nothing: the bias is taken
-    /// away, and the slow way finds out why.
+    /// Prevents any thread from taking the lock, for good. For the child of a fork, where a thread that was inside
+    /// never leaves. Must be called while this thread is the only one. Costs the other paths nothing: the bias is taken
+    /// away, and the slow path finds the reason.
     pub fn shut(&self) {
         self.shut.store(true, Ordering::Relaxed);
         self.owner.store(NOBODY, Ordering::Relaxed);
         self.entry.store(NOBODY, Ordering::Relaxed);
         // A thread that is inside, because it has forked there, stores its pointer again when it leaves.
         self.revoked.store(true, Ordering::Relaxed);
-        // A thread that waits for the mutex, because a signal handler has forked there, would wait for a holder that is not here.
+        // This thread may wait for the mutex, interrupted by a signal handler that has forked; its holder does not
+        // exist in the child.
         self.mutex.free();
     }
 
-    /// Has it been shut?
+    /// Returns whether the lock has been shut.
     #[inline]
     pub fn is_shut(&self) -> bool {
         self.shut.load(Ordering::Relaxed)
     }
 
-    /// Have two or more threads used the lock, but for visits?
+    /// Returns whether two or more threads have used the lock, not counting visits.
     pub fn is_shared(&self) -> bool {
         self.shared.load(Ordering::Acquire)
     }
 }
 
-/// Access of the thread that the lock is biased to, on the short way. Gives the lock back when dropped, also when the work inside unwinds. The
-/// lock's users never call out while they are inside, so there is no second one.
+/// Access of the thread to which the lock is biased, on the fast path. Unlocks when dropped, also when the work inside
+/// unwinds. The lock's users never call out while they are inside, so there is no second access.
 pub struct AsOwner<'a, T> {
     lock: &'a Biased<T>,
     _not_send: std::marker::PhantomData<*mut ()>,
@@ -349,7 +350,7 @@ impl<T> Deref for AsOwner<'_, T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: biased to this thread and not revoked: nobody else is inside.
+        // SAFETY: the lock is biased to this thread and not revoked, so no other thread is inside.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -357,14 +358,14 @@ impl<T> Deref for AsOwner<'_, T> {
 impl<T> DerefMut for AsOwner<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: the lock is biased to this thread and not revoked, so no other thread is inside.
         unsafe { &mut *self.lock.value.get() }
     }
 }
 
-/// Access on the short way: of the thread that the lock is biased to, or of one that holds the mutex of a lock that is shared.
+/// Access on the fast path: of the thread to which the lock is biased, or of one that holds the mutex of a shared lock.
 pub enum Inside<'a, T> {
-    /// Biased to this thread.
+    /// The lock is biased to this thread.
     AsOwner(AsOwner<'a, T>),
     /// This thread holds the mutex.
     Shared(&'a Biased<T>, error_checking_mutex::Held<'a>),
@@ -376,7 +377,7 @@ impl<T> Deref for Inside<'_, T> {
     fn deref(&self) -> &T {
         match self {
             Inside::AsOwner(alone) => alone,
-            // SAFETY: the mutex of a lock that is shared is held: nobody else is inside.
+            // SAFETY: this thread holds the mutex of a shared lock, so no other thread is inside.
             Inside::Shared(lock, _) => unsafe { &*lock.value.get() },
         }
     }
@@ -387,7 +388,7 @@ impl<T> DerefMut for Inside<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         match self {
             Inside::AsOwner(alone) => alone,
-            // SAFETY: as above.
+            // SAFETY: this thread holds the mutex of a shared lock, so no other thread is inside.
             Inside::Shared(lock, _) => unsafe { &mut *lock.value.get() },
         }
     }
@@ -399,7 +400,7 @@ impl<T> Drop for Guard<'_, T> {
         if self.shared.is_none() {
             self.lock.go_out();
         } else if self.visits {
-            // Before the mutex is let go of.
+            // Must happen before the mutex is unlocked.
             self.lock.give_bias_back();
         }
     }
@@ -426,28 +427,28 @@ const REGISTER_PRIVATE: libc::c_int = 1 << 4;
 const PRIVATE: libc::c_int = 1 << 3;
 
 fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: membarrier takes two integers and touches no memory of ours.
+    // SAFETY: membarrier takes integers and touches no memory of this process.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
-/// Prepare for [`barrier`]; without it the bias cannot be revoked, so it is not given.
+/// Registers this process for [`barrier`]. Without that the bias cannot be revoked, so it is not given.
 fn register() -> bool {
     membarrier(REGISTER_PRIVATE)
 }
 
-/// A store is seen by all cores within a fraction of this.
+/// Time after which a store is certainly visible to all cores.
 const BIAS_SETTLE_TIME: Duration = Duration::from_millis(10);
-/// How often a revoker gives its core away before it sleeps between two looks at the owner.
+/// Number of times a revoker yields its core before it sleeps between two checks of the owner.
 const YIELDS_BEFORE_SLEEP: u32 = 100;
-/// How long it sleeps then.
+/// Duration of these sleeps.
 const SLEEP_BETWEEN_CHECKS: Duration = Duration::from_micros(50);
 
-/// Sleeps, so that a thread of a lower priority has the core. A signal may end it early.
+/// Sleeps, so that a thread of a lower priority can have the core. A signal may end the sleep early.
 fn pause() {
     sleep(SLEEP_BETWEEN_CHECKS);
 }
 
-/// Sleeps by a system call that is no cancellation point.
+/// Sleeps with a system call that is not a cancellation point.
 fn sleep(time: Duration) {
     if let Ok(time) = rustix::thread::Timespec::try_from(time) {
         let _ = rustix::thread::nanosleep(&time);
@@ -455,8 +456,8 @@ fn sleep(time: Duration) {
 }
 
 fn barrier() {
-    // If the owner got the bias, `register` had succeeded, so the kernel has the call. A seccomp profile that came
-    // later refuses it all the same.
+    // If the owner got the bias, `register` had succeeded, so the kernel has the call. A seccomp profile installed
+    // later can still refuse it.
     if !membarrier(PRIVATE) {
         sleep(BIAS_SETTLE_TIME);
     }
@@ -477,7 +478,7 @@ mod tests {
         assert!(!lock.is_shared());
     }
 
-    /// Short ways in and the ordinary one, by several threads: nobody is inside beside another.
+    /// Several threads use the fast paths and the ordinary one: never are two of them inside.
     #[test]
     fn threads_that_enter_at_once_are_alone_inside() {
         const ROUNDS: u64 = 50_000;
@@ -507,7 +508,7 @@ mod tests {
         assert!(lock.try_enter().is_none());
     }
 
-    /// The owner is inside for long, and several others come meanwhile.
+    /// The owner is inside for a long time while several other threads try to enter.
     #[test]
     fn nobody_gets_in_before_the_owner_is_out() {
         let lock = Arc::new(Biased::new(false));
@@ -521,7 +522,7 @@ mod tests {
                 })
             })
             .collect();
-        // Long enough for all of them to come; one that comes late only weakens the test.
+        // Long enough for all of them to start; a late one only weakens the test.
         while !lock.is_shared() {
             std::thread::yield_now();
         }
@@ -623,7 +624,7 @@ mod tests {
         assert_eq!(lock.as_owner(|n| *n), None, "nobody has the bias yet");
         *lock.lock().unwrap() += 1;
         assert_eq!(lock.as_owner(|n| *n), Some(1));
-        // A thread that was inside when the memory was copied never comes out.
+        // In the child of a fork, a thread that was inside never leaves.
         std::mem::forget(lock.lock().unwrap());
         lock.shut();
         assert_eq!(lock.lock().err(), Some(Refusal::Shut));
@@ -633,24 +634,26 @@ mod tests {
         assert_eq!(there.join().unwrap(), Some(Refusal::Shut));
     }
 
-    /// The thread sleeps until another one lets go, and the handler of a signal forks. The other one is not in the child.
+    /// The thread sleeps until another thread unlocks, and a signal handler forks. The other thread does not exist in
+    /// the child.
     #[test]
     fn a_child_that_a_waiting_thread_forks_is_refused_and_does_not_wait() {
         const MAX_WAIT_SECONDS: u32 = 20;
         static LOCK: Biased<u32> = Biased::new(0);
         static CHILD: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
         extern "C" fn fork(_: libc::c_int) {
-            // SAFETY: the child shuts the lock, and goes on to the thread's next step, which ends it.
+            // SAFETY: the child shuts the lock and continues to the thread's next step, which ends it.
             match unsafe { libc::fork() } {
                 0 => {
-                    // SAFETY: takes a number; ends a child that waits for ever.
+                    // SAFETY: `alarm` takes a number; it ends a child that would wait for ever.
                     unsafe { libc::alarm(MAX_WAIT_SECONDS) };
                     LOCK.shut();
                 }
                 child => CHILD.store(child, Ordering::Relaxed),
             }
         }
-        // SAFETY: zeros are an action with an empty mask; the handler stays. Waits that it interrupts go on.
+        // SAFETY: zeros are an action with an empty mask; the handler is never unloaded. Interrupted waits are
+        // restarted.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = fork as extern "C" fn(libc::c_int) as usize;
@@ -660,14 +663,14 @@ mod tests {
                 0
             );
         }
-        // SAFETY: asks for the number of the process.
+        // SAFETY: `getpid` takes no arguments.
         let parent = unsafe { libc::getpid() };
         *LOCK.lock().unwrap() += 1;
         std::thread::scope(|scope| scope.spawn(|| drop(LOCK.lock().unwrap())).join().unwrap());
         let held = LOCK.lock().unwrap();
         let waiter = std::thread::spawn(move || {
             let refusal = LOCK.lock().err();
-            // SAFETY: asks for a number; a child ends without running anything.
+            // SAFETY: `getpid` takes no arguments, and `_exit` ends the child without running anything.
             unsafe {
                 if libc::getpid() != parent {
                     libc::_exit((refusal != Some(Refusal::Shut)).into());
@@ -685,14 +688,14 @@ mod tests {
             std::thread::yield_now();
         }
         let mut status = -1;
-        // SAFETY: a child of this process; the status is written.
+        // SAFETY: the process is a child of this one; its status is written to `status`.
         unsafe { libc::waitpid(CHILD.load(Ordering::Relaxed), &mut status, 0) };
         assert_eq!(status, 0, "the child's status as the kernel has it");
         drop(held);
         assert_eq!(waiter.join().unwrap(), None);
     }
 
-    /// As a signal handler does that interrupts a thread there.
+    /// A signal handler that interrupts a thread inside does the same.
     #[test]
     fn a_thread_that_is_inside_does_not_get_in_again() {
         let lock = Biased::new(0u32);
@@ -707,7 +710,7 @@ mod tests {
         let ordinary = lock.lock().unwrap();
         refused(&lock);
         drop(ordinary);
-        // By the mutex, from the second thread on.
+        // From the second thread on, the mutex is used.
         std::thread::scope(|scope| scope.spawn(|| *lock.lock().unwrap() += 1).join().unwrap());
         assert!(lock.is_shared());
         let shared = lock.try_enter().unwrap();
@@ -716,7 +719,7 @@ mod tests {
         assert_eq!(*lock.lock().unwrap(), 2);
     }
 
-    /// As a signal handler does that interrupts a thread between the two steps of its first lock.
+    /// A signal handler that interrupts a thread between the two steps of its first lock does the same.
     #[test]
     fn a_thread_in_the_middle_of_its_first_lock_gets_in() {
         const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -734,7 +737,7 @@ mod tests {
         assert_eq!(told.recv_timeout(TIME_LIMIT), Ok((2, false)));
     }
 
-    /// A thread with a real-time priority would else keep a core that the owner needs to get out.
+    /// Otherwise a thread with a real-time priority would keep a core that the owner needs to leave.
     #[test]
     fn a_thread_that_waits_for_the_owner_to_leave_sleeps() {
         let lock = Arc::new(Biased::new(0u32));
@@ -748,7 +751,7 @@ mod tests {
         let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
         let sleeps = || {
             let stat = std::fs::read_to_string(&stat).unwrap();
-            // The name in parentheses may hold anything.
+            // The name in parentheses may contain any characters.
             lock.is_shared() && stat.rsplit_once(") ").unwrap().1.starts_with('S')
         };
         let begun = std::time::Instant::now();

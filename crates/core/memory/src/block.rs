@@ -1,74 +1,75 @@
-//! The tag of a block of shared memory: its size, its owner, and the tasks that read it.
+//! The header of a block of shared memory: its size, its owner, and the tasks that read it.
 //!
-//! A task is named by its number plus 1, so that zeros name nobody. One word says whose the block is:
+//! A task is identified by its number plus 1, so that zero means no task. One word has the owner of the block:
 //!
 //! ```text
 //! owner (low half) | sender (high half)
 //! ```
 //!
 //! * *Owned:* the owner's number and no sender. Only the owner changes the word, and only the owner touches the memory.
-//! * *Under way:* the receiver is the owner, and the sender stands beside it. The sender wrote the word before its message
-//!   went out. The receiver strikes the sender out when the message has arrived ([`Block::arrive`]). If the message cannot
-//!   go out, the sender takes the block back ([`Block::take_back`]). Both swap the same word, so one of them gets it.
-//! * *Kept:* the owner's number, with a mark in the sender's half. Nobody uses or reads the block, and its memory is there.
-//!   The owner keeps it for its next loan ([`Block::reuse`]), unless another task claims it first.
-//! * *Free:* nobody owns the block, and its memory may be missing.
+//! * *In flight:* the receiver is the owner, and the sender stands beside it. The sender wrote the word before it sent
+//! its message. The receiver clears the sender when the message has been received ([`Block::arrive`]). If the message
+//! cannot be sent, the sender takes the block back ([`Block::take_back`]). Both change the same word with a
+//! compare-and-swap, so only one of them gets the block.
+//! * *Kept:* the owner's number, with a mark in the sender's half. The block is neither used nor read, and its memory
+//! is allocated. The owner keeps it for its next loan ([`Block::reuse`]), unless another task claims it first.
+//! * *Free:* the block has no owner, and its memory may have been released.
 //!
-//! A block that is kept, or whose owner is gone, belongs to the task that claims it first ([`Block::claim`]). That is one swap from the word that
-//! the claimer has read, and numbers of tasks are never used twice, so two claimers never both succeed. It is right at
-//! whichever instruction the owner ended:
+//! A block that is kept, or whose owner is gone, belongs to the task that claims it first ([`Block::claim`]). A claim
+//! is one compare-and-swap from the word that the claimer has read, and task numbers are never reused, so two claimers
+//! never both succeed. It is correct at whichever instruction the owner ended:
 //!
-//! * *The owner died while it gave the memory back to the system.* The word still names it, so the block is claimed, and
-//!   the claimer asks for the memory anew.
-//! * *The sender died between the word and the message.* The receiver finds the sender's name on the block when it
-//!   has taken in all that the sender ever sent, and keeps the block.
-//! * *The receiver died before it took the message.* The block has an owner that is gone.
+//! * *The owner died while it released the memory to the system.* The word still has its number, so the block is
+//! claimed, and the claimer allocates the memory again.
+//! * *The sender died between writing the word and sending the message.* The receiver finds the sender's number on the
+//! block when it has received everything that the sender ever sent, and keeps the block.
+//! * *The receiver died before it received the message.* The block has an owner that is gone.
 //!
-//! A task that leaves in good order lets go of its blocks before anybody can learn that it is gone. After that it must not
-//! touch any.
+//! A task that leaves in good order gives up its blocks before others can learn that it is gone. After that it must not
+//! touch any of them.
 
 use crate::list::Link;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Tasks that can read a block at a time, besides its owner.
+/// Maximum number of tasks that can read a block at the same time, besides its owner.
 #[cfg(not(loom))]
 pub const READERS: usize = 9;
-/// The model checker would go through each of them in every order.
+/// The model checker would go through all readers in every order.
 #[cfg(loom)]
 pub const READERS: usize = 1;
 
 const FREE: u64 = u32::MAX as u64;
-/// In the half of the sender: no task has this number.
+/// Mark in the sender's half: no task has this number.
 const KEPT: u64 = FREE << 32;
 const LENT: u32 = u32::from_le_bytes(*b"lent");
 const HERE: u32 = u32::from_le_bytes(*b"here");
 
-/// A claim that succeeded.
+/// A successful claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The block's memory is there.
+    /// The block's memory is allocated.
     Whole,
-    /// Its memory may be missing: ask for it.
+    /// The block's memory may have been released: allocate it.
     Bare,
 }
 
-/// The tag in front of a block. Zeros are a valid start: nobody owns it.
+/// The header in front of a block. Zeros are a valid initial state: no owner.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Block {
-    /// Bytes behind the tag.
+    /// Bytes that follow the header.
     pub size: AtomicU64,
-    /// The block that was made before this one.
+    /// Link to the block that was made before this one.
     pub before: Link,
-    /// The tag of one block, as the module describes.
+    /// Owner and sender, as the module describes.
     owner: AtomicU64,
-    /// Is it in the hands of user code?
+    /// `LENT` while user code has the block.
     state: AtomicU32,
-    /// Numbers of tasks + 1, or 0.
+    /// Task numbers + 1, or 0.
     readers: [AtomicU32; READERS],
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
     crate::layout!("block", Block { size, before, owner, state, readers } FREE KEPT LENT HERE);
 
@@ -85,18 +86,18 @@ fn under_way(from: u32, to: u32) -> u64 {
 }
 
 impl Block {
-    /// Maker, before others know of the block.
+    /// Initializes the header, for its maker, before others know of the block.
     pub fn begin(&self, size: usize, me: u32) {
         self.size.store(size as u64, Ordering::Relaxed);
         self.owner.store(owned_by(me), Ordering::Relaxed);
     }
 
-    /// Owner: user code has it from now on.
+    /// Lends the block to user code; for the owner.
     pub fn lend(&self) {
         self.state.store(LENT, Ordering::Release);
     }
 
-    /// User code gives it back. False: it did not have it.
+    /// Takes the block back from user code. Returns `false` if user code did not have it.
     pub fn end_loan(&self) -> bool {
         let swapped = self
             .state
@@ -104,22 +105,22 @@ impl Block {
         swapped.is_ok()
     }
 
-    /// Does user code of this task have it?
+    /// Returns whether user code of this task has the block.
     pub fn is_lent_to(&self, me: u32) -> bool {
         self.is_owned_by(me) && self.state.load(Ordering::Relaxed) == LENT
     }
 
-    /// Is it this task's own, and not under way?
+    /// Returns whether the block is owned by this task, and neither in flight nor kept.
     pub fn is_owned_by(&self, me: u32) -> bool {
         self.owner.load(Ordering::Relaxed) == owned_by(me)
     }
 
-    /// Does nobody own it?
+    /// Returns whether the block has no owner.
     pub fn is_free(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == FREE
     }
 
-    /// Does it belong to a task that is gone?
+    /// Returns whether the block belongs to a task that is gone.
     pub fn is_abandoned(&self, gone: impl Fn(u32) -> bool) -> bool {
         is_of_gone(self.owner.load(Ordering::Acquire), gone)
     }
@@ -131,34 +132,37 @@ impl Block {
         swapped.is_ok()
     }
 
-    /// Owner, before the message goes out: it is under way to that task. False: it was not the owner.
+    /// Marks the block as in flight to task `to`; for the owner, before it sends the message. Returns `false` if it was
+    /// not the owner.
     pub fn send(&self, me: u32, to: u32) -> bool {
         self.pass(owned_by(me), under_way(me, to))
     }
 
-    /// Sender: the message did not go out. False: the receiver is gone, and the block is somebody else's.
+    /// Takes the block back because the message was not sent; for the sender. Returns `false` if the receiver is gone
+    /// and another task has the block.
     pub fn take_back(&self, me: u32, to: u32) -> bool {
         self.pass(under_way(me, to), owned_by(me))
     }
 
-    /// Receiver: it has arrived from that task, or never will because the task is gone. False: it is not under way from there.
+    /// Makes the receiver the owner, after the message from task `from` has been received, or can no longer be received
+    /// because that task is gone. Returns `false` if the block is not in flight from there.
     pub fn arrive(&self, me: u32, from: u32) -> bool {
         self.pass(under_way(from, me), owned_by(me))
     }
 
-    /// Owner, of a block that nobody reads: it keeps the block for its next loan, and until then others can have it.
-    /// False: it was not the owner.
+    /// Keeps the block for the owner's next loan, and lets other tasks claim it until then; for the owner, when no task
+    /// reads it. Returns `false` if it was not the owner.
     pub fn keep(&self, me: u32) -> bool {
         self.pass(owned_by(me), kept_by(me))
     }
 
-    /// The task that keeps the block uses it again. False: another one has claimed it.
+    /// Uses a kept block again. Returns `false` if another task has claimed it.
     pub fn reuse(&self, me: u32) -> bool {
         self.pass(kept_by(me), owned_by(me))
     }
 
-    /// Make the block this task's own if nobody owns it, or it is only kept, or its owner is gone; and nobody reads it.
-    /// It succeeds for one task.
+    /// Makes this task the owner if the block is free, only kept, or its owner is gone, and no living task reads it.
+    /// Succeeds for one task only; otherwise returns `None`.
     pub fn claim(&self, me: u32, gone: impl Fn(u32) -> bool) -> Option<Claimed> {
         let owner = self.owner.load(Ordering::Acquire);
         let unread = |reader: &AtomicU32| match reader.load(Ordering::Acquire) {
@@ -177,7 +181,8 @@ impl Block {
         Some(if kept { Claimed::Whole } else { Claimed::Bare })
     }
 
-    /// Owner: anybody may have it. `release` gives the memory to the system before others can know.
+    /// Frees the block; for the owner. `release` gives the memory back to the system before others can see that the
+    /// block is free.
     pub fn let_go(&self, me: u32, release: impl FnOnce()) {
         if self.is_owned_by(me) {
             release();
@@ -186,19 +191,20 @@ impl Block {
         }
     }
 
-    /// The number of the task that reads it in this place, plus 1; 0: none. `None`: there is no such place.
+    /// Returns the number of the task in reader slot `at`, plus 1, or 0 if the slot is empty. Returns `None` if there
+    /// is no such slot.
     pub fn reader(&self, at: usize) -> Option<u32> {
         Some(self.readers.get(at)?.load(Ordering::Acquire))
     }
 
-    /// Owner: that task may read it, in this place.
+    /// Lets that task read the block, in reader slot `at`; for the owner.
     pub fn admit(&self, at: usize, reader: u32) {
         if let Some(place) = self.readers.get(at) {
             place.store(reader + 1, Ordering::Release);
         }
     }
 
-    /// The reader in this place is done; said by itself, or by the owner for it.
+    /// Empties a reader slot; for the reader, or for the owner on its behalf.
     pub fn dismiss(&self, at: usize) {
         if let Some(place) = self.readers.get(at) {
             place.store(0, Ordering::Release);
@@ -206,7 +212,7 @@ impl Block {
     }
 }
 
-/// Does this word name an owner that is gone? Blocks that nobody owns are not such.
+/// Returns whether the owner in this word is gone. Free blocks have no owner.
 fn is_of_gone(owner: u64, gone: impl Fn(u32) -> bool) -> bool {
     let task = owner as u32;
     task != 0 && task != FREE as u32 && gone(task - 1)

@@ -8,7 +8,7 @@ use crate::views::Views;
 /// The built-in element types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// 8-bit signed integer; the rest alike.
+    /// 8-bit signed integer; the others are named alike.
     I8,
     #[allow(missing_docs)]
     I16,
@@ -35,7 +35,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of one element.
+    /// Returns the size of an element, in bytes.
     pub fn size(self) -> usize {
         match self {
             Element::I8 | Element::U8 => 1,
@@ -73,31 +73,31 @@ pub enum Builtin {
     BitXor,
 }
 
-/// A user's operator: `(in, inout, count, argument)`.
+/// A user-defined operator: `(in, inout, count, argument)`.
 pub type UserCombine = extern "C" fn(*const c_void, *mut c_void, usize, *mut c_void);
 
-/// The operation of a reduction on two elements.
+/// The operation that a reduction applies to two elements.
 #[derive(Clone, Copy, Debug)]
 pub enum Operator {
-    /// One of the built-in ones. All are commutative.
+    /// A built-in operation. All of them are commutative.
     Builtin(Builtin),
-    /// One of the user's.
+    /// A user-defined operation.
     User {
         #[allow(missing_docs)]
         combine: UserCombine,
         #[allow(missing_docs)]
         argument: *mut c_void,
-        /// May operands change places?
+        /// Whether the operands may be exchanged.
         commutative: bool,
     },
 }
 
-// SAFETY: the argument is only handed back to the user's function; sharing it between threads is
-// the user's promise (see `Operator::user`).
+// SAFETY: the argument is only passed to the user's function; the caller of `Operator::user` guarantees that it may be
+// used from any thread.
 unsafe impl Send for Operator {}
 
 impl Operator {
-    /// An operator of the user's.
+    /// Returns a user-defined operator.
     ///
     /// # Safety
     /// `combine` must be callable from any thread, with any elements, until the operator is freed.
@@ -109,7 +109,7 @@ impl Operator {
         }
     }
 
-    /// May operands change places?
+    /// Returns whether the operands may be exchanged.
     pub fn commutative(&self) -> bool {
         match self {
             Operator::Builtin(_) => true,
@@ -117,7 +117,7 @@ impl Operator {
         }
     }
 
-    /// Is the operation defined on these elements?
+    /// Returns whether the operation is defined for these elements.
     pub fn suits(&self, element: Element) -> bool {
         let Operator::Builtin(builtin) = self else {
             return true;
@@ -133,8 +133,9 @@ impl Operator {
         }
     }
 
-    /// `out[i] = from[i] op own[i]` for `count` elements, of a built-in operation on memory of one block each that holds as many; `out` may be one of the other two. False:
-    /// nothing has been done, since it is something else.
+    /// Computes `out[i] = from[i] op own[i]` for `count` elements, for a built-in operation on contiguous memory of at
+    /// least that size; `out` may be the same memory as `from` or `own`. Returns `false`, and does nothing, in all
+    /// other cases.
     #[inline]
     pub fn combine(
         &self,
@@ -157,14 +158,14 @@ impl Operator {
             out: c,
             count,
         };
-        // SAFETY: the blocks hold `count` elements (checked above) and their makers promised that they are valid; the loops read and write
-        // them unaligned, and read elements before they write to their places.
+        // SAFETY: the blocks hold `count` elements (checked above), and the makers of the views guarantee that they are
+        // valid. The loops access them unaligned, and read elements before they write to the same memory.
         unsafe { builtin_apply(*builtin, element, operands) }
         true
     }
 
-    /// `inout[i] = from[i] op inout[i]` for `count` elements; both views must hold that many
-    /// (what is missing is left alone) and be of one block.
+    /// Computes `inout[i] = from[i] op inout[i]` for `count` elements. Does nothing unless both views are contiguous
+    /// and hold `count` elements.
     pub fn apply(&self, element: Element, from: &Views, inout: &Views, count: usize) {
         let Operator::User {
             combine, argument, ..
@@ -183,7 +184,7 @@ impl Operator {
     }
 }
 
-/// Elements that are on their way and are combined with others as they come: `out[i] = come[i] op own[i]`.
+/// A reduction of elements as they are received: `out[i] = received[i] op own[i]`.
 #[derive(Clone, Debug)]
 pub struct Combination {
     own: *const u8,
@@ -191,20 +192,20 @@ pub struct Combination {
     len: usize,
     builtin: Builtin,
     element: Element,
-    /// Owners that keep both alive.
+    /// Views that keep both blocks alive.
     _held: [Views; 2],
 }
 
-// SAFETY: the blocks are those of views, which may be sent; nothing of a combination changes once it is made.
+// SAFETY: the blocks belong to views, which may be sent; a combination is not changed after it is made.
 unsafe impl Send for Combination {}
-// SAFETY: as above.
+// SAFETY: the blocks belong to views, which may be shared; a combination is not changed after it is made.
 unsafe impl Sync for Combination {}
 
 impl Combination {
-    /// `None`: the two blocks overlap, or do not hold whole elements, or the operator is not built in.
+    /// Returns `None` if the two blocks overlap or do not hold whole elements, or the operator is not built in.
     ///
     /// # Safety
-    /// As for [`View::new`](crate::views::View::new), of both, and they are of one length.
+    /// As for [`View::new`](crate::views::View::new), for both blocks, and they must have the same length.
     pub(crate) unsafe fn new(
         given: &Views,
         results: &Views,
@@ -228,18 +229,18 @@ impl Combination {
         })
     }
 
-    /// Bytes of all elements.
+    /// Returns the size of all elements, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Where the results are.
+    /// Returns the address of the results.
     pub(crate) fn results(&self) -> *const u8 {
         self.out
     }
 
-    /// Bytes `offset .. offset + len` have come, and lie at `from`. Earlier bytes have come already: of an element that is cut in two the
-    /// front waits in its place.
+    /// Combines bytes `offset .. offset + len`, which were received and lie at `from`. All earlier bytes must have been
+    /// received: if an element is split, its first part waits in the results.
     ///
     /// # Safety
     /// `from` must be readable for `len` bytes and in neither block; `offset + len <= self.len()`.
@@ -248,14 +249,14 @@ impl Combination {
         let (mut at, mut from, end) = (offset, from, offset + len);
         let front = (at.next_multiple_of(size) - at).min(len);
         if front > 0 {
-            // SAFETY: inside the results, as `at + front <= end`; `from` has this many bytes.
+            // SAFETY: the bytes lie inside the results, as `at + front <= end`; `from` has `front` bytes.
             unsafe {
                 copy(from, self.out.add(at), front);
                 from = from.add(front);
             }
             at += front;
             if at.is_multiple_of(size) {
-                // SAFETY: the element before `at`.
+                // SAFETY: the element before `at` lies inside the results.
                 let element = unsafe { self.out.add(at - size) };
                 self.combine(element, at - size, 1);
             }
@@ -263,11 +264,11 @@ impl Combination {
         let count = (end - at) / size;
         self.combine(from, at, count);
         let (at, from) = (at + count * size, from.wrapping_add(count * size));
-        // SAFETY: what is left of `from` and of the results.
+        // SAFETY: this is the rest of `from` and of the results.
         unsafe { copy(from, self.out.add(at), end - at) };
     }
 
-    /// `count` elements at `from` with those from byte `at` on.
+    /// Combines `count` elements at `from` with those from byte `at` on.
     fn combine(&self, from: *const u8, at: usize, count: usize) {
         let operands = Operands {
             from,
@@ -275,23 +276,24 @@ impl Combination {
             out: self.out.wrapping_add(at),
             count,
         };
-        // SAFETY: `take` is called with elements inside the blocks.
+        // SAFETY: `take` only passes elements inside the blocks.
         unsafe { builtin_apply(self.builtin, self.element, operands) }
     }
 }
 
-/// Keeps the compiler from working on several blocks of a loop at once, for which it would gather their elements one by one.
+/// Prevents the compiler from working on several blocks of a loop at once, for which it would gather their elements one
+/// by one.
 #[inline(always)]
 fn one_by_one() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: no instruction.
+    // SAFETY: the assembly contains no instruction.
     unsafe {
         std::arch::asm!("", options(nomem, nostack, preserves_flags));
     }
 }
 
-/// `out[i] = from[i] op own[i]`, 64 bytes at a time: each block is read whole before it is written, so `out` may be `own`, and the
-/// compiler has vectors to work with whatever it knows of the pointers.
+/// Computes `out[i] = from[i] op own[i]`, 64 bytes at a time. Each block is read completely before it is written, so
+/// `out` may be `own`, and the compiler can use vectors without knowing whether the pointers overlap.
 macro_rules! each {
     ($type:ty, $operands:expr, $combine:expr) => {{
         const LANES: usize = 64 / size_of::<$type>();
@@ -309,7 +311,7 @@ macro_rules! each {
         let whole = count / LANES * LANES;
         let mut at = 0;
         while at < whole {
-            // SAFETY: `at + LANES <= count`, and the caller vouches for all ranges.
+            // SAFETY: `at + LANES <= count`, and the caller guarantees that all ranges are valid.
             unsafe {
                 let a = from.add(at).cast::<[$type; LANES]>().read_unaligned();
                 let b = own.add(at).cast::<[$type; LANES]>().read_unaligned();
@@ -321,7 +323,7 @@ macro_rules! each {
             one_by_one();
         }
         for i in whole..count {
-            // SAFETY: `i < count`, and the caller vouches for all ranges.
+            // SAFETY: `i < count`, and the caller guarantees that all ranges are valid.
             unsafe {
                 let (a, b) = (from.add(i).read_unaligned(), own.add(i).read_unaligned());
                 out.add(i).write_unaligned($combine(a, b));
@@ -355,8 +357,7 @@ macro_rules! floats {
         match $op {
             Builtin::Sum => each!(T, $operands, |a: T, b: T| a + b),
             Builtin::Product => each!(T, $operands, |a: T, b: T| a * b),
-            // As a comparison in C does it: where an operand is not a number, which of the two
-            // stays is not said.
+            // Like a comparison in C: if an operand is NaN, it is unspecified which of the two is returned.
             Builtin::Max => each!(T, $operands, |a: T, b: T| if a > b { a } else { b }),
             Builtin::Min => each!(T, $operands, |a: T, b: T| if a < b { a } else { b }),
             _ => {}
@@ -364,7 +365,7 @@ macro_rules! floats {
     }};
 }
 
-/// The operands of a loop, and where its results go: to `own` or to memory that none of them is in.
+/// The operands of a loop, and the destination of its results: `own`, or memory that overlaps neither operand.
 #[derive(Clone, Copy)]
 struct Operands {
     from: *const u8,
@@ -373,10 +374,10 @@ struct Operands {
     count: usize,
 }
 
-/// Fewer elements than this are combined by the code that every processor has.
+/// Minimum number of elements for which wide vectors are used.
 const VECTORS_FROM: usize = 64;
 
-/// `out[i] = from[i] op own[i]`, with the widest vectors that this processor has.
+/// Computes `out[i] = from[i] op own[i]`, with the widest vectors that this processor has.
 ///
 /// # Safety
 /// `from` and `own` must hold `count` elements each, and `out` room for them.
@@ -388,15 +389,15 @@ unsafe fn builtin_apply(op: Builtin, element: Element, operands: Operands) {
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
         {
-            // SAFETY: the processor has them; the rest as this function's.
+            // SAFETY: the processor has these features; the caller guarantees that the operands are valid.
             return unsafe { apply_avx512(op, element, operands) };
         }
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: as above.
+            // SAFETY: the processor has these features; the caller guarantees that the operands are valid.
             return unsafe { apply_avx2(op, element, operands) };
         }
     }
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that the operands are valid.
     unsafe { apply_loop(op, element, operands) }
 }
 
@@ -405,7 +406,7 @@ unsafe fn builtin_apply(op: Builtin, element: Element, operands: Operands) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn apply_avx512(op: Builtin, element: Element, operands: Operands) {
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that the operands are valid.
     unsafe { apply_loop(op, element, operands) }
 }
 
@@ -414,7 +415,7 @@ unsafe fn apply_avx512(op: Builtin, element: Element, operands: Operands) {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn apply_avx2(op: Builtin, element: Element, operands: Operands) {
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that the operands are valid.
     unsafe { apply_loop(op, element, operands) }
 }
 
@@ -433,16 +434,16 @@ unsafe fn apply_loop(op: Builtin, element: Element, operands: Operands) {
         Element::U64 => integers!(u64, op, operands),
         Element::F32 => floats!(f32, op, operands),
         Element::F64 => floats!(f64, op, operands),
-        // SAFETY: as this function's.
+        // SAFETY: the caller guarantees that the operands are valid.
         Element::LongDouble => unsafe { long_double_apply(op, operands) },
         Element::Bytes(_) => {}
     }
 }
 
-/// Rust has no `long double`: the x87 unit is asked directly.
+/// Computes with the x87 unit, because Rust has no `long double`.
 ///
 /// # Safety
-/// As for [`builtin_apply`], of elements of 16 bytes.
+/// As for [`builtin_apply`], for elements of 16 bytes.
 #[cfg(target_arch = "x86_64")]
 unsafe fn long_double_apply(op: Builtin, operands: Operands) {
     use std::arch::asm;
@@ -453,8 +454,8 @@ unsafe fn long_double_apply(op: Builtin, operands: Operands) {
         count,
     } = operands;
     for i in 0..count {
-        // SAFETY: `i < count`; each block loads two numbers, leaves one, stores it, and so leaves
-        // the register stack as it found it.
+        // SAFETY: `i < count`. Each block loads two numbers, leaves one and stores it, so the register stack is
+        // unchanged afterwards.
         unsafe {
             let (a, b, c) = (from.add(16 * i), own.add(16 * i), out.add(16 * i));
             match op {
@@ -466,7 +467,7 @@ unsafe fn long_double_apply(op: Builtin, operands: Operands) {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fmulp st(1), st",
                     "fstp tbyte ptr [{c}]", a = in(reg) a, b = in(reg) b, c = in(reg) c, options(nostack))
                 }
-                // Top of stack is b, below it a; keep a where a > b (or b < a).
+                // The top of the stack is b, below it a; keep a if a > b (or b < a).
                 Builtin::Max => {
                     asm!("fld tbyte ptr [{a}]", "fld tbyte ptr [{b}]", "fcomi st, st(1)",
                     "fcmovb st, st(1)", "fstp tbyte ptr [{c}]", "fstp st(0)",
@@ -483,10 +484,10 @@ unsafe fn long_double_apply(op: Builtin, operands: Operands) {
     }
 }
 
-/// Elsewhere `long double` is not `f64` either, and no portable instruction adds it.
+/// Does nothing: on other architectures `long double` is not `f64` either, and no portable instruction adds it.
 ///
 /// # Safety
-/// None needed.
+/// Always safe.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn long_double_apply(_: Builtin, _: Operands) {}
 
@@ -529,13 +530,13 @@ mod tests {
         );
     }
 
-    // not a skip: only this processor has long doubles
+    // Not a skip: only this processor has these long doubles.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn long_doubles() {
         fn ld(x: f64) -> [u8; 16] {
             let mut out = [0u8; 16];
-            // SAFETY: loads 8 bytes, stores 10 into 16.
+            // SAFETY: loads 8 bytes, and stores 10 into 16.
             unsafe {
                 std::arch::asm!("fld qword ptr [{x}]", "fstp tbyte ptr [{o}]",
                     x = in(reg) &x, o = in(reg) &mut out, options(nostack));
@@ -599,7 +600,7 @@ mod tests {
             assert_eq!(out, sums, "cut at each {cut}");
         }
         let (first, second) = own.split_at_mut(500);
-        // SAFETY: as above.
+        // SAFETY: the vectors live across the calls.
         let [first, second] = [first, second]
             .map(|half| unsafe { Views::block(half.as_mut_ptr().cast(), size_of_val(half)) });
         let sum = Operator::Builtin(Builtin::Sum);

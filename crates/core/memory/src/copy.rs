@@ -1,29 +1,28 @@
 //! Copies between a task's own memory and memory shared with another core.
 //!
-//! Measured on a Zen 5 pair of cores sharing an L3 (docs/decisions/2026-11-25-rep-movsb.md): into and out of lines
-//! that the *other* core touched last, `rep movsb` moves 4 KiB in 0.87x and 64 KiB in 0.45x the
-//! time of a loop of vector stores, because the core then asks for whole lines without reading
-//! them first. Below about 2 KiB its start-up costs more than it saves.
+//! Measured on a Zen 5 pair of cores sharing an L3 (docs/decisions/2026-11-25-rep-movsb.md): to and from lines that the
+//! *other* core touched last, `rep movsb` copies 4 KiB in 0.87x and 64 KiB in 0.45x the time of a loop of vector
+//! stores, because the core then requests whole lines without reading them first. Below about 2 KiB its start-up costs
+//! more than it saves.
 
-/// From this length on the string instruction wins.
+/// Minimum length for which the string instruction is used, in bytes.
 const STRING_COPY_FROM: usize = 2048;
 
-/// Copy `len` bytes between memory of this task and shared memory.
+/// Copies `len` bytes between memory of this task and shared memory.
 ///
 /// # Safety
-/// `from` must be readable and `to` writable for `len` bytes, and the two must not overlap. The
-/// shared side may be written by another process meanwhile: the bytes copied are then arbitrary,
-/// which is why they are never interpreted here.
+/// `from` must be readable and `to` writable for `len` bytes, and the two must not overlap. Another process may write
+/// to the shared side meanwhile: the copied bytes are then arbitrary, which is why they are never interpreted here.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     if len <= 32 {
-        // SAFETY: as this function's.
+        // SAFETY: the caller guarantees that both ranges are valid for `len` bytes.
         unsafe { copy_small(from, to, len) };
         return;
     }
     #[cfg(target_arch = "x86_64")]
     if len >= STRING_COPY_FROM {
-        // SAFETY: the caller vouches for both ranges; the direction flag is clear by the ABI.
+        // SAFETY: the caller guarantees that both ranges are valid; the direction flag is clear by the ABI.
         unsafe {
             core::arch::asm!(
                 "rep movsb",
@@ -35,18 +34,18 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         }
         return;
     }
-    // SAFETY: the caller vouches for both ranges.
+    // SAFETY: the caller guarantees that both ranges are valid.
     unsafe { core::ptr::copy_nonoverlapping(from, to, len) }
 }
 
-/// Copy what goes into a line of a ring or comes out of one, most often a word; without a call, so that its caller need not save registers: each of those is a store that waits in
-/// line with those to shared memory.
+/// Copies bytes to or from a line of a ring, usually one word. Makes no call, so that its caller does not have to save
+/// registers: each of these is a store that waits in line with those to shared memory.
 ///
 /// # Safety
 /// As for [`copy`]; at most 48 bytes.
 #[inline(always)]
 pub unsafe fn copy_line(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that both ranges are valid for `len` bytes.
     unsafe {
         if len == size_of::<u64>() {
             let word = from.cast::<u64>().read_unaligned();
@@ -60,12 +59,13 @@ pub unsafe fn copy_line(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Has this architecture stores that go past the caches?
+/// Whether this architecture has stores that bypass the caches.
 pub const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 
-/// Copy `len` bytes from memory of this task to shared memory past this core's caches, where there are such stores. The lines are not asked for first: where
-/// another core holds them, and shares no cache with this one, that takes most of the time of a copy. They are in memory when this returns, or on their way there in order
-/// with the stores that follow.
+/// Copies `len` bytes from memory of this task to shared memory with stores that bypass this core's caches, if there
+/// are such stores. The destination lines are not read first: where another core holds them, and shares no cache with
+/// this one, reading takes most of the time of a copy. When this returns, the bytes are in memory, or on their way
+/// there, ordered before later stores.
 ///
 /// # Safety
 /// As for [`copy`].
@@ -78,7 +78,8 @@ pub unsafe fn copy_non_temporal(from: *const u8, to: *mut u8, len: usize) {
         let head = to.align_offset(BLOCK).min(len);
         let blocks = (len - head) / BLOCK;
         let tail = head + blocks * BLOCK;
-        // SAFETY: all inside the ranges that the caller vouches for; stores of blocks are aligned; the fence orders them before what comes later.
+        // SAFETY: all accesses are inside the ranges that the caller guarantees; the stores of blocks are aligned; the
+        // fence orders them before later stores.
         unsafe {
             copy(from, to, head);
             for at in (head..tail).step_by(BLOCK) {
@@ -90,13 +91,13 @@ pub unsafe fn copy_non_temporal(from: *const u8, to: *mut u8, len: usize) {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: as this function's.
+    // SAFETY: the caller guarantees that both ranges are valid for `len` bytes.
     unsafe {
         copy(from, to, len)
     }
 }
 
-/// Copy at most 32 bytes without a call: two words that may overlap cover any such length.
+/// Copies at most 32 bytes without a call: two words that may overlap cover any such length.
 ///
 /// # Safety
 /// As for [`copy`].
@@ -105,7 +106,7 @@ unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! two {
         ($word:ty) => {{
             let last = len - size_of::<$word>();
-            // SAFETY: `len` is at least one and at most two words long.
+            // SAFETY: `len` is at least one and at most two words.
             unsafe {
                 let head = from.cast::<$word>().read_unaligned();
                 let tail = from.add(last).cast::<$word>().read_unaligned();
@@ -146,7 +147,7 @@ mod tests {
         for (start, place) in (0..20).flat_map(|start| (0..20).map(move |place| (start, place))) {
             for len in (0..70).chain(250..270) {
                 let mut to = vec![0u8; 300];
-                // SAFETY: both vectors hold as many bytes and are distinct.
+                // SAFETY: both vectors hold that many bytes and are distinct.
                 unsafe {
                     copy_non_temporal(from.as_ptr().add(start), to.as_mut_ptr().add(place), len)
                 };
@@ -163,7 +164,7 @@ mod tests {
         for len in 0..=48 {
             for (at, place) in [(0, 0), (1, 0), (0, 3), (7, 8), (8, 5)] {
                 let mut to = [0xee; 64];
-                // SAFETY: both have so much room.
+                // SAFETY: both ranges hold `len` bytes.
                 unsafe { copy_line(from[at..].as_ptr(), to[place..].as_mut_ptr(), len) };
                 assert_eq!(to[place..place + len], from[at..at + len]);
                 let mut others = to[..place].iter().chain(&to[place + len..]);

@@ -1,20 +1,20 @@
-//! The two tasks at the ends of a piece of shared memory (a ring, a pipe), and when the piece can be used again.
+//! The two tasks at the ends of a piece of shared memory (a ring, a pipe), and when the piece can be reused.
 //!
-//! One word holds both ends of the present use, whether each has said that it is done, and a count of the uses:
+//! One word holds both ends of the current use, whether each has finished, and a count of the uses:
 //!
 //! ```text
 //! source (20 bits) | destination (20) | source done | destination done | in use | count of uses (21)
 //! ```
 //!
-//! An end is *over* when it is done or its task is gone. A piece with both ends over is touched by nobody, and whoever needs
-//! one claims it ([`Ends::claim`]): one swap from the word that was read, so it is claimed once. An end that says it is done,
-//! or that the whole use is over ([`Ends::end`]), names the use it means. If that use has ended meanwhile, the word has another
-//! count and stays as it is.
+//! An end is *over* when it has finished or its task is gone. A piece with both ends over is not touched by any task,
+//! and a task that needs one claims it ([`Ends::claim`]): one compare-and-swap from the word that was read, so only one
+//! claim succeeds. An end that finishes, or ends the whole use ([`Ends::end`]), names the use that it means. If that
+//! use has ended meanwhile, the word has another count and is not changed.
 //!
-//! All pieces of a kind form a [`List`] ([`Made`]), newest first. A task that needs a piece looks through a part of the list. So
-//! memory comes back whichever of the two ends went first, and no third party keeps accounts. One case is left: a task that is
-//! killed after it has claimed a piece and before the task at the other end can know of it costs that piece, until the
-//! other one is gone as well.
+//! All pieces of a kind form a [`List`] ([`Made`]), newest first. A task that needs a piece searches a part of the
+//! list. So memory is reused whichever of the two ends was over first, and no third party keeps records. One case is
+//! left: if a task is killed after it has claimed a piece and before the task at the other end can know of it, the
+//! piece is lost until the other task is gone as well.
 
 use crate::list::{self, Link, List};
 use crate::segment::Segment;
@@ -28,16 +28,16 @@ const BOTH_DONE: u64 = SOURCE_DONE | DESTINATION_DONE;
 const IN_USE: u64 = SOURCE_DONE << 2;
 const ONE_USE: u64 = SOURCE_DONE << 3;
 
-/// The state of the two ends of one piece, as the module describes it. Zeros are a valid start: not in use.
+/// The state of the two ends of one piece, as the module describes. Zeros are a valid initial state: not in use.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Ends {
     word: AtomicU64,
-    /// The piece that was made before this one.
+    /// Link to the piece that was made before this one.
     before: Link,
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
     crate::layout!("ends", Ends { word, before } BITS SOURCE_DONE DESTINATION_DONE IN_USE ONE_USE);
 
@@ -48,25 +48,25 @@ pub struct Use(u64);
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It writes.
+    /// The end that writes.
     Source,
-    /// It reads.
+    /// The end that reads.
     Destination,
 }
 
 impl Use {
-    /// The task that writes.
+    /// Returns the task that writes.
     pub fn source(self) -> u32 {
         (self.0 & NUMBER) as u32
     }
 
-    /// The task that reads.
+    /// Returns the task that reads.
     pub fn destination(self) -> u32 {
         (self.0 >> BITS & NUMBER) as u32
     }
 }
 
-/// The word of the use that follows the one in `word`.
+/// Returns the word of the use that follows the one in `word`.
 fn next(word: u64, source: u32, destination: u32) -> u64 {
     let uses = (word & !(ONE_USE - 1)).wrapping_add(ONE_USE);
     let ends = (source as u64 & NUMBER) | (destination as u64 & NUMBER) << BITS;
@@ -74,21 +74,21 @@ fn next(word: u64, source: u32, destination: u32) -> u64 {
 }
 
 impl Ends {
-    /// These two use the piece from now on. For the task that has a piece nobody uses.
+    /// Begins a use by these two tasks; for a task that has a piece which is not in use.
     pub fn begin(&self, source: u32, destination: u32) -> Use {
         let word = next(self.word.load(Ordering::Relaxed), source, destination);
         self.word.store(word, Ordering::Release);
         Use(word)
     }
 
-    /// The present use, unless both ends have said that they are done.
+    /// Returns the current use, unless both ends have finished.
     pub fn present(&self) -> Option<Use> {
         let word = self.word.load(Ordering::Acquire);
         let present = word & IN_USE != 0 && word & BOTH_DONE != BOTH_DONE;
         present.then_some(Use(word & !BOTH_DONE))
     }
 
-    /// This end does not touch the piece any more.
+    /// Finishes this end's use of the piece. Does nothing if that use is over already.
     pub fn finish(&self, of: Use, end: End) {
         let done = match end {
             End::Source => SOURCE_DONE,
@@ -98,13 +98,13 @@ impl Ends {
             let same = word & !BOTH_DONE == of.0;
             same.then_some(word | done)
         };
-        // If that use is over, there is nothing to say.
+        // Fails if that use is over, which needs no action.
         let _ = self
             .word
             .fetch_update(Ordering::AcqRel, Ordering::Relaxed, note);
     }
 
-    /// Neither end touches the piece any more: from now on whoever comes first claims it. False: somebody has claimed it
+    /// Ends the use for both ends, so that any task can claim the piece. Returns `false` if a task has claimed it
     /// already.
     pub fn end(&self, of: Use) -> bool {
         let ended = |word: u64| {
@@ -116,7 +116,8 @@ impl Ends {
             .is_ok()
     }
 
-    /// Take a piece whose ends are both over, for these two. `gone`: does this task touch no memory any more?
+    /// Claims a piece whose ends are both over, for these two tasks. `gone` returns whether a task no longer touches
+    /// any memory. Returns `None` if the piece cannot be claimed.
     pub fn claim(&self, source: u32, destination: u32, gone: impl Fn(u32) -> bool) -> Option<Use> {
         let word = self.word.load(Ordering::Acquire);
         let present = Use(word);
@@ -136,21 +137,21 @@ impl Ends {
 /// The list of all pieces of a kind.
 #[derive(Debug)]
 pub struct Made<'a> {
-    /// Where they are.
+    /// The segment that contains the pieces.
     pub segment: &'a Segment,
     /// The list itself.
     pub list: &'a List,
-    /// Bytes from the start of a piece to its ends.
+    /// Offset of the `Ends` in a piece, in bytes.
     pub ends_at: u64,
 }
 
 impl<'a> Made<'a> {
-    /// Number of pieces searched for one that can be had, before a new one is made.
+    /// Maximum number of pieces that are searched for a free one before a new one is made.
     pub(crate) const MAX_PIECES_SEARCHED: u64 = 64;
 
     fn ends(&self, place: u64) -> Option<&'a Ends> {
         let at = place.checked_add(self.ends_at).filter(|_| place != 0)?;
-        // SAFETY: atomics only.
+        // SAFETY: the memory consists of atomics only.
         unsafe { self.segment.words(at) }.ok()
     }
 
@@ -159,14 +160,15 @@ impl<'a> Made<'a> {
         Some((ends, &ends.before))
     }
 
-    /// A new piece.
+    /// Adds a new piece to the list.
     pub fn add(&self, place: u64) {
         if let Some(ends) = self.ends(place) {
             self.list.push(place, &ends.before);
         }
     }
 
-    /// For what a dead task had made and perhaps not listed: both its ends are that task's, so that anybody can claim it.
+    /// Adds a piece that a dead task had made and may not have listed. Both its ends become that task's, so that any
+    /// task can claim it.
     pub fn add_for_dead(&self, place: u64, task: u32) {
         if let Some(ends) = self.ends(place)
             && self.all().all(|other| other != place)
@@ -176,14 +178,14 @@ impl<'a> Made<'a> {
         }
     }
 
-    /// The places of all pieces.
+    /// Returns the offsets of all pieces.
     pub(crate) fn all(&self) -> impl Iterator<Item = u64> {
         let most = list::most_pieces(self.segment);
         let walk = self.list.walk(most, move |place| self.find(place));
         walk.map(|(place, _)| place)
     }
 
-    /// Look through the next part of the list for a piece that `take` can have. `cursor` is where the search goes on.
+    /// Searches the next part of the list, from `cursor` on, for a piece that `take` accepts, and moves `cursor` on.
     pub fn search<R>(
         &self,
         cursor: &mut u64,

@@ -1,38 +1,38 @@
-//! A mutex whose word names the thread that holds it.
+//! A mutex whose word identifies the thread that holds it.
 //!
-//! A signal handler may interrupt the holder wherever it is, and ask for the mutex again: with the name in the word, which changes
-//! together with the lock's state, there is no instruction between taking the mutex and having said who has it.
+//! A signal handler may interrupt the holder anywhere, and lock the mutex again. As the word holds both the state and
+//! the holder, there is no instruction between taking the mutex and recording the holder.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::biased::thread_pointer;
 use crate::futex;
 
-/// The mutex. It guards nothing by itself.
+/// A mutex. It guards nothing by itself.
 pub struct ErrorCheckingMutex {
-    /// Thread pointer of the holder; 0: nobody.
+    /// Thread pointer of the holder; 0 if there is none.
     holder: AtomicUsize,
-    /// Threads that sleep, or are about to.
+    /// Number of threads that sleep, or are about to.
     sleepers: AtomicU32,
-    /// Changes when the holder lets go and somebody sleeps.
+    /// Incremented when the holder unlocks and a thread sleeps.
     turn: AtomicU32,
 }
 
-/// The thread holds the mutex already.
+/// The error if the thread holds the mutex already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reentered;
 
-/// The mutex, held; lets go when dropped.
+/// Proof that the mutex is held. Unlocks when dropped.
 pub struct Held<'a> {
     mutex: &'a ErrorCheckingMutex,
     _not_send: std::marker::PhantomData<*mut ()>,
 }
 
-/// Looks at a mutex that somebody else holds before the thread sleeps.
+/// Number of checks of a mutex that another thread holds, before the thread sleeps.
 const SPINS_BEFORE_SLEEP: u32 = 100;
 
 impl ErrorCheckingMutex {
-    /// A mutex that nobody holds.
+    /// Returns an unlocked mutex.
     pub const fn new() -> ErrorCheckingMutex {
         ErrorCheckingMutex {
             holder: AtomicUsize::new(0),
@@ -41,13 +41,13 @@ impl ErrorCheckingMutex {
         }
     }
 
-    /// Takes the mutex if nobody holds it.
+    /// Takes the mutex if it is free.
     #[inline(always)]
     pub fn try_lock(&self) -> Option<Held<'_>> {
         self.take(thread_pointer()).is_ok().then(|| self.held())
     }
 
-    /// Takes the mutex; blocks while another thread holds it. An error if this one does.
+    /// Takes the mutex; blocks while another thread holds it. Fails if this thread holds it.
     #[inline]
     pub fn lock(&self) -> Result<Held<'_>, Reentered> {
         let me = thread_pointer();
@@ -68,7 +68,7 @@ impl ErrorCheckingMutex {
         }
     }
 
-    /// Names this thread as the holder; the error is who holds it.
+    /// Makes this thread the holder if the mutex is free; otherwise returns the holder as the error.
     #[inline(always)]
     fn take(&self, me: usize) -> Result<usize, usize> {
         self.holder
@@ -85,7 +85,7 @@ impl ErrorCheckingMutex {
         }
         loop {
             let turn = self.turn.load(Ordering::SeqCst);
-            // Partner: `drop`, which lets go before it looks for sleepers.
+            // Partner: `drop`, which unlocks before it checks for sleepers.
             self.sleepers.fetch_add(1, Ordering::SeqCst);
             let taken = self.take(me).is_ok();
             if !taken {
@@ -98,8 +98,8 @@ impl ErrorCheckingMutex {
         }
     }
 
-    /// Frees the mutex, whoever holds it: in the child of a fork, which has no thread but the calling one. That one may have been
-    /// interrupted while it waits; its sleep ends as the turn changes.
+    /// Frees the mutex, whatever its holder. For the child of a fork, in which the calling thread is the only one. If
+    /// that thread was interrupted while it waits for the mutex, its sleep ends, as the turn changes.
     pub(crate) fn free(&self) {
         self.holder.store(0, Ordering::SeqCst);
         self.turn.fetch_add(1, Ordering::SeqCst);
@@ -139,7 +139,7 @@ mod tests {
     use std::cell::UnsafeCell;
 
     struct Count(UnsafeCell<u64>);
-    // SAFETY: the test uses it with the mutex held.
+    // SAFETY: the test uses it only with the mutex held.
     unsafe impl Sync for Count {}
 
     #[test]

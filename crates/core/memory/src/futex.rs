@@ -1,9 +1,10 @@
-//! Sleeping on a word of shared memory, and waking who sleeps there. The model checker has its own, for its own words (`sync`).
+//! Sleeping on a word of shared memory, and waking the sleepers. The model checker has its own version, for its own
+//! words (`sync`).
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Wait while `word` is `value`, for `limit` at most. It may end without a reason.
+/// Waits while `word` equals `value`, at most for `limit`. May return early without a reason.
 pub fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
     let time = limit.map(|limit| libc::timespec {
         tv_sec: limit.as_secs() as libc::time_t,
@@ -22,12 +23,12 @@ pub fn wait(word: &AtomicU32, value: u32, limit: Option<Duration>) {
     }
 }
 
-/// Wake all who wait on `word`.
+/// Wakes all waiters on `word`.
 pub fn wake(word: &AtomicU32) {
     wake_some(word, i32::MAX);
 }
 
-/// Wakes one of those who wait on `word`.
+/// Wakes one waiter on `word`.
 pub(crate) fn wake_one(word: &AtomicU32) {
     wake_some(word, 1);
 }

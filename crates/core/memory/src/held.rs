@@ -1,12 +1,12 @@
-//! Bytes of a message that this task holds until somebody wants them. Few of them lie in place, so
-//! that holding a small message allocates nothing.
+//! Bytes of a message that this task holds until they are wanted. Short ones are stored inline, so that holding a small
+//! message allocates nothing.
 
 use std::ops::{Deref, DerefMut};
 
-/// Maximum number of bytes that lie in place: as many as travel in a line of a ring.
+/// Maximum number of bytes that are stored inline: as many as fit into a line of a ring.
 pub const INLINE_BYTES: usize = crate::ring::INLINE;
 
-/// Some bytes, owned.
+/// Owned bytes.
 #[derive(Clone)]
 pub struct Held(Place);
 
@@ -17,7 +17,7 @@ enum Place {
 }
 
 impl Held {
-    /// This many zeros, to be written over.
+    /// Returns `length` zeros, to be overwritten.
     #[inline(always)]
     pub fn zeros(length: usize) -> Held {
         Held(if length <= INLINE_BYTES {

@@ -1,27 +1,27 @@
 //! Layout of the structures that processes share, as text that a test compares.
 //!
-//! Two versions of the library must never share a segment of which they read the same bytes differently. So each structure
-//! in a segment names its fields and its bits here, and a test of `crates/core/segment` holds all of them to the version in the
-//! segment's header. A structure with a field that is not named does not compile.
+//! Two versions of the library must never share a segment in which they interpret the same bytes differently. So each
+//! structure in a segment lists its fields and its bits here, and a test of `crates/core/segment` compares all of them
+//! with the version in the segment's header. A structure with a field that is not listed does not compile.
 
 use std::fmt;
 
-/// Bytes of a field, which a closure picks.
+/// Returns the size of the field that the closure selects.
 #[doc(hidden)]
 pub const fn bytes<T, F>(_: fn(&T) -> &F) -> usize {
     size_of::<F>()
 }
 
-/// One structure: its bytes, its fields (name, first byte, bytes), and the values its words can have.
+/// The layout of one structure: its size, its fields (name, offset, size), and the values of its words.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// Its name.
     pub name: &'static str,
-    /// All of it.
+    /// Size of the structure, in bytes.
     pub size: usize,
-    /// Fields.
+    /// The fields: name, offset and size in bytes.
     pub fields: &'static [(&'static str, usize, usize)],
-    /// Bits, marks and distances that processes must agree about.
+    /// Bits, marks and distances on which processes must agree.
     pub values: &'static [(&'static str, u64)],
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for Layout {
     }
 }
 
-/// The [`Layout`] of a structure. All its fields are named, and constants that stand for values.
+/// Returns the [`Layout`] of a structure. All its fields must be listed, and the constants that stand for values.
 #[macro_export]
 macro_rules! layout {
     ($name:literal, $type:ident { $($field:tt),* $(,)? } $($value:ident)*) => {{
@@ -59,7 +59,7 @@ macro_rules! layout {
     }};
 }
 
-/// The structures of this crate.
+/// The layouts of this crate's structures.
 pub const ALL: &[Layout] = &[
     crate::segment::LAYOUT,
     crate::making::NEXT_LAYOUT,

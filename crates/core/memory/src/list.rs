@@ -1,37 +1,41 @@
-//! A list of pieces of shared memory: anybody puts one in front, and nobody takes a single one off.
+//! A list of pieces of shared memory: any task pushes pieces to the front, and single pieces are never removed.
 //!
-//! The list is one word, the place of the newest piece; each piece has a [`Link`], the place of the piece before it. A piece is
-//! pushed by one swap, after its link has been written. As long as it is on a list its link stays, so a list can be walked while others
-//! push. A list can also be taken whole ([`List::take_all`]); then its pieces are the taker's.
+//! The list is one word, the offset of the newest piece; each piece has a [`Link`], the offset of the piece before it.
+//! A piece is pushed by one compare-and-swap, after its link has been written. As long as it is on a list its link does
+//! not change, so a list can be walked while others push. A list can also be taken as a whole ([`List::take_all`]);
+//! then its pieces belong to the taker.
 //!
-//! *What a walk finds.* A walk that begins at the newest piece goes through the pieces that had been pushed when it looked, each as its
-//! pusher had left it: all changes of the word are read-modify-writes, so whoever acquires its value comes after every push before that.
-//! *No reuse.* A push that has read the word and is held up only fails if the word is another by then. If it is the same again, because
-//! the list was taken whole and the same piece came back in front, the link is right all the same: it says what is in front now.
+//! *What a walk finds.* A walk that begins at the newest piece visits the pieces that had been pushed when it read the
+//! word, each as its pusher left it: all changes of the word are read-modify-writes, so acquiring its value
+//! synchronizes with every push before that. *No ABA problem.* A push that has read the word and is delayed fails if
+//! the word has changed by then. If it has the same value again, because the list was taken as a whole and the same
+//! piece was pushed again, the link is correct nevertheless: it is the current front.
 //!
-//! *Others can write nonsense.* A place is handed to the walker's `find`, which checks it and ends the walk by finding nothing. A walk
-//! goes through a number of pieces that its caller sets, so links that lead in a circle cost time and nothing else.
+//! *Others can write invalid values.* An offset is passed to the walker's `find`, which checks it and ends the walk by
+//! returning `None`. A walk visits at most the number of pieces that its caller sets, so links that form a circle cost
+//! time and nothing else.
 
 use crate::segment::Segment;
 use crate::sync::{AtomicU64, Ordering};
 
-/// No piece on a list of one segment is smaller.
+/// Minimum size of a piece on a list of a segment, in bytes.
 const PIECE: u64 = 4096;
 
-/// The list: the place of its newest piece, 0 when it is empty. Zeros are a valid start.
+/// A list: the offset of its newest piece, or 0 when it is empty. Zeros are a valid initial state.
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct List(AtomicU64);
 
-/// The word of a piece that leads on: the place of the piece pushed before it, 0 for none.
+/// The link of a piece: the offset of the piece pushed before it, or 0 if there is none.
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct Link(AtomicU64);
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("list", List { 0 });
 
-/// A way through a list, newest first, that ends after this many pieces at the latest. `find` gives the piece at a place, and its link.
+/// A walk through a list, newest piece first, with a maximum number of pieces. `find` returns the piece at an offset,
+/// and its link.
 #[derive(Debug)]
 pub struct Walk<F> {
     at: u64,
@@ -40,7 +44,7 @@ pub struct Walk<F> {
 }
 
 impl List {
-    /// Puts a piece in front, which is on no list. `link` is its own.
+    /// Pushes a piece to the front. The piece must be on no list; `link` is its own.
     pub fn push(&self, place: u64, link: &Link) {
         let mut newest = self.0.load(Ordering::Relaxed);
         loop {
@@ -56,24 +60,24 @@ impl List {
         }
     }
 
-    /// The place of the newest piece; 0: there is none.
+    /// Returns the offset of the newest piece, or 0 if the list is empty.
     fn newest(&self) -> u64 {
         // Partner: `push`.
         self.0.load(Ordering::Acquire)
     }
 
-    /// Was it empty at this moment? Orders nothing: whoever goes on looks again.
+    /// Returns whether the list was empty at this moment. Orders nothing: a caller that continues must read again.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    /// Goes through at most `most` pieces from the newest on.
+    /// Walks through at most `most` pieces, from the newest on.
     pub fn walk<F>(&self, most: u64, find: F) -> Walk<F> {
         self.walk_on(0, most, find)
     }
 
-    /// Goes on where a walk has ended ([`Walk::next_place`]); 0: from the newest on.
+    /// Continues a walk from where it ended ([`Walk::next_place`]), or from the newest piece if `at` is 0.
     pub fn walk_on<F>(&self, at: u64, most: u64, find: F) -> Walk<F> {
         let at = match at {
             0 => self.newest(),
@@ -86,7 +90,7 @@ impl List {
         }
     }
 
-    /// Empties the list. Its pieces, at most `most` of them, are the caller's.
+    /// Empties the list. Its pieces, of which the walk visits at most `most`, belong to the caller.
     pub fn take_all<F>(&self, most: u64, find: F) -> Walk<F> {
         Walk {
             // Partner: `push`.
@@ -96,7 +100,7 @@ impl List {
         }
     }
 
-    /// Writes what another process might write, for tests.
+    /// Writes an arbitrary word, as another process might, for tests.
     #[doc(hidden)]
     pub fn scribble(&self, word: u64) {
         self.0.store(word, Ordering::Relaxed);
@@ -104,20 +108,20 @@ impl List {
 }
 
 impl Link {
-    /// Writes what another process might write, for tests.
+    /// Writes an arbitrary word, as another process might, for tests.
     #[doc(hidden)]
     pub fn scribble(&self, word: u64) {
         self.0.store(word, Ordering::Relaxed);
     }
 }
 
-/// Most pieces that a list in this segment can have.
+/// Returns the maximum number of pieces that a list in this segment can have.
 pub fn most_pieces(segment: &Segment) -> u64 {
     segment.used() / PIECE
 }
 
 impl<F> Walk<F> {
-    /// Where it would go on; 0: the list has been walked to its end, or to nonsense.
+    /// Returns the offset at which the walk would continue, or 0 if it has reached the end or an invalid link.
     pub fn next_place(&self) -> u64 {
         self.at
     }
@@ -132,7 +136,7 @@ impl<'a, P, F: Fn(u64) -> Option<(P, &'a Link)>> Iterator for Walk<F> {
         }
         let place = self.at;
         let Some((piece, link)) = (self.find)(place) else {
-            // Somebody has written nonsense.
+            // Another process has written an invalid offset.
             self.at = 0;
             return None;
         };
@@ -151,7 +155,7 @@ mod tests {
 
     const PIECES: u64 = 8;
 
-    /// A list whose pieces have the places 1, 2, ...
+    /// A list whose pieces have the offsets 1, 2, ...
     #[derive(Default)]
     struct Pieces {
         list: List,
@@ -179,7 +183,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a vector: pushes, walks in parts, and taking everything.
+        /// Compares with a vector: pushes, walks in parts, and taking the whole list.
         #[test]
         fn it_holds_what_was_pushed_newest_first(steps in prop::collection::vec(0_u8..10, 0..60), part in 1_u64..4) {
             let (pieces, mut model) = (Pieces::default(), Vec::new());
@@ -214,7 +218,7 @@ mod tests {
             }
         }
 
-        /// A walk stays among the pieces and ends, whatever stands in the words.
+        /// A walk visits only pieces and ends, whatever the words contain.
         #[test]
         fn nonsense_ends_a_walk(words in prop::collection::vec(prop_oneof![0..=PIECES + 1, any::<u64>()], PIECES as usize + 1), most in 0_u64..40) {
             let pieces = Pieces::default();

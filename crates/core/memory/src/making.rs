@@ -1,27 +1,29 @@
-//! Memory that a task has been handed out and has not listed yet, found when the task is killed between the two.
+//! Memory that a task has allocated and not listed yet, found when the task is killed between the two.
 //!
-//! A task that makes a ring, a pipe or a block takes memory from the end of what was handed out before, and then puts it on the
-//! list of its kind. If it dies in between, no list has that memory. So it writes down first what it is about to take
-//! (its [`Making`], words of its own that others can read), and strikes it out when the memory is on the list.
+//! A task that makes a ring, a pipe or a block takes memory from the end of what was allocated before, and then puts it
+//! on the list of its kind. If it dies in between, the memory is on no list. So it first records what it is about to
+//! take (in its [`Making`], words of its own that others can read), and clears the record when the memory is on the
+//! list.
 //!
-//! *Was it taken?* The one word that says how far memory has been handed out ([`Next`]) also names the task that moved it last. The task that
-//! moves it on marks that task's making as taken before, if it ends where the word stands. So a making whose task is dead
-//! was taken if it bears the mark, or if the word still stands at its end with the task's name. The word only grows: a
-//! making that was not taken never fits it, and one that has been struck out is not marked.
+//! *Was the memory taken?* The word that says up to which offset memory has been allocated ([`Next`]) also identifies
+//! the task that moved it last. A task that moves it on first marks the previous task's making as taken, if that making
+//! ends where the word stands. So a making whose task is dead was taken if it has the mark, or if the word still stands
+//! at its end with the task's number. The word only grows: a making that was not taken never matches it, and one that
+//! has been cleared is not marked.
 //!
-//! Nobody waits for anybody here. A task makes one piece at a time (its engine's lock sees to that).
+//! No task waits for another here. A task makes one piece at a time, under its engine's lock.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// In [`Making::end`]: the memory has been handed out.
+/// In [`Making::end`]: the memory has been taken.
 const TAKEN: u64 = 1 << 63;
-/// In [`Making::start`]: from this bit on stands the kind.
+/// In [`Making::start`]: the position of the kind, in bits.
 const KIND: u32 = 56;
-/// In [`Next`]: from this bit on stands the task that moved it last, plus 1.
+/// In [`Next`]: the position of the task that moved it last, plus 1, in bits.
 const TASK: u32 = 40;
 const PLACE: u64 = (1 << TASK) - 1;
 
-/// The task that takes memory, and the kind of piece it makes of that (a number of the callers').
+/// The task that takes memory, and the kind of piece that it makes of it (a number chosen by the caller).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Maker {
     /// The task.
@@ -30,18 +32,18 @@ pub struct Maker {
     pub kind: u8,
 }
 
-/// Memory that a dead task had been handed out. It may have been listed.
+/// Memory that a dead task had taken. It may or may not be on a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Of which kind it was to be.
+    /// The kind of piece that it was to become.
     pub kind: u8,
-    /// Its first byte.
+    /// Offset of its first byte.
     pub start: u64,
-    /// The first byte behind it.
+    /// Offset of the first byte after it.
     pub end: u64,
 }
 
-/// A task's note on the piece it makes. Zeros: none.
+/// A task's record of the piece that it makes. Zeros mean none.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Making {
@@ -49,14 +51,14 @@ pub struct Making {
     end: AtomicU64,
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
     crate::layout!("making", Making { start, end } TAKEN KIND);
 
 impl Making {
-    /// Maker: this is what it is about to take.
+    /// Records what the maker is about to take.
     pub fn begin(&self, kind: u8, start: u64, end: u64) {
-        // The one before may still stand there, if its piece came to nothing.
+        // The record of a piece that could not be made may still be there.
         self.end();
         self.start
             .store(start | (kind as u64) << KIND, Ordering::Relaxed);
@@ -64,21 +66,21 @@ impl Making {
         self.end.store(end, Ordering::Release);
     }
 
-    /// Maker: nothing is being made any more; the piece is on its list, or was not to be had.
+    /// Clears the maker's record: the piece is on its list, or could not be made.
     pub fn end(&self) {
-        // A read-modify-write, since others mark it with one: whichever comes first, it is struck out after both.
+        // A read-modify-write, since others mark the record with one: in either order, it is cleared after both.
         self.end.swap(0, Ordering::AcqRel);
     }
 
-    /// If it ends there, it was taken.
+    /// Marks the record as taken, if it ends at `end`.
     fn mark(&self, end: u64) {
-        // Where it fails, the piece has been listed meanwhile.
+        // If this fails, the piece has been listed meanwhile.
         let _ = self
             .end
             .compare_exchange(end, end | TAKEN, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// Memory that the task had taken and has not struck out. Only when the task is dead.
+    /// Returns the memory that the task had taken and not listed. Only for a task that is dead.
     fn left(&self) -> Option<Left> {
         let end = self.end.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Relaxed);
@@ -90,41 +92,41 @@ impl Making {
     }
 }
 
-/// How far memory has been handed out, and who has moved that last.
+/// The offset up to which memory has been allocated, and the task that moved it last.
 ///
 /// ```text
-/// first byte not handed out (40 bits) | the task + 1, or 0 (24)
+/// first byte not allocated (40 bits) | the task + 1, or 0 (24)
 /// ```
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct Next(AtomicU64);
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const NEXT_LAYOUT: crate::layout::Layout = crate::layout!("next", Next { 0 } TASK);
 
-/// The word as it was seen.
+/// A value that was read from the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen(u64);
 
 impl Seen {
-    /// First byte not handed out yet.
+    /// Returns the offset of the first byte that is not allocated.
     pub fn place(self) -> u64 {
         self.0 & PLACE
     }
 }
 
 impl Next {
-    /// Before others know of it.
+    /// Sets the initial offset, before others know of the word.
     pub(crate) fn set(&self, place: u64) {
         self.0.store(place, Ordering::Relaxed);
     }
 
-    /// First byte not handed out yet.
+    /// Returns the offset of the first byte that is not allocated.
     pub(crate) fn place(&self) -> u64 {
         Seen(self.0.load(Ordering::Relaxed)).place()
     }
 
-    /// Read it, and mark what was taken last. `making` finds a task's note.
+    /// Reads the word, and marks the piece that was taken last. `making` returns a task's record.
     pub fn look<'a>(&self, making: impl FnOnce(u32) -> Option<&'a Making>) -> Seen {
         let seen = Seen(self.0.load(Ordering::Acquire));
         let last = ((seen.0 >> TASK) as u32).checked_sub(1);
@@ -134,7 +136,8 @@ impl Next {
         seen
     }
 
-    /// Take what lies between `seen` and `end`, for that task or for nobody's account. False: somebody else was faster.
+    /// Takes the memory from `seen` to `end` for a task, or without recording one. Returns `false` if another task was
+    /// faster.
     pub fn take(&self, seen: Seen, end: u64, task: Option<u32>) -> bool {
         let name = task.map_or(0, |task| task as u64 + 1);
         let new = (end & PLACE) | name << TASK;
@@ -143,7 +146,7 @@ impl Next {
             .is_ok()
     }
 
-    /// Memory that a dead task had taken and not struck out.
+    /// Returns the memory that a dead task had taken and not listed.
     pub fn left_by<'a>(
         &self,
         task: u32,

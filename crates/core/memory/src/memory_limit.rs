@@ -1,4 +1,4 @@
-//! How much memory the control groups of this process leave it, and its host has left.
+//! The memory that the control groups of this process leave to it, and that its host has left.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 /// A control group whose memory may be limited.
 struct Group {
-    /// The file with its limit, in bytes.
+    /// Path of the file with its limit, in bytes.
     limit: CString,
-    /// The file with what it uses, in bytes.
+    /// Path of the file with its usage, in bytes.
     usage: CString,
-    /// The file that says what that is.
+    /// Path of the file with the kinds of its usage.
     kinds: PathBuf,
 }
 
 impl Group {
-    /// Returns the bytes of files that the kernel keeps in memory and drops when the group needs more.
+    /// Returns the bytes of cached files, which the kernel drops when the group needs more memory.
     fn reclaimable(&self) -> u64 {
         let facts = std::fs::read_to_string(&self.kinds).unwrap_or_default();
         file_cache(&facts)
     }
 }
 
-/// Returns the bytes of files in memory that `memory.stat` tells of: with the prefix `total_`, as the older version has them for a group with those
-/// below it, or without.
+/// Returns the bytes of cached files from a `memory.stat`: with the prefix `total_`, which in version 1 includes the
+/// groups below, if there are such lines, otherwise without it.
 fn file_cache(facts: &str) -> u64 {
     let bytes = |name: &str| -> Option<u64> {
         let line = facts.lines().find_map(|line| line.strip_prefix(name))?;
@@ -38,9 +38,9 @@ fn file_cache(facts: &str) -> u64 {
     both[0].saturating_add(both[1])
 }
 
-/// Returns the bytes that the limits of this process's control groups leave, or `None` if there are no limits. If these are fewer than `wanted`, the
-/// files that the kernel would drop from memory count as left. Reads two files of each group, three if little is left; which groups these are is looked
-/// up once.
+/// Returns the bytes that the limits of this process's control groups leave, or `None` if there are no limits. If these
+/// are fewer than `wanted`, cached files that the kernel would drop count as free. Reads two files of each group, or
+/// three if little is left; the groups are determined only once.
 pub(crate) fn room(wanted: u64) -> Option<u64> {
     static GROUPS: OnceLock<Vec<Group>> = OnceLock::new();
     let groups = GROUPS.get_or_init(|| {
@@ -59,7 +59,8 @@ pub(crate) fn room(wanted: u64) -> Option<u64> {
     rooms.min()
 }
 
-/// Returns the bytes that can be had on this host before the system ends processes for want of memory, or `None` if the system does not tell.
+/// Returns the bytes that can be allocated on this host before the kernel kills processes for lack of memory, or `None`
+/// if that is unknown.
 pub(crate) fn left_on_host() -> Option<u64> {
     let facts = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kib = |name: &str| -> Option<u64> {
@@ -69,7 +70,7 @@ pub(crate) fn left_on_host() -> Option<u64> {
     Some((kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0)) << 10)
 }
 
-/// The groups that `/proc/self/cgroup` names, and those above them, of both versions.
+/// Returns the groups in `/proc/self/cgroup` and their ancestors, of both versions.
 fn groups_of(own: &str) -> Vec<Group> {
     let new = own.lines().find_map(|line| line.strip_prefix("0::"));
     let old = own
@@ -106,7 +107,7 @@ fn groups_of(own: &str) -> Vec<Group> {
     groups
 }
 
-/// The number in a file; `None` if it says that there is no limit.
+/// Returns the number in a file, or `None` if it says that there is no limit.
 fn number(path: &CString) -> Option<u64> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;

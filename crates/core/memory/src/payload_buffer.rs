@@ -1,43 +1,43 @@
-//! The payload buffer: bytes beside a line ring, for payloads that do not fit into a line.
+//! The payload buffer: memory beside a line ring, for payloads that do not fit into a line.
 //!
-//! Payloads lie in the order of their lines, each aligned to 64 bytes and in one piece; where a
-//! payload would run over the end it starts at the front instead. Both sides compute positions
-//! from the lengths alone, so no offset is ever read from shared memory, only the consumer's
-//! published position. The order of visibility comes from the line: the payload is written
-//! before the line is published and freed after it is read.
+//! Payloads are stored in the order of their lines, each aligned to 64 bytes and contiguous; if a payload does not fit
+//! before the end, it starts at the front instead. Both sides compute positions from the lengths alone, so no offset is
+//! ever read from shared memory, only the consumer's published position. Visibility is ordered by the line: the payload
+//! is written before the line is published, and freed after it is read.
 //!
-//! *The front again.* A producer that hears from elsewhere how far the consumer is ([`Cursor::hear`]: from payloads that come the other way) starts at the
-//! front whenever that part is free ([`Cursor::rewind`]), and says so with the payload. Two tasks that answer each other
-//! then touch the memory of one payload each way, which stays in the caches next to the cores.
+//! *Rewinding.* If a producer learns the consumer's position in another way ([`Cursor::hear`]: from payloads in the
+//! other direction), it starts at the front whenever that part is free ([`Cursor::rewind`]), and says so with the
+//! payload. Two tasks that answer each other then touch the memory of one payload in each direction, which stays in the
+//! caches closest to the cores.
 //!
 //! *Rules of this path:* no lock, no allocation, no system call.
 
 use crate::{Corrupt, LINE};
 
-/// Positions of one side, in bytes since the beginning.
+/// The positions of one side, in bytes since the beginning.
 #[derive(Debug, Default)]
 pub struct Cursor {
     at: u64,
-    /// Producer: the consumer's position as last seen. Consumer: the position last published.
+    /// Producer: the consumer's position as last read. Consumer: the position last published.
     other: u64,
-    /// Producer: the consumer has got on since the last payload, and the producer has heard of it.
+    /// Producer: whether it has learned since the last payload that the consumer has advanced.
     heard: bool,
 }
 
-/// Bytes a payload occupies.
+/// Returns the space that a payload occupies, in bytes.
 #[inline(always)]
 fn room(len: usize) -> u64 {
     len.next_multiple_of(LINE) as u64
 }
 
-/// Where the buffer begins anew, at or after this position. `size` is a power of two.
+/// Returns the first position at or after `at` that is the front of the buffer. `size` is a power of two.
 #[inline(always)]
 fn front_after(at: u64, size: u64) -> u64 {
     (at + (size - 1)) & !(size - 1)
 }
 
 impl Cursor {
-    /// Where the next payload of `len` bytes lies in a buffer of `size` bytes (a power of two).
+    /// Returns the position of the next payload of `len` bytes in a buffer of `size` bytes (a power of two).
     #[inline(always)]
     fn place(&self, len: usize, size: u64) -> u64 {
         let inside = self.at & (size - 1);
@@ -48,21 +48,21 @@ impl Cursor {
         }
     }
 
-    /// Producer: the offset to write `len` bytes at, or `None` while there is no room.
-    /// `freed` loads the consumer's position. `len` is at most a quarter of `size`.
+    /// Producer: returns the offset at which to write `len` bytes, or `None` if there is no room. `len` must be at most
+    /// a quarter of `size`.
     #[inline(always)]
     pub fn claim(&self, len: usize, size: u64) -> Option<u64> {
         let place = self.place(len, size);
         (place + room(len) - self.other <= size).then_some(place & (size - 1))
     }
 
-    /// Producer: look where the consumer is. Its published position may be an older one than was heard.
+    /// Producer: records the consumer's published position, which may be older than one recorded before.
     #[cold]
     pub fn look(&mut self, freed: u64) -> Result<(), Corrupt> {
         self.note(freed).map(|_| ())
     }
 
-    /// Producer: the consumer has said how far it was.
+    /// Producer: records a position that the consumer has sent.
     #[inline(always)]
     pub fn hear(&mut self, freed: u64) -> Result<(), Corrupt> {
         if self.note(freed)? {
@@ -71,7 +71,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Is that news?
+    /// Records the consumer's position. Returns whether it is newer than the recorded one.
     #[inline(always)]
     fn note(&mut self, freed: u64) -> Result<bool, Corrupt> {
         if freed > self.at {
@@ -86,14 +86,15 @@ impl Cursor {
         Ok(news)
     }
 
-    /// Producer: has the consumer said how far it is since the last payload?
+    /// Producer: returns whether it has received a newer position since the last payload.
     #[inline(always)]
     pub fn has_heard(&self) -> bool {
         self.heard
     }
 
-    /// Producer: start at the front with the next payload, of `len` bytes, if that part has been read by news of the consumer that came since the last payload.
-    /// Old news says less and less: a producer that gets none would pass over room for nothing.
+    /// Producer: moves to the front for the next payload, of `len` bytes, if that part is known to be free from a
+    /// position received since the last payload. Returns whether it moved. Older positions are not used: a producer
+    /// that receives none would skip space for nothing.
     #[inline(always)]
     pub fn rewind(&mut self, len: usize, size: u64) -> bool {
         if !self.heard {
@@ -109,31 +110,32 @@ impl Cursor {
         rewind
     }
 
-    /// Consumer: the next payload starts at the front.
+    /// Consumer: moves to the front, where the next payload starts.
     #[inline(always)]
     pub fn follow(&mut self, size: u64) {
         self.at = front_after(self.at, size);
     }
 
-    /// Consumer: how far it is, for the producer to hear.
+    /// Consumer: returns its position, to be sent to the producer.
     #[inline(always)]
     pub fn position(&self) -> u64 {
         self.at
     }
 
-    /// Both: pass over the payload that lies next.
+    /// Both sides: moves past the next payload.
     #[inline(always)]
     pub fn advance(&mut self, len: usize, size: u64) {
         self.at = self.place(len, size) + room(len);
     }
 
-    /// Consumer: the offset of the next payload.
+    /// Consumer: returns the offset of the next payload.
     #[inline(always)]
     pub fn next(&self, len: usize, size: u64) -> u64 {
         self.place(len, size) & (size - 1)
     }
 
-    /// Consumer: the position to publish now, if enough has been freed since the last time.
+    /// Consumer: returns the position to publish now, if at least a quarter of the buffer has been freed since the last
+    /// time.
     #[inline(always)]
     pub fn due(&mut self, size: u64) -> Option<u64> {
         if self.at - self.other >= size / 4 {
@@ -156,7 +158,7 @@ mod tests {
     enum Step {
         Write(usize),
         Read,
-        /// The producer hears how far the consumer is, or was at the step before.
+        /// The producer receives the consumer's current position, or the one of the step before.
         Hear(bool),
     }
 
@@ -214,7 +216,7 @@ mod tests {
                     }
                 }
             }
-            // Nothing in the way: an empty buffer always has room for a quarter of itself.
+            // An empty buffer always has room for a quarter of itself.
             while let Some((_, len, rewound)) = live.pop_front() {
                 if rewound {
                     consumer.follow(SIZE);

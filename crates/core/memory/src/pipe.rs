@@ -1,29 +1,28 @@
 //! A pipe: the stream buffer a large message flows through while both sides copy at once.
 //!
-//! The sender copies the message into the pipe a chunk at a time; the receiver copies chunks out
-//! as they appear. Two cores copy side by side through memory that stays in their caches, which
-//! moves a message at the speed of one `memcpy` where a single copy by the kernel moves it at a
-//! third of that (docs/decisions/2026-11-21-pipe-for-large-messages.md).
+//! The sender copies the message into the pipe a chunk at a time; the receiver copies chunks out as they become
+//! available. Two cores copy side by side through memory that stays in their caches, which moves a message at the speed
+//! of one `memcpy`, while a single copy by the kernel moves it at a third of that
+//! (docs/decisions/2026-11-21-pipe-for-large-messages.md).
 //!
-//! *Turns.* `turn` says who may touch the sender's part. `FREE` -> `FILLING` while the sender
-//! copies; then back to `FREE`, or to `COMPLETE` if that was the last of the message. A receiver
-//! that starves while the sender is away may take the message over (`FREE` -> `PULLED`) and read
-//! the rest straight from the sender's memory; it then says `DONE`, or `FREE` again if that could
-//! not be read. Where the message is in the sender's memory the pipe says; in a turn of its own the
-//! sender may have moved it. After `COMPLETE` the pipe is the receiver's to give back, after `DONE` the sender's.
-//! A sender that gives up stays `FILLING` for good and says so elsewhere; then the pipe is the
-//! receiver's to give back as well, and what it was just reading from the sender's memory is void.
+//! *Turns.* `turn` says who may touch the sender's part. `FREE` -> `FILLING` while the sender copies; then back to
+//! `FREE`, or to `COMPLETE` after the end of the message. A receiver that has nothing to read while the sender is away
+//! may take the message over (`FREE` -> `PULLED`) and read the rest directly from the sender's memory; it then stores
+//! `DONE`, or `FREE` again if the memory could not be read. The pipe holds the address of the message in the sender's
+//! memory; the sender may move the message in a turn of its own. After `COMPLETE` the receiver gives the pipe back,
+//! after `DONE` the sender. A sender that gives up leaves `FILLING` for good and reports that in another way; then the
+//! receiver gives the pipe back as well, and what it was just reading from the sender's memory is invalid.
 //!
-//! *Window.* A message cycles through the first `window` bytes of the data, from the front or from where the message before it ended. The side that takes the
-//! pipe for a message chooses the window, and says so before the other side knows of the pipe. A small window stays in the caches of
-//! both cores; a window larger than a core's own cache is written back to the shared one before it is written again, which is
-//! faster where two cores are far apart.
+//! *Window.* A message cycles through the first `window` bytes of the data, from the front or from where the previous
+//! message ended. The side that takes the pipe for a message chooses the window, and stores it before the other side
+//! knows of the pipe. A small window stays in the caches of both cores; a window larger than a core's own cache is
+//! written back to the shared cache before it is written again, which is faster if the two cores are far apart.
 //!
-//! *Tasks that die.* A task that is done with a pipe in hand, and does not give it back, says so ([`Pipe::let_go`]).
-//! A pipe both ends of which are done or gone is used again ([`Pool::take`], [`Pool::adopt`]).
+//! *Tasks that die.* A task that no longer uses a pipe, and does not give it back, says so ([`Pipe::let_go`]). A pipe
+//! whose ends have both finished or are gone is reused ([`Pool::take`], [`Pool::adopt`]).
 //!
-//! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] calls the kernel.
-//! (docs/hot-paths.md names the test.)
+//! *Rules of [`Pipe::fill`] and [`Pipe::drain`]:* no lock, no allocation, no system call. Only [`Pipe::pull`] makes
+//! system calls. (docs/hot-paths.md names the test.)
 
 use std::ptr::NonNull;
 
@@ -37,34 +36,35 @@ use crate::ticks::{cost_of_kib, ticks};
 use crate::views::Views;
 use crate::{Corrupt, segment::Segment};
 
-/// The sender may fill, the receiver may take over.
+/// The sender may fill; the receiver may take over.
 pub const FREE: u32 = 0;
 /// The sender is filling.
 pub const FILLING: u32 = 1;
-/// The receiver reads the rest from the sender's memory.
+/// The receiver is reading the rest from the sender's memory.
 pub const PULLED: u32 = 2;
-/// It has done so.
+/// The receiver has read the rest from the sender's memory.
 pub const DONE: u32 = 3;
 /// The whole message has been put in: the sender will not touch the pipe again.
 pub const COMPLETE: u32 = 4;
 
-/// Bytes between the start of a pipe and its data.
+/// Offset of the data in a pipe, in bytes.
 pub const CONTROL: usize = 512;
-/// Messages begin on a cache line of their own.
+/// Alignment of the beginning of a message, in bytes: a cache line.
 const LINE: u64 = 64;
-/// Minimum window, in bytes, of a pipe that is not smaller itself.
+/// Minimum window in bytes, unless the pipe itself is smaller.
 const MIN_WINDOW_BYTES: u64 = 4096;
 
 /// A message that needs a pipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
-    /// Its source and its destination.
+    /// The source and the destination.
     pub tasks: [u32; 2],
-    /// Bytes of the pipe's data that it is to cycle through; rounded down to a power of two.
+    /// Number of bytes of the pipe's data through which the message cycles; rounded down to a power of two.
     pub window: u32,
-    /// Bytes of it.
+    /// Length of the message, in bytes.
     pub length: u64,
-    /// It begins where the message before it ended, and not at the front: short messages then cycle through the whole window, too.
+    /// Whether the message begins where the previous one ended, instead of at the front. Short messages then cycle
+    /// through the whole window, too.
     pub goes_on: bool,
 }
 
@@ -72,17 +72,17 @@ pub struct Message {
 #[derive(Debug, Default)]
 struct Apart<T>(T);
 
-/// Written by the receiver.
+/// Words written by the receiver.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Drained {
     bytes: AtomicU64,
-    /// Ticks that it took to copy a KiB out, the last time; 0: not known yet.
+    /// Ticks per KiB that the receiver needed to copy out, in the last chunk; 0 if not known yet.
     cost: AtomicU64,
 }
 
-/// The shared words of a pipe, and the protocol of its turns: all that sender and receiver tell
-/// each other. The model checker runs this very code; see `tests/models_loom.rs`.
+/// The shared words of a pipe, and the protocol of its turns: everything that sender and receiver tell each other. The
+/// model checker runs this very code; see `tests/models_loom.rs`.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Control {
@@ -90,49 +90,49 @@ pub struct Control {
     filled: Apart<AtomicU64>,
     /// Bytes the receiver has taken out.
     drained: Apart<Drained>,
-    /// Whose turn; see the module.
+    /// Whose turn it is; see the module.
     turn: Apart<AtomicU32>,
-    /// Where the message is in the sender's memory; 0: nowhere as one block.
+    /// Address of the message in the sender's memory; 0 if it is not contiguous there.
     address: AtomicU64,
-    /// Bytes of the data that the message cycles through, and where in them it begins.
+    /// The window, in bytes, and the offset in it at which the message begins.
     window: AtomicU32,
     base: AtomicU32,
-    /// Where the next message begins, before it is rounded and brought into its window.
+    /// Where the next message begins, before rounding and reduction to its window.
     end: AtomicU64,
-    /// Link of the pool's stack, while this pipe is in it; and 1 from before it is pushed until after it is popped.
+    /// Link of the pool's stack while the pipe is on it; and 1 from before the pipe is pushed until after it is popped.
     pub(crate) next_free: stack::Link,
     pub(crate) stacked: AtomicU32,
-    /// The source and the receiver that use it.
+    /// The sender and the receiver that use the pipe.
     pub(crate) ends: Ends,
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("pipe", Control { filled, drained, turn, address, window, base, end, next_free, stacked, ends } CONTROL FREE FILLING PULLED DONE COMPLETE);
 
 /// The result of a sender's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filled {
-    /// This many bytes went in; there are more.
+    /// This many bytes were put in; the message has more.
     Some(usize),
-    /// The last byte went in.
+    /// The last byte was put in.
     All,
     /// The receiver has taken over and is still reading.
     TakenOver,
-    /// The receiver took over and has read everything.
+    /// The receiver has taken over and has read everything.
     Pulled,
 }
 
-/// Whose a pipe is that its sender has given up.
+/// Which side has to give back a pipe that its sender has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// The receiver's, as soon as it has been told.
+    /// The receiver, as soon as it has been notified.
     Receivers,
-    /// The sender's: the receiver had taken over and is done.
+    /// The sender: the receiver had taken over and has finished.
     Senders,
 }
 
 impl Control {
-    /// Sender: make the pipe new. Nobody else may hold it.
+    /// Sender: resets the words. No other task may hold the pipe.
     pub fn reset(&self) {
         self.filled.0.store(0, Ordering::Relaxed);
         self.drained.0.bytes.store(0, Ordering::Relaxed);
@@ -141,7 +141,7 @@ impl Control {
         self.turn.0.store(FREE, Ordering::Release);
     }
 
-    /// Sender: begin to fill. If that is not its turn: why not.
+    /// Sender: begins to fill and returns `None`. If it is not the sender's turn, returns why.
     #[inline]
     pub fn enter(&self) -> Result<Option<Filled>, Corrupt> {
         let turn = &self.turn.0;
@@ -155,51 +155,51 @@ impl Control {
         }
     }
 
-    /// Sender: `at` bytes are in now, and that is all of the message or not.
+    /// Sender: ends a turn, after which `at` bytes are in. `all` says whether this is the whole message.
     #[inline]
     pub fn leave(&self, at: u64, all: bool) {
         let done = if all { COMPLETE } else { FREE };
-        // When all is in, the receiver may give the pipe away as soon as it sees `filled`: so
-        // that store must be the last.
+        // When everything is in, the receiver may give the pipe to another task as soon as it sees `filled`, so that
+        // store must be the last.
         self.turn.0.store(done, Ordering::Release);
         self.filled.0.store(at, Ordering::Release);
     }
 
-    /// Receiver: bytes that are in.
+    /// Receiver: returns the number of bytes that are in.
     #[inline]
     pub fn filled(&self) -> u64 {
         self.filled.0.load(Ordering::Acquire)
     }
 
-    /// Sender: bytes that are out again.
+    /// Sender: returns the number of bytes that have been taken out.
     #[inline]
     pub fn drained(&self) -> u64 {
         self.drained.0.bytes.load(Ordering::Acquire)
     }
 
-    /// Receiver: `at` bytes are out; their room is the sender's.
+    /// Receiver: publishes that `at` bytes have been taken out, so that the sender may reuse their space.
     #[inline]
     pub fn publish_drained(&self, at: u64) {
         self.drained.0.bytes.store(at, Ordering::Release);
     }
 
-    /// Sender: ticks that the receiver has last taken to copy a KiB out; 0: not known yet.
+    /// Sender: returns the ticks per KiB of the receiver's last copy; 0 if not known yet.
     #[inline]
     pub fn drain_cost(&self) -> u64 {
         self.drained.0.cost.load(Ordering::Relaxed)
     }
 
-    /// Where the message is. In a turn of one's own; to others a hint.
+    /// Returns the address of the message. Reliable only in a turn of the caller's own; otherwise a hint.
     pub fn address(&self) -> u64 {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// Sender: where it is from now on. In a turn of its own, or before others know of the pipe.
+    /// Sender: sets the address of the message. Only in a turn of its own, or before others know of the pipe.
     pub fn set_address(&self, address: u64) {
         self.address.store(address, Ordering::Relaxed);
     }
 
-    /// Sender: see [`Pipe::give_up`].
+    /// Sender: does what [`Pipe::give_up`] says.
     pub fn give_up(&self) -> GivenUp {
         match self.turn.0.swap(FILLING, Ordering::AcqRel) {
             DONE => GivenUp::Senders,
@@ -207,7 +207,7 @@ impl Control {
         }
     }
 
-    /// Receiver: see [`Pipe::take_over`].
+    /// Receiver: does what [`Pipe::take_over`] says.
     pub fn take_over(&self) -> bool {
         self.turn
             .0
@@ -215,12 +215,13 @@ impl Control {
             .is_ok()
     }
 
-    /// Is the receiver reading from the sender's memory?
+    /// Returns whether the receiver is reading from the sender's memory.
     pub fn is_taken_over(&self) -> bool {
         self.turn.0.load(Ordering::Relaxed) == PULLED
     }
 
-    /// Receiver: see [`Pipe::pull`]. False: the sender has given up meanwhile.
+    /// Receiver: ends the reading from the sender's memory (see [`Pipe::pull`]). Returns `false` if the sender has
+    /// given up meanwhile.
     pub fn end_take_over(&self, all: bool) -> bool {
         let turn = if all { DONE } else { FREE };
         self.turn
@@ -230,35 +231,36 @@ impl Control {
     }
 }
 
-/// One process's handle on a pipe.
+/// A process's handle on a pipe.
 #[derive(Debug)]
 pub struct Pipe {
     control: NonNull<Control>,
     data: NonNull<u8>,
     size: u64,
     offset: u64,
-    /// How far this side is.
+    /// Number of bytes that this side has moved.
     at: u64,
-    /// How far the other side was when last seen.
+    /// Number of bytes that the other side has moved, as last read.
     other: u64,
-    /// Bytes of the data that are in use (a power of two), and where in them the message begins.
+    /// Number of bytes of the data that are in use (a power of two), and the offset in them at which the message
+    /// begins.
     window: u64,
     base: u64,
-    /// The use for which this handle was made; none, if nobody used the pipe.
+    /// The use for which this handle was made; `None` if the pipe was not in use.
     of: Option<Use>,
 }
 
-// SAFETY: a pipe is a pair of pointers into a segment that outlives it; the protocol gives each
-// side its own words.
+// SAFETY: a pipe is a pair of pointers into a segment that outlives it; by the protocol each side writes its own words
+// only.
 unsafe impl Send for Pipe {}
 
 impl Pipe {
-    /// Bytes of segment a pipe with `size` bytes of data needs.
+    /// Returns how many bytes of the segment a pipe with `size` bytes of data needs.
     pub fn footprint(size: usize) -> usize {
         CONTROL + size
     }
 
-    /// The pipe at `offset` with `size` data bytes (a power of two). The segment must outlive it.
+    /// Returns the pipe at `offset` with `size` data bytes (a power of two). The segment must outlive it.
     pub fn at(segment: &Segment, offset: u64, size: usize) -> Result<Pipe, Corrupt> {
         if !offset.is_multiple_of(128) {
             return Err(Corrupt {
@@ -276,12 +278,12 @@ impl Pipe {
             other: 0,
             window: size as u64,
             base: 0,
-            // SAFETY: inside the segment, atomics only.
+            // SAFETY: the control block lies inside the segment and consists of atomics.
             of: unsafe { start.cast::<Control>().as_ref() }.ends.present(),
         })
     }
 
-    /// Attach to a pipe as [`Pipe::at`] does, if these two use it.
+    /// Returns the pipe at `offset`, as [`Pipe::at`] does. Fails unless these two tasks use it.
     pub fn between(
         segment: &Segment,
         offset: u64,
@@ -299,17 +301,17 @@ impl Pipe {
         })
     }
 
-    /// Bytes of data it has room for.
+    /// Returns the size of the data, in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Where in the segment it lies.
+    /// Returns the offset of the pipe in the segment.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// This side does not touch the pipe any more. The other side may.
+    /// Declares that this side no longer touches the pipe. The other side may.
     pub fn let_go(&self, me: u32) {
         if let Some(of) = self.of {
             let side = match of.source() == me {
@@ -321,17 +323,17 @@ impl Pipe {
     }
 
     fn control(&self) -> &Control {
-        // SAFETY: inside the segment (checked in `at`), atomics only.
+        // SAFETY: the control block lies inside the segment (checked in `at`) and consists of atomics.
         unsafe { self.control.as_ref() }
     }
 
-    /// Makes the pipe new for a message. Nobody else may hold it.
+    /// Resets the pipe for a message. No other task may hold it.
     fn reset(&mut self, message: Message) {
         let control = self.control();
         control.reset();
         let window = (message.window as u64).clamp(MIN_WINDOW_BYTES.min(self.size), self.size);
         let window = 1 << window.ilog2();
-        // This lies in the window, whatever another task has written there.
+        // The masks keep this inside the window, whatever another task has written to `end`.
         let base = match message.goes_on {
             true => control.end.load(Ordering::Relaxed) & (window - 1) & !(LINE - 1),
             false => 0,
@@ -343,7 +345,7 @@ impl Pipe {
         (self.at, self.other, self.window, self.base) = (0, 0, window, base);
     }
 
-    /// The other side: which window the message has.
+    /// Reads and checks the window of the message; for the side that did not choose it.
     fn look_at_window(&mut self) -> Result<(), Corrupt> {
         let control = self.control();
         let window = control.window.load(Ordering::Relaxed) as u64;
@@ -357,33 +359,34 @@ impl Pipe {
         Ok(())
     }
 
-    /// Where in the data the next byte lies, and how many bytes there are to the end of the window.
+    /// Returns the offset of the next byte in the data, and the number of bytes up to the end of the window.
     fn place(&self) -> (usize, u64) {
         let inside = self.at.wrapping_add(self.base) & (self.window - 1);
         (inside as usize, self.window - inside)
     }
 
-    /// Receiver: take over what has not been put in yet. True once, if the sender is away.
+    /// Receiver: takes over what has not been put in yet. Returns whether it succeeded, which requires that the sender
+    /// is away.
     pub fn take_over(&self) -> bool {
         self.control().take_over()
     }
 
-    /// Where the message lies in the sender's memory as one block, as far as is known; 0: nowhere.
+    /// Returns the address of the message in the sender's memory, as far as is known; 0 if it is not contiguous.
     pub fn address(&self) -> u64 {
         self.control().address()
     }
 
-    /// Sender, before others know of the pipe: there it lies.
+    /// Sender: sets the address of the message, before others know of the pipe.
     pub fn set_address(&mut self, address: u64) {
         self.control().set_address(address);
     }
 
-    /// Is the receiver reading the message where it lies, at this moment?
+    /// Returns whether the receiver is reading directly from the sender's memory now.
     pub fn is_taken_over(&self) -> bool {
         self.control().is_taken_over()
     }
 
-    /// Sender: from now on the message lies there. If that is not its turn: why not.
+    /// Sender: sets a new address of the message and returns `None`. If it is not the sender's turn, returns why.
     pub fn move_to(&mut self, address: u64) -> Result<Option<Filled>, Corrupt> {
         let not_now = self.control().enter()?;
         if not_now.is_none() {
@@ -393,25 +396,24 @@ impl Pipe {
         Ok(not_now)
     }
 
-    /// Sender: leave the message unfinished for good. Nobody takes it over any more, and if the
-    /// receiver has, what it reads from now on is void.
+    /// Sender: abandons the message. The receiver cannot take it over any more; if it already has, what it reads from
+    /// now on is invalid.
     pub fn give_up(&self) -> GivenUp {
         self.control().give_up()
     }
 
-    /// Sender: ticks that the receiver has last taken to copy a KiB out, as it says.
+    /// Sender: returns the ticks per KiB of the receiver's last copy, if known.
     pub fn drain_cost(&self) -> Option<u64> {
         Some(self.control().drain_cost()).filter(|&cost| cost != 0)
     }
 
-    /// Bytes this side has moved.
+    /// Returns how many bytes this side has moved.
     pub fn moved(&self) -> u64 {
         self.at
     }
 
-    /// Sender: copy up to `most` bytes of the message in, from where it stands. The message is
-    /// `views` from its start; the pipe carries nothing else.
-    /// Past the caches, if so wanted.
+    /// Sender: copies up to `most` further bytes of the message in. `views` is the whole message, and the pipe carries
+    /// nothing else. If `non_temporal`, the stores bypass the caches.
     pub fn fill(
         &mut self,
         views: &Views,
@@ -473,8 +475,8 @@ impl Pipe {
         Ok(())
     }
 
-    /// Receiver: copy up to `most` bytes out to the message's memory. Bytes beyond the end of
-    /// `views` are dropped (truncation). `total` is the message's length. Returns how many came.
+    /// Receiver: copies up to `most` bytes out to the memory of the message. Bytes beyond the end of `views` are
+    /// dropped (truncation). `total` is the message's length. Returns how many bytes were taken out.
     pub fn drain(&mut self, views: &Views, total: u64, most: usize) -> Result<usize, Corrupt> {
         if self.other == self.at {
             let filled = self.control().filled();
@@ -506,10 +508,10 @@ impl Pipe {
         Ok(n)
     }
 
-    /// Receiver, after `take_over`: read the rest, from byte `moved()` of the message on, out of
-    /// the memory of the sender, where it is one block. True: the message is complete. False: the
-    /// sender has given it up. After an error it is the sender's turn again, from where it was; it
-    /// is one, too, that another process has the sender's number by now.
+    /// Receiver, after `take_over`: reads the rest, from byte `moved()` of the message on, from the sender's contiguous
+    /// memory. Returns `true` if the message is complete, and `false` if the sender has abandoned it. After an error it
+    /// is the sender's turn again, with the progress from before. It is also an error if another process has the
+    /// sender's process id by now.
     pub fn pull(&mut self, views: &Views, total: u64, sender: &Remote) -> std::io::Result<bool> {
         let (before, address) = (self.at, self.address());
         let read = self.read_rest(views, total, sender.pid, address);
@@ -554,7 +556,7 @@ impl Pipe {
                             bounce.len(),
                         )?
                     };
-                    // SAFETY: `at + got` lies in the message; `bounce` is ours.
+                    // SAFETY: `at + got` lies in the message; `bounce` is private memory.
                     unsafe { views.scatter(self.at as usize, bounce.as_ptr(), got) };
                     got
                 }
@@ -568,12 +570,12 @@ impl Pipe {
     }
 }
 
-/// A pool of pipes: those that nobody uses, on a [`Stack`].
+/// A pool of pipes. Unused ones are on a [`Stack`].
 ///
-/// The stack only says where to look: a pipe is had by claiming its ends. A task can be killed between the end of a pipe's use
-/// and the push, or between the pop and the claim. Then the pipe is in no stack, and found in the list of all pipes
-/// ([`Pool::adopt`]). It can also be claimed there while it is in the stack: whoever pops it passes it over, and it is not pushed
-/// a second time before that.
+/// The stack only says where to look: a pipe is taken by claiming its ends. A task can be killed between the end of a
+/// pipe's use and the push, or between the pop and the claim. Then the pipe is on no stack, and is found in the list of
+/// all pipes ([`Pool::adopt`]). It can also be claimed there while it is on the stack: a task that pops it then skips
+/// it, and it is not pushed a second time before that.
 #[derive(Debug)]
 pub struct Pool<'a> {
     segment: &'a Segment,
@@ -582,11 +584,12 @@ pub struct Pool<'a> {
     size: usize,
 }
 
-/// Where the words of the ends are in a pipe.
+/// Offset of the `Ends` in a pipe, in bytes.
 const ENDS_AT: u64 = std::mem::offset_of!(Control, ends) as u64;
 
 impl<'a> Pool<'a> {
-    /// The pool whose free pipes are on `free`, and all pipes on `list`; each has `size` data bytes (a power of two).
+    /// Returns the pool whose free pipes are on `free`, and all pipes on `list`; each has `size` data bytes (a power of
+    /// two).
     pub fn new(segment: &'a Segment, free: &'a Stack, list: &'a List, size: usize) -> Pool<'a> {
         Pool {
             segment,
@@ -600,9 +603,9 @@ impl<'a> Pool<'a> {
         }
     }
 
-    /// A pipe for a message, new.
+    /// Takes a free pipe for a message, and resets it. Returns `None` if there is none.
     pub fn take(&self, message: Message) -> Result<Option<Pipe>, Corrupt> {
-        // The search has an end even if others write nonsense there.
+        // Bounded, even if other tasks write invalid values there.
         for _ in 0..Made::MAX_PIECES_SEARCHED {
             let Some(mut pipe) = self.pop()? else {
                 break;
@@ -617,10 +620,10 @@ impl<'a> Pool<'a> {
         Ok(None)
     }
 
-    /// The pipe on top of the stack, which others may use by now.
+    /// Pops the pipe on top of the stack, which may be in use again by now.
     fn pop(&self) -> Result<Option<Pipe>, Corrupt> {
         let link = |place| -> Result<&stack::Link, Corrupt> {
-            // SAFETY: atomics only.
+            // SAFETY: the control block consists of atomics.
             let control: &Control = unsafe { self.segment.words(place) }?;
             Ok(&control.next_free)
         };
@@ -632,7 +635,8 @@ impl<'a> Pool<'a> {
         Ok(Some(pipe))
     }
 
-    /// A pipe whose ends are over, if the next ones of the list have one. `cursor` is where the next search goes on.
+    /// Takes a pipe whose ends are over, if there is one among the next ones of the list. Moves `cursor` on for the
+    /// next search.
     pub fn adopt(
         &self,
         cursor: &mut u64,
@@ -641,7 +645,7 @@ impl<'a> Pool<'a> {
     ) -> Option<Pipe> {
         let [source, destination] = message.tasks;
         let of_gone = |place, ends: &Ends| {
-            // Its memory is looked at first: nothing that it says of itself is trusted.
+            // Check the memory first: nothing in the pipe is trusted.
             let mut pipe = Pipe::at(self.segment, place, self.size).ok()?;
             pipe.of = Some(ends.claim(source, destination, &gone)?);
             pipe.reset(message);
@@ -650,7 +654,7 @@ impl<'a> Pool<'a> {
         self.made.search(cursor, of_gone)
     }
 
-    /// Make one more pipe out of segment memory.
+    /// Makes a new pipe in newly allocated memory of the segment.
     pub fn make(&self, maker: Maker, message: Message) -> std::io::Result<Pipe> {
         let bytes = Pipe::footprint(self.size).next_multiple_of(4096);
         let offset = self.segment.allocate_for(maker, bytes, 4096)?;
@@ -664,12 +668,13 @@ impl<'a> Pool<'a> {
         Ok(pipe)
     }
 
-    /// A dead task had been handed out this memory for a pipe.
+    /// Lists a pipe whose memory a dead task had taken.
     pub fn list_for_dead(&self, place: u64, task: u32) {
         self.made.add_for_dead(place, task);
     }
 
-    /// Give a pipe back. Nobody may use it any more. If its use is over, it is somebody else's by now and stays so.
+    /// Gives a pipe back. It must not be used any more. Does nothing if its use is over, as another task may use it by
+    /// now.
     pub fn give(&self, pipe: Pipe) {
         if !pipe.of.is_some_and(|of| pipe.control().ends.end(of)) {
             return;

@@ -1,15 +1,16 @@
-//! The memory of another process, read by the kernel in a single copy (Cross Memory Attach).
+//! Reading the memory of another process, with a single copy by the kernel (Cross Memory Attach).
 //!
-//! Containers and hardened kernels (Yama, seccomp) refuse that. So it is asked for once per peer, and the pipes carry everything where it is refused.
+//! Containers and hardened kernels (Yama, seccomp) refuse that. So it is tried once per peer, and pipes carry
+//! everything if it is refused.
 //!
-//! The kernel takes the number of a process for that of its first thread, which has no memory any more when it has left (`pthread_exit`), however
-//! long others go on. Then the memory is had by the number of another one.
+//! The kernel takes a process id as the id of the process's first thread, which has no memory any more after it has
+//! ended (`pthread_exit`), even if other threads run on. Then the memory is read with the id of another thread.
 
-/// Read from the memory of process `pid` at `address` straight into `to`: one copy made by the
-/// kernel (Cross Memory Attach). Returns how many bytes came, which may be fewer than asked.
+/// Reads from the memory of process `pid` at `address` into `to`, with one copy by the kernel (Cross Memory Attach).
+/// Returns how many bytes were read, which may be fewer than requested.
 ///
 /// # Safety
-/// `to` must be writable for `len` bytes. The remote side is checked by the kernel.
+/// `to` must be writable for `len` bytes. The kernel checks the remote side.
 pub unsafe fn pull(pid: u32, address: u64, to: *mut u8, len: usize) -> std::io::Result<usize> {
     let local = libc::iovec {
         iov_base: to.cast(),
@@ -20,7 +21,7 @@ pub unsafe fn pull(pid: u32, address: u64, to: *mut u8, len: usize) -> std::io::
         iov_len: len,
     };
     let read = |thread: u32| {
-        // SAFETY: the iovecs live across the call; the caller vouches for `to`.
+        // SAFETY: the iovecs live across the call; the caller guarantees that `to` is writable for `len` bytes.
         let got =
             unsafe { libc::process_vm_readv(thread as libc::pid_t, &local, 1, &remote, 1, 0) };
         usize::try_from(got).map_err(|_| std::io::Error::last_os_error())
@@ -31,12 +32,12 @@ pub unsafe fn pull(pid: u32, address: u64, to: *mut u8, len: usize) -> std::io::
     }
 }
 
-/// Whether the kernel has found no memory under a number: the thread has left, or there is none.
+/// Returns whether the kernel has found no memory under an id: the thread has ended, or does not exist.
 fn has_left(error: &std::io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// Reads by threads of the process other than the first one, until one is there.
+/// Reads with the ids of the process's other threads, until one of them is alive.
 #[cold]
 fn by_other_threads(
     pid: u32,
@@ -48,7 +49,7 @@ fn by_other_threads(
     answers.next().unwrap_or(Err(error))
 }
 
-/// The numbers of the threads of a process other than the first one.
+/// Returns the ids of the threads of a process, except the first one.
 pub fn other_threads(pid: u32) -> impl Iterator<Item = u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
     let names = threads.into_iter().flatten().flatten();
@@ -56,10 +57,10 @@ pub fn other_threads(pid: u32) -> impl Iterator<Item = u32> {
     numbers.filter(move |&thread| thread != pid)
 }
 
-/// May this process read the memory of `pid`? Tried with one byte.
+/// Checks whether this process may read the memory of `pid`, by reading one byte.
 pub fn may_pull(pid: u32, probe_address: u64) -> std::io::Result<()> {
     let mut byte = 0u8;
-    // SAFETY: one byte is writable at `byte`.
+    // SAFETY: `byte` is writable for one byte.
     match unsafe { pull(pid, probe_address, &mut byte, 1) } {
         Ok(1) => Ok(()),
         Ok(_) => Err(std::io::Error::from_raw_os_error(libc::EFAULT)),
@@ -67,20 +68,21 @@ pub fn may_pull(pid: u32, probe_address: u64) -> std::io::Result<()> {
     }
 }
 
-/// Another process whose memory is read. The number of a process is given to others when it has ended, so each has a word of its
-/// own in its memory: where that is read, the memory is the one that is meant.
+/// Another process whose memory is read. As process ids are reused, each process has a unique word in its memory: if
+/// that word is read, the memory belongs to the intended process.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    /// The number of the process.
+    /// The process id.
     pub pid: u32,
-    /// Where its word is.
+    /// Address of its word.
     pub address: u64,
-    /// The word, which no other process has there.
+    /// The word, which no other process has at this address.
     pub word: u64,
 }
 
 impl Remote {
-    /// Is it there, and may this process read its memory? After a read of it: it was the one that was read.
+    /// Checks that the process exists and that this process may read its memory. After a read of its memory, this
+    /// proves that the read was from the intended process.
     pub fn check(&self) -> std::io::Result<()> {
         let mut word = [0; size_of::<u64>()];
         // SAFETY: the array is writable for its length.

@@ -1,4 +1,4 @@
-//! The line ring: single producer, single consumer, one 64-byte line a message.
+//! The line ring: single producer, single consumer, one 64-byte line per message.
 //!
 //! ```text
 //! line:  word 0  header: lap (16 bits) | kind (8) | flags (8) | length (32)     stored last
@@ -9,11 +9,10 @@
 //! *Protocol.* Line `i` of lap `n` is full when its header carries lap `n`, and empty while it
 //! carries lap `n - 1` (memory starts as zero: lap 0). The producer writes words 1..8, then
 //! releases the header; the consumer acquires the header, then reads the rest. So a message
-//! needs one line transfer between the cores and nothing is ever cleared. The consumer publishes
-//! how far it has read in `read`, a quarter of the ring at a time; the producer looks there only
-//! when its own last view of it says the ring is full. A header with any other lap was not
-//! written by a correct peer: [`Corrupt`]. A producer that has found damage and sends no more says
-//! so with a lap half of all laps away ([`Producer::close`]).
+//! needs one line transfer between the cores and nothing is ever cleared. The consumer publishes how far it has read in
+//! `read`, a quarter of the ring at a time; the producer reads that only when the last value that it knows says that
+//! the ring is full. A header with any other lap was not written by a correct peer: [`Corrupt`]. A producer that has
+//! found damage and sends no more stores a header whose lap is half of all laps away ([`Producer::close`]).
 //!
 //! *Rules of this path:* no lock, no allocation, no system call, no shared counter. (docs/hot-paths.md names the test.)
 //!
@@ -22,33 +21,33 @@
 
 use crate::Corrupt;
 
-/// Bytes that travel in the line itself.
+/// Bytes of a message that fit into the line itself.
 pub const INLINE: usize = 48;
-/// Words of a line.
+/// Number of words in a line.
 pub const WORDS: usize = 8;
 
-/// The memory a ring lives in. `line` is always below [`Lines::count`].
+/// The memory of a ring. `line` is always less than [`Lines::count`].
 pub trait Lines {
-    /// How many lines; a power of two, at least 4.
+    /// Returns the number of lines: a power of two, at least 4.
     fn count(&self) -> u32;
-    /// Acquire-load the header of a line.
+    /// Loads the header of a line (acquire).
     fn header(&self, line: u32) -> u64;
-    /// Release-store the header of a line.
+    /// Stores the header of a line (release).
     fn publish(&self, line: u32, header: u64);
-    /// Acquire-load the consumer's published position.
+    /// Loads the consumer's published position (acquire).
     fn read(&self) -> u32;
-    /// Release-store the consumer's position.
+    /// Stores the consumer's position (release).
     fn publish_read(&self, position: u32);
 }
 
 /// A line's header without its lap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Kind of frame; the ring does not interpret it.
+    /// Kind of the frame; not interpreted here.
     pub kind: u8,
-    /// Flags; the ring does not interpret them.
+    /// Flags; not interpreted here.
     pub flags: u8,
-    /// A length; the ring does not interpret it.
+    /// A length; not interpreted here.
     pub length: u32,
 }
 
@@ -76,7 +75,7 @@ impl Header {
 pub struct Producer {
     /// Lines written since the beginning, modulo 2^32.
     written: u32,
-    /// The consumer's position as last seen.
+    /// The consumer's position as last read.
     read: u32,
 }
 
@@ -102,7 +101,7 @@ impl Default for Producer {
 }
 
 impl Producer {
-    /// The producer of a ring that has never been used.
+    /// Returns the producer of a ring that has never been used.
     pub const fn new() -> Producer {
         Producer {
             written: 0,
@@ -110,7 +109,7 @@ impl Producer {
         }
     }
 
-    /// The line to write next, or `None` while the ring is full.
+    /// Returns the line to write next, or `None` while the ring is full.
     #[inline(always)]
     pub fn claim(&mut self, lines: &impl Lines) -> Result<Option<u32>, Corrupt> {
         let count = lines.count();
@@ -120,7 +119,8 @@ impl Producer {
         Ok(Some(self.written & (count - 1)))
     }
 
-    /// As `claim`, without a look at the consumer's position: `None` if the last known one says that the ring is full.
+    /// Returns the line to write next without reading the consumer's position: `None` if the last known position says
+    /// that the ring is full.
     #[inline(always)]
     pub fn claim_known(&self, lines: &impl Lines) -> Option<u32> {
         let count = lines.count();
@@ -142,7 +142,7 @@ impl Producer {
         Ok(self.written.wrapping_sub(read) < lines.count())
     }
 
-    /// Make the claimed line visible. Its words 1..8 must have been written.
+    /// Makes the claimed line visible. Its words 1..8 must have been written.
     #[inline(always)]
     pub fn publish(&mut self, lines: &impl Lines, header: Header) {
         let count = lines.count();
@@ -151,8 +151,8 @@ impl Producer {
         self.written = self.written.wrapping_add(1);
     }
 
-    /// Tell the consumer that nothing comes any more. That needs no room: what lies in a full ring
-    /// is lost.
+    /// Tells the consumer that no more messages follow. This needs no free line: the unread messages of a full ring are
+    /// lost.
     pub fn close(&mut self, lines: &impl Lines) {
         let count = lines.count();
         let last = lap(self.written, count.trailing_zeros()).wrapping_add(CLOSED);
@@ -167,7 +167,7 @@ impl Default for Consumer {
 }
 
 impl Consumer {
-    /// The consumer of a ring that has never been used.
+    /// Returns the consumer of a ring that has never been used.
     pub const fn new() -> Consumer {
         Consumer {
             taken: 0,
@@ -175,7 +175,7 @@ impl Consumer {
         }
     }
 
-    /// The next full line, or `None` while the ring is empty. Looking does not take it.
+    /// Returns the next full line without taking it, or `None` while the ring is empty.
     #[inline(always)]
     pub fn peek(&self, lines: &impl Lines) -> Result<Option<(u32, Header)>, Corrupt> {
         let count = lines.count();
@@ -191,8 +191,8 @@ impl Consumer {
         Err(impossible(word as u16, expected))
     }
 
-    /// Take the line that `peek` returned: its words may not be read afterwards. True: room was
-    /// made known, and a producer that sleeps for want of it should be woken.
+    /// Takes the line that `peek` returned; its words must not be read afterwards. Returns whether it has published its
+    /// position, so that a producer that sleeps because the ring was full should be woken.
     #[inline(always)]
     pub fn take(&mut self, lines: &impl Lines) -> bool {
         self.taken = self.taken.wrapping_add(1);
@@ -205,10 +205,10 @@ impl Consumer {
     }
 }
 
-/// The fault of a lap that is neither this one nor the last.
+/// Returns the error for a lap that is neither this one nor the previous one.
 #[cold]
 fn impossible(lap: u16, expected: u16) -> Corrupt {
-    // In a full ring the last line lies where the next to be read does.
+    // In a full ring the closing line has the position of the next line to be read.
     let closed = lap.wrapping_sub(CLOSED).wrapping_sub(expected) < 2;
     Corrupt {
         what: if closed {
@@ -226,7 +226,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;
 
-    /// Plain memory: the algorithm against its oracle, a queue.
+    /// Plain memory, to compare the algorithm with a queue.
     struct Plain {
         headers: RefCell<Vec<u64>>,
         read: Cell<u32>,
@@ -274,7 +274,7 @@ mod tests {
             start in any::<u32>(),
             steps in prop::collection::vec(any::<bool>(), 0..300),
         ) {
-            // Start anywhere: positions and laps wrap around, the rare case made common.
+            // Start anywhere, so that positions and laps often wrap around.
             let start = start & !(count as u32 - 1);
             let lines = Plain::new(count);
             let before = lap(start, count.trailing_zeros()).wrapping_sub(1);
@@ -292,7 +292,7 @@ mod tests {
                             sent += 1;
                             prop_assert!(queue.len() <= count);
                         }
-                        // Full may be said up to a quarter early, never late.
+                        // The ring may report full up to a quarter early, but never late.
                         None => prop_assert!(queue.len() > count - count / 4),
                     }
                 } else {

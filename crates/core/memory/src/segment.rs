@@ -1,15 +1,15 @@
 //! A segment: memory shared by the tasks of one job on one host.
 //!
-//! *Anonymous.* A memfd: no name anybody could guess, nothing in /dev/shm, gone with its last
-//! holder. It is passed by descriptor.
-//! *Sealed.* It can grow and never shrink, so a mapped and checked address stays good.
-//! *Reserved.* Pages are allocated (`fallocate`) before they are handed out: too little memory is
-//! an error from [`Segment::allocate`], never a SIGBUS at some later store. Because a charge
-//! above a cgroup's limit would call the OOM killer rather than fail, the limit is asked first.
-//! *Growing.* Space is handed out by a bump pointer in the segment's first page; whoever meets
-//! the end of the reserved part extends it. Every process maps a window far larger than the
-//! file, so growing needs no remapping.
-//! *Found again.* Pieces that a task is handed out and has not listed when it dies are found by others ([`crate::making`]).
+//! *Anonymous.* A memfd: it has no name that could be guessed, is not in /dev/shm, and is released with its last
+//! holder. It is passed as a descriptor.
+//! *Sealed.* It can grow and never shrink, so a mapped and checked address stays valid.
+//! *Reserved.* Pages are allocated (`fallocate`) before they are handed out: too little memory is an error from
+//! [`Segment::allocate`], never a SIGBUS at a later store. As an allocation above a cgroup's limit would invoke the OOM
+//! killer instead of failing, the limit is checked first.
+//! *Growing.* Space is handed out by a bump pointer in the segment's first page; a task that reaches the end of the
+//! reserved part extends it. Every process maps a window far larger than the file, so growing needs no remapping.
+//! *Recovered.* Pieces that a task has been given and has not listed when it dies are found by others
+//! ([`crate::making`]).
 
 use std::io;
 use std::ops::Range;
@@ -23,38 +23,39 @@ use crate::making::{Left, Maker, Making, Next};
 use crate::uncancelled::Uncancelled;
 use crate::{Corrupt, futex, memory_limit};
 
-/// Bytes at the front of a segment that belong to the allocator.
+/// Number of bytes at the front of a segment that belong to the allocator.
 pub const RESERVED_FRONT: usize = 128;
 const PAGE: usize = 4096;
-/// The file grows in steps of at least this size,
+/// Minimum step by which the file grows, in bytes.
 const STEP: u64 = 1 << 20;
-/// by one part in so many of the memory that there is: each step holds up all tasks that need memory at that moment, so a job that needs
-/// much must not take many.
+/// The file grows by at least 1/`SHARE` of its memory. Each step delays all tasks that need memory at that moment,
+/// so a job that needs much memory must not take many steps.
 const SHARE: u64 = 8;
-/// Bytes of one call of fallocate, which ends at a multiple of this. A signal ends the call, and the kernel undoes all that it has done:
-/// of a long one nothing would be left under a timer of the program's. Huge pages are not cut.
+/// Maximum number of bytes of one call of fallocate, which ends at a multiple of this. If a signal interrupts the call,
+/// the kernel undoes all of it, so a long call would never succeed while the program has a timer. Huge pages are not
+/// split.
 const ALLOCATION_PIECE_BYTES: u64 = 2 << 20;
-/// Maximum sleep of a task for which another one extends the file: that one wakes it, unless it dies.
+/// Maximum sleep of a task while another one extends the file. The other task wakes it, unless it dies.
 const EXTENSION_CHECK_INTERVAL: Duration = Duration::from_millis(5);
-/// Time after which a process that seems to extend the file is not waited for any more.
+/// Time after which a task no longer waits for a process that seems to extend the file.
 const EXTENSION_TIMEOUT: Duration = Duration::from_millis(500);
-/// Bytes from which on it is worth the time to ask first what the host has left.
+/// Minimum size for which the free memory of the host is checked first, in bytes.
 const ASK_HOST_BYTES: u64 = 64 << 20;
-/// Address space mapped per process; halved until the system grants it.
+/// Address space mapped per process, in bytes; halved until the system grants it.
 const WINDOW: usize = 64 << 30;
 
-/// The allocator's words, at offset 0. Segment memory starts as zeros.
+/// The allocator's words, at offset 0. Memory of a segment is initially zero.
 #[repr(C)]
 struct Front {
-    /// First byte not handed out yet, and who has moved that last.
+    /// The offset of the first byte not handed out, and the task that moved it last.
     next: Next,
-    /// First byte not reserved yet.
+    /// Offset of the first byte that is not reserved.
     reserved: AtomicU64,
     /// Process that is extending the file, or 0.
     extending: AtomicU32,
 }
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
     crate::layout!("allocator", Front { next, reserved, extending } RESERVED_FRONT);
 
@@ -64,12 +65,13 @@ pub struct Segment {
     fd: OwnedFd,
     base: NonNull<u8>,
     window: usize,
-    /// Size of the file as last seen; it only grows.
+    /// Size of the file as last read; it only grows.
     known: AtomicU64,
     notes: OnceLock<Notes>,
 }
 
-/// Where the tasks' notes on what they make are: the first, the distance to the next, how many.
+/// Location of the tasks' records of what they make: the offset of the first, the distance to the next, and their
+/// number.
 #[derive(Debug)]
 struct Notes {
     first: u64,
@@ -77,18 +79,19 @@ struct Notes {
     count: u32,
 }
 
-// SAFETY: the mapping is plain memory; all access goes through checked offsets and atomics.
+// SAFETY: the mapping is plain memory; all accesses go through checked offsets and atomics.
 unsafe impl Send for Segment {}
-// SAFETY: as above.
+// SAFETY: the mapping is plain memory; all accesses go through checked offsets and atomics.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Make a segment with `bytes` reserved at once.
+    /// Creates a segment with `bytes` reserved at once.
     pub fn create(name: &str, bytes: usize) -> io::Result<Segment> {
         Segment::create_with_hole(name, bytes, 0..0)
     }
 
-    /// Make a segment of `bytes`, reserved at once, but the pages of `hole` are not there until they are asked for with [`Segment::back`]. The hole begins
+    /// Creates a segment of `bytes`, reserved at once except for the pages of `hole`, which are allocated by
+    /// [`Segment::back`]. The hole must begin and end at page boundaries.
     /// and ends with a page.
     pub fn create_with_hole(name: &str, bytes: usize, hole: Range<usize>) -> io::Result<Segment> {
         use rustix::fs::{MemfdFlags, SealFlags};
@@ -108,7 +111,7 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Map a segment that was passed by descriptor.
+    /// Maps a segment that was passed as a descriptor.
     pub fn attach(fd: OwnedFd) -> io::Result<Segment> {
         use rustix::fs::SealFlags;
         let seals = rustix::fs::fcntl_get_seals(&fd)?;
@@ -129,12 +132,12 @@ impl Segment {
         })
     }
 
-    /// Children that this process forks from now on do not get this mapping: what they do cannot
-    /// reach the others.
+    /// Excludes the mapping from children that this process forks from now on, so that they cannot affect the other
+    /// tasks.
     pub fn keep_from_children(&self) {
         use rustix::mm::{Advice, madvise};
-        // SAFETY: the whole mapping of this segment; the advice changes nothing in this process.
-        // A kernel that does not know it leaves the mapping to the children.
+        // SAFETY: the range is the whole mapping of this segment, and the advice changes nothing in this process. A
+        // kernel that does not know the advice leaves the mapping to the children.
         let _ = unsafe {
             madvise(
                 self.base.as_ptr().cast(),
@@ -144,31 +147,32 @@ impl Segment {
         };
     }
 
-    /// A core dump of this process has all of the segment but the pages of its first `bytes`, where a key is.
+    /// Excludes the pages of the first `bytes`, which contain a key, from core dumps of this process.
     pub fn keep_front_from_dumps(&self, bytes: usize) {
         use rustix::mm::{Advice, madvise};
         let front = bytes.min(self.window);
-        // SAFETY: the front of this segment's mapping; the advice changes nothing in this process. A kernel that does not know it
-        // has the pages in its dumps.
+        // SAFETY: the range is the front of this segment's mapping, and the advice changes nothing in this process. A
+        // kernel that does not know the advice includes the pages in its dumps.
         let _ = unsafe { madvise(self.base.as_ptr().cast(), front, Advice::LinuxDontDump) };
     }
 
-    /// The descriptor, to pass on.
+    /// Returns the descriptor, to be passed on.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// Bytes handed out so far. Never more than this process can map, whatever others write.
+    /// Returns how many bytes have been handed out; at most as many as this process can map, whatever other tasks
+    /// write.
     pub fn used(&self) -> u64 {
         self.front().next.place().min(self.window as u64)
     }
 
     fn front(&self) -> &Front {
-        // SAFETY: every segment is at least a page, aligned, and `Front` is atomics only.
+        // SAFETY: every segment is at least a page, aligned, and `Front` consists of atomics.
         unsafe { self.base.cast::<Front>().as_ref() }
     }
 
-    /// The address of `len` bytes at `offset`, if they lie inside the segment.
+    /// Returns the address of `len` bytes at `offset`. Fails if they are not inside the segment.
     pub fn at(&self, offset: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
         const OUTSIDE: Corrupt = Corrupt {
             what: "an offset points outside the shared segment",
@@ -176,24 +180,24 @@ impl Segment {
         let end = offset.checked_add(len as u64).ok_or(OUTSIDE)?;
         if end > self.known.load(Ordering::Relaxed) {
             let size = rustix::fs::fstat(&self.fd).map_or(0, |stat| stat.st_size as u64);
-            // The file may have outgrown this process's window.
+            // The file may have become larger than this process's window.
             let here = size.min(self.window as u64);
             self.known.fetch_max(here, Ordering::Relaxed);
             if end > here {
                 return Err(OUTSIDE);
             }
         }
-        // SAFETY: inside the mapping, and the file is at least that long for ever (sealed).
+        // SAFETY: the offset is inside the mapping, and the sealed file never becomes shorter.
         Ok(unsafe { self.base.add(offset as usize) })
     }
 
-    /// The offset of an address inside the mapping.
+    /// Returns the offset of an address, or `None` if it is outside the mapping.
     pub fn offset_of(&self, address: usize) -> Option<u64> {
         let offset = address.checked_sub(self.base.as_ptr() as usize)?;
         (offset < self.window).then_some(offset as u64)
     }
 
-    /// A typed view of shared words at `offset`.
+    /// Returns a typed reference to shared words at `offset`.
     ///
     /// # Safety
     /// `T` must consist of atomics only (any bit pattern is valid, another process may write).
@@ -204,19 +208,20 @@ impl Segment {
             });
         }
         let at = self.at(offset, size_of::<T>())?;
-        // SAFETY: inside the mapping, aligned, atomics only; lives as long as the mapping.
+        // SAFETY: the words are inside the mapping, aligned, and atomics; the reference lives at most as long as the
+        // mapping.
         Ok(unsafe { at.cast::<T>().as_ref() })
     }
 
-    /// See that the pages of `len` bytes at `offset` are there, though they lay in a hole.
+    /// Allocates the pages of `len` bytes at `offset`, which may lie in a hole.
     pub fn back(&self, offset: u64, len: usize) -> io::Result<()> {
         let outside = |_| io::Error::from(io::ErrorKind::InvalidInput);
         self.at(offset, len).map_err(outside)?;
         reserve(&self.fd, offset, offset as usize + len)
     }
 
-    /// Give the memory of `len` bytes at `offset` back to the system; what was there is lost. Before they are used
-    /// again they must be asked for with [`Segment::back`].
+    /// Gives the memory of `len` bytes at `offset` back to the system; its contents are lost. Before the bytes are used
+    /// again they must be allocated with [`Segment::back`].
     pub fn release(&self, offset: u64, len: usize) -> io::Result<()> {
         use rustix::fs::FallocateFlags;
         let outside = |_| io::Error::from(io::ErrorKind::InvalidInput);
@@ -226,46 +231,47 @@ impl Segment {
         Ok(rustix::io::retry_on_intr(punch)?)
     }
 
-    /// The tasks have notes on what they make: the first lies at `first`, each of the others `step` bytes behind the one before.
-    /// Said once, before anybody makes anything.
+    /// Sets the location of the tasks' records of what they make: the first is at `first`, each further one `step`
+    /// bytes after the previous one. Must be called once, before any task makes a piece.
     pub fn keep_notes(&self, first: u64, step: u64, count: u32) {
         let _ = self.notes.set(Notes { first, step, count });
     }
 
-    /// A task's note.
+    /// Returns a task's record.
     fn note(&self, task: u32) -> Option<&Making> {
         let notes = self.notes.get().filter(|notes| task < notes.count)?;
-        // SAFETY: atomics only.
+        // SAFETY: `Making` consists of atomics.
         unsafe { self.words(notes.first + task as u64 * notes.step) }.ok()
     }
 
-    /// Memory that a dead task had been handed out for a piece and has not said to be [listed](Segment::listed).
+    /// Returns the memory that a dead task had taken for a piece and has not declared [listed](Segment::listed).
     pub fn left_by(&self, task: u32) -> Option<Left> {
         let note = |task| self.note(task);
         self.front().next.left_by(task, note)
     }
 
-    /// The piece that this task makes is on its list; or whoever cleaned up after the task has put it there.
+    /// Declares that the piece that this task makes is on its list, or that another task has put it there after this
+    /// one died.
     pub fn listed(&self, task: u32) {
         if let Some(note) = self.note(task) {
             note.end();
         }
     }
 
-    /// Hand out `bytes` zeroed bytes at an offset that is a multiple of `align`. They are really
-    /// there; memory that is not to be had is an error and changes nothing.
+    /// Allocates `bytes` zeroed bytes at an offset that is a multiple of `align`. The pages are allocated; if there is
+    /// not enough memory, this fails and changes nothing.
     pub fn allocate(&self, bytes: usize, align: usize) -> io::Result<u64> {
         self.hand_out(bytes, align, None)
     }
 
-    /// Hands out memory for a piece that a task will put on a list: until it says so ([`Segment::listed`]), others find the piece
-    /// when the task is dead ([`Segment::left_by`]).
+    /// Allocates memory for a piece that a task will put on a list. Until the task calls [`Segment::listed`], others
+    /// can find the piece if the task dies ([`Segment::left_by`]).
     pub fn allocate_for(&self, maker: Maker, bytes: usize, align: usize) -> io::Result<u64> {
         self.hand_out(bytes, align, Some(maker))
     }
 
-    /// Sees that the next `bytes` bytes that are handed out are there already, as far as there is memory for them: whoever asks for them need not wait until the
-    /// file has grown.
+    /// Reserves the next `bytes` bytes to be handed out, as far as there is memory, so that the task that needs them
+    /// does not wait until the file has grown.
     pub fn reserve_ahead(&self, bytes: u64) {
         let front = self.front();
         let next = self.used();
@@ -278,11 +284,12 @@ impl Segment {
             lock.compare_exchange(0, me, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         };
-        // A process that is extending it already makes more room than this.
+        // A process that is already extending the file makes more room than this.
         if end <= reserved || !idle() {
             return;
         }
-        // Without memory it is said where the memory is needed. So it is if more has been handed out than there is, which somebody has written there.
+        // A lack of memory is reported where the memory is needed; so is an offset beyond the end of the file, which
+        // another task has written there.
         if let Ok(size) = rustix::fs::fstat(&self.fd).map(|stat| stat.st_size as u64)
             && next <= size
             && (size >= end || reserve(&self.fd, size, end as usize).is_ok())
@@ -293,15 +300,16 @@ impl Segment {
         futex::wake(&front.extending);
     }
 
-    /// Maps the pages of `len` bytes at `offset` in this process at once. Otherwise each costs a fault at its first use, which takes as long as a
-    /// message. Memory is the same whether this succeeds or not.
+    /// Maps the pages of `len` bytes at `offset` in this process at once. Otherwise each costs a fault at its first
+    /// use, which takes as long as a message. The memory can be used whether this succeeds or not.
     pub fn map_at_once(&self, offset: u64, len: usize) {
         use rustix::mm::{Advice, madvise};
         let front = offset as usize % PAGE;
         let Ok(start) = self.at(offset - front as u64, front + len) else {
             return;
         };
-        // SAFETY: pages of the mapping. It changes nothing in them. Kernels before 5.14 refuse it.
+        // SAFETY: the pages belong to the mapping, and their contents do not change. Kernels before 5.14 refuse the
+        // advice.
         let _ = unsafe {
             madvise(
                 start.as_ptr().cast(),
@@ -349,8 +357,8 @@ impl Segment {
         }
     }
 
-    /// Reserve what lies between `next`, handed out already, and `end`. One process at a time; a
-    /// lock left by a dead one, or by nobody, is taken over. (The lock only saves double work.)
+    /// Reserves the memory from `next`, up to which it is handed out, to `end`. One process at a time; a lock that was
+    /// left by a dead process or has no holder is taken over. (The lock only saves double work.)
     fn extend(&self, next: u64, end: u64) -> io::Result<()> {
         let front = self.front();
         let me = std::process::id();
@@ -372,7 +380,7 @@ impl Segment {
                         Ordering::Relaxed,
                     );
                 }
-                // Many may wait: looking again and again they would take the cores from the one that extends.
+                // Many tasks may wait: if they polled, they would take the cores from the one that extends.
                 Err(holder) => {
                     futex::wait(&front.extending, holder, Some(EXTENSION_CHECK_INTERVAL))
                 }
@@ -389,14 +397,14 @@ impl Segment {
         let stat = rustix::fs::fstat(&self.fd)?;
         let size = stat.st_size as u64;
         if next > size {
-            // Growing up to there could use up the machine's memory for a word that means nothing.
+            // Growing up to there could use up the host's memory because of an invalid word.
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "the job's shared memory is damaged: more of it has been handed out than there is",
             ));
         }
         if end > size {
-            // A whole step; of the last there is, just what is needed.
+            // Grow by a whole step or, if there is not enough memory, by just what is needed.
             let there = stat.st_blocks as u64 * 512;
             let step = (there / SHARE).next_multiple_of(STEP).max(STEP);
             let mut target = (size + step).max(end.next_multiple_of(STEP));
@@ -415,25 +423,25 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `map`, unmapped once; nothing borrowed outlives `self`.
+        // SAFETY: the mapping was made in `map` and is unmapped once; no borrow outlives `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.window) };
     }
 }
 
 fn alive(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks; a number that is no process's but a group's asks nobody.
+    // SAFETY: signal 0 only checks for existence; ids that would mean a process group are excluded.
     libc::pid_t::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) == 0 })
 }
 
 fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
     use rustix::mm::{MapFlags, ProtFlags, mmap};
-    // Where address space is limited, most of it is the program's.
+    // If the address space is limited, most of it is left to the program.
     let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
     let share = limit.map_or(WINDOW, |limit| limit as usize / 4 / PAGE * PAGE);
     let mut window = WINDOW.min(share).max(size);
     loop {
         let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-        // SAFETY: a fresh mapping at an address the kernel chooses disturbs nothing.
+        // SAFETY: a new mapping at an address that the kernel chooses affects nothing else.
         let got = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -456,8 +464,9 @@ fn map(fd: &OwnedFd, size: usize) -> io::Result<(NonNull<u8>, usize)> {
     }
 }
 
-/// Makes the file `to` bytes long, unless it is longer, with all pages from `from` on really there. After an error the file may be longer by some of them:
-/// nobody has been handed them out, and whoever asks for less finds them there.
+/// Makes the file `to` bytes long, unless it is longer, with all pages from `from` on allocated. After an error the
+/// file may be longer by some of these pages; they have not been handed out, and a later smaller request finds them
+/// allocated.
 pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
     let more = (to as u64).saturating_sub(from);
     if more >= ASK_HOST_BYTES
@@ -487,7 +496,7 @@ pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
     }
     let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
     if limit.current.is_some_and(|limit| limit < to as u64) {
-        // Beyond this limit the kernel sends SIGXFSZ instead of an error.
+        // Beyond this limit the kernel sends SIGXFSZ instead of returning an error.
         return Err(io::Error::other(format!(
             "shared memory of {} KiB exceeds the file size limit (ulimit -f)",
             to >> 10
@@ -498,7 +507,7 @@ pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
     Ok(allocate_in_pieces(from, more, allocate)?)
 }
 
-/// Allocates `bytes` at `from`, piece by piece. A piece that a signal has interrupted is allocated again.
+/// Allocates `bytes` at `from`, in pieces. A piece that a signal has interrupted is allocated again.
 fn allocate_in_pieces(
     mut from: u64,
     bytes: u64,
@@ -562,7 +571,7 @@ mod tests {
             end = at + k as u64 * 100;
             let here = segment.at(at, k * 100).unwrap();
             let there = other.at(at, k * 100).unwrap();
-            // SAFETY: both point to the bytes just allocated.
+            // SAFETY: both point to the bytes that were just allocated.
             unsafe {
                 let bytes = std::slice::from_raw_parts(here.as_ptr(), k * 100);
                 assert!(bytes.iter().all(|&b| b == 0));
@@ -579,7 +588,7 @@ mod tests {
         assert!(segment.at(8192, 1).is_err());
         assert!(segment.at(u64::MAX - 1, 4).is_err());
         assert!(segment.at(0, usize::MAX).is_err());
-        // SAFETY: AtomicU64 is an atomic.
+        // SAFETY: `AtomicU64` is an atomic.
         assert!(unsafe { segment.words::<AtomicU64>(3) }.is_err());
     }
 
@@ -615,17 +624,17 @@ mod tests {
         let front = segment.front();
         let size = || rustix::fs::fstat(segment.fd()).unwrap().st_size;
         let before = size();
-        // Far beyond the end, where growing would cost all the memory there is.
+        // Far beyond the end, where growing would use up all memory.
         front.next.set(32 << 30);
         assert!(segment.allocate(64, 64).is_err());
         assert_eq!(size(), before);
         front.next.set(u64::MAX);
         assert!(segment.allocate(64, 64).is_err());
-        // Less reserved than there is: it is there all the same.
+        // Fewer bytes marked as reserved than are: the memory can be used nevertheless.
         front.next.set(1024);
         front.reserved.store(0, Ordering::Relaxed);
         assert!(segment.allocate(64, 64).is_ok());
-        // More reserved than there is: what is handed out is refused where it is used.
+        // More bytes marked as reserved than are: what is handed out is refused where it is used.
         front.reserved.store(u64::MAX, Ordering::Relaxed);
         let outside = segment.allocate(8192, 64).unwrap();
         assert!(segment.at(outside, 8192).is_err());
@@ -640,7 +649,7 @@ mod tests {
         }
     }
 
-    /// The timer of a program ends each call that takes longer, and the kernel has then done nothing.
+    /// The program's timer ends each call that takes longer, and the kernel then undoes it.
     #[test]
     fn memory_is_reserved_though_signals_come_all_the_time() {
         const BYTES_BETWEEN_SIGNALS: u64 = 3 << 20;
@@ -662,7 +671,7 @@ mod tests {
             Ok(())
         });
         assert_eq!((allocated, done), (Ok(()), from + bytes));
-        // The kernel refuses to allocate nothing.
+        // The kernel refuses to allocate zero bytes.
         let nothing = allocate_in_pieces(from, 0, |_, _| Err(rustix::io::Errno::INVAL));
         assert_eq!(nothing, Err(rustix::io::Errno::INVAL));
     }

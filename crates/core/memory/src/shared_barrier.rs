@@ -1,33 +1,36 @@
-//! Shared barriers: barriers of named groups, lent by the launcher to the members, and taken back.
+//! Shared barriers: barriers of named groups, lent by the launcher to the members, and withdrawn again.
 //!
 //! ```text
-//! word      a line: round (32 bits) | shut (1 bit) | how many have come (31 bits)
-//! then for each member a line: round (32 bits) | the number of a question (32 bits)
+//! word      a line: round (32 bits) | shut (1 bit) | number of members that have arrived (31 bits)
+//! then for each member a line: round (32 bits) | the number of a request (32 bits)
 //! ```
 //!
 //! The launcher knows the members of a named group, and which of them wait for others. When all members have met
-//! there, it lends them a shared barrier: from then on they meet in it, without the launcher. In round `r` a member
-//! announces itself in its line and then counts itself in the word; whoever makes the number whole writes the next round
-//! into it, and all may go on. When something happens to the group (somebody joins, leaves, ends, or asks the launcher to
-//! meet in another way) the launcher *shuts* the barrier first. A word that is shut does not change any more.
+//! through the launcher, it lends them a shared barrier: from then on they meet in it, without the launcher. In round
+//! `r` a member announces itself in its line and then counts itself in the word; the member that completes the count
+//! writes the next round into the word, and all may go on. When something happens to the group (a member joins, leaves,
+//! ends, or asks the launcher to meet in another way) the launcher *shuts* the barrier first. A word that is shut does
+//! not change any more.
 //!
-//! *Why two members never disagree.* Round `r` was met if and only if the word ever bore a later round. A change of the
-//! word is one compare-and-exchange from what was seen, so nobody is counted, and no round is met, once it is shut; and
-//! the round it bears then stays readable. A member that waits in round `r` and finds a later one has met, also if the barrier
-//! is shut by then; a member that finds it shut in round `r` has not met, and all others of that round find it so too.
+//! *Why two members never disagree.* Round `r` was met if and only if the word ever had a later round. A change of the
+//! word is one compare-and-exchange from the value that was read, so no member is counted, and no round is met, once it
+//! is shut; and its round then stays readable. A member that waits in round `r` and reads a later one has met, even if
+//! the barrier is shut by then. A member that finds the barrier shut in round `r` has not met, and all other members of
+//! that round find the same.
 //!
-//! *Why nobody is forgotten, and nobody counted twice.* Members who have been counted in the round in which the barrier
-//! was shut have announced themselves before, so the launcher reads in their lines under which number each would ask, and
-//! takes those questions as asked, before what made it shut the barrier: as if there had never been one. Each of them,
-//! finding the barrier shut, asks under that number nevertheless; the launcher knows the number and lets it pass. A
-//! member that has announced itself and found the barrier shut before it was counted asks too, so it does not matter
-//! whether the launcher has seen its line.
+//! *Why no member is forgotten or counted twice.* Members that were counted in the round in which the barrier was shut
+//! have announced themselves before. So the launcher reads in their lines the number of the request that each of them
+//! would send, and treats these requests as received before the event that made it shut the barrier, as if there had
+//! never been a barrier. Each of these members, when it finds the barrier shut, sends the request with that number
+//! nevertheless; the launcher recognizes the number and ignores it. A member that has announced itself and found the
+//! barrier shut before it was counted sends its request, too, so it does not matter whether the launcher has seen its
+//! line.
 //!
-//! *When its memory is used again.* After a shared barrier was shut, a member speaks of the group to the launcher before
-//! it looks at another one, and does not look at this one again. When all have spoken, or ended, the launcher may use it
-//! anew.
+//! *When its memory is reused.* After a shared barrier was shut, a member sends the launcher a message about the group
+//! before it uses another barrier, and does not read this one again. When all members have done so, or ended, the
+//! launcher may reuse the memory.
 //!
-//! A shared barrier that makes no sense is as one that is shut.
+//! An invalid shared barrier is treated like one that is shut.
 
 use crate::segment::Segment;
 use crate::sync::{AtomicU64, Ordering};
@@ -37,30 +40,30 @@ const SHUT: u64 = 1 << 31;
 const COUNT: u64 = SHUT - 1;
 const ROUND: u32 = 32;
 
-/// A word, or a member's line.
+/// The barrier's word, or a member's line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Word(AtomicU64);
 
-/// For the test that holds it to the version.
+/// For the test that compares it with the version.
 pub(crate) const LAYOUT: crate::layout::Layout =
     crate::layout!("shared barrier", Word { 0 } SHUT COUNT ROUND);
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Word>() == LINE);
 
-/// How a member finds the round it came to.
+/// The state of a member's round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// All have come.
+    /// All members have arrived.
     Met,
-    /// Some have not.
+    /// Some members have not arrived.
     Waiting,
-    /// It is shut, and they had not all come.
+    /// The barrier is shut, and not all members had arrived.
     Shut,
 }
 
-/// A shared barrier of this many members.
+/// A shared barrier of a group.
 #[derive(Clone, Copy)]
 pub struct SharedBarrier<'a> {
     word: &'a AtomicU64,
@@ -68,18 +71,18 @@ pub struct SharedBarrier<'a> {
 }
 
 impl<'a> SharedBarrier<'a> {
-    /// Of this word, and a line for each member.
+    /// Returns the barrier with this word, and a line for each member.
     pub fn of(word: &'a Word, lines: &'a [Word]) -> Self {
         let word = &word.0;
         SharedBarrier { word, lines }
     }
 
-    /// Bytes of a segment it takes.
+    /// Returns how many bytes of a segment it needs.
     pub fn footprint(members: u32) -> usize {
         (members as usize + 1) * LINE
     }
 
-    /// The barrier that lies there, for this many members.
+    /// Returns the barrier at `offset`, for this many members.
     pub fn at(segment: &'a Segment, offset: u64, members: u32) -> Result<Self, Corrupt> {
         if !offset.is_multiple_of(LINE as u64) {
             return Err(Corrupt {
@@ -87,7 +90,7 @@ impl<'a> SharedBarrier<'a> {
             });
         }
         let start = segment.at(offset, Self::footprint(members))?;
-        // SAFETY: inside the segment, which outlives the reference, aligned, and atomics only.
+        // SAFETY: the words are inside the segment, which outlives the reference, aligned, and atomics.
         let words = unsafe {
             std::slice::from_raw_parts(start.cast::<Word>().as_ptr(), members as usize + 1)
         };
@@ -98,7 +101,7 @@ impl<'a> SharedBarrier<'a> {
         self.lines.len() as u64
     }
 
-    /// Launcher: for members to whom it has not been lent yet.
+    /// Launcher: resets the barrier for members to which it has not been lent yet.
     pub fn open(&self) {
         for line in self.lines {
             line.0.store(0, Ordering::Relaxed);
@@ -106,7 +109,8 @@ impl<'a> SharedBarrier<'a> {
         self.word.store(0, Ordering::Release);
     }
 
-    /// Launcher: nobody passes any more. Returns the members that had come in the last round: their places, and the numbers they asked under.
+    /// Launcher: shuts the barrier. Returns the members that had arrived in the last round: their member numbers, and
+    /// the numbers of their requests.
     pub fn shut(&self) -> Vec<(u32, u32)> {
         let word = self.word.fetch_or(SHUT, Ordering::AcqRel);
         if word & COUNT >= self.members() {
@@ -120,7 +124,8 @@ impl<'a> SharedBarrier<'a> {
         (0..).zip(self.lines).filter_map(announced).collect()
     }
 
-    /// The member of this place comes in a round; should the barrier be shut, it will ask under this number.
+    /// Lets member `place` arrive in a round. If the barrier is shut, the member will send a request with number
+    /// `question`.
     #[inline(always)]
     pub fn come(&self, place: u32, round: u32, question: u32) -> Crossing {
         let Some(line) = self.lines.get(place as usize) else {
@@ -150,7 +155,7 @@ impl<'a> SharedBarrier<'a> {
         }
     }
 
-    /// The state of a round in which this member was counted.
+    /// Returns the state of a round in which this member was counted.
     #[inline(always)]
     pub fn look(&self, round: u32) -> Crossing {
         let word = self.word.load(Ordering::Acquire);
@@ -220,8 +225,8 @@ mod tests {
         assert_eq!(barrier.come(0, 0, 1), Crossing::Shut);
     }
 
-    /// Members meet as fast as they can while somebody shuts the barrier: all agree on the last round that was met, and
-    /// those who wait are those whom the other has found.
+    /// Members meet as fast as they can while another thread shuts the barrier: all agree on the last round that was
+    /// met, and those that wait are those that `shut` returned.
     #[test]
     fn all_agree_on_the_last_round() {
         const MEMBERS: u32 = 4;
@@ -247,7 +252,7 @@ mod tests {
                             }
                             if passage == Crossing::Shut {
                                 ends.lock().unwrap().push((place, round, counted));
-                                // not a skip: the thread's rounds are over
+                                // Not a skip: the thread's rounds are over.
                                 return;
                             }
                             round += 1;
@@ -255,7 +260,7 @@ mod tests {
                         }
                     });
                 }
-                // On a busy machine a round takes some turns of the scheduler.
+                // On a busy machine a round takes several scheduler ticks.
                 while highest.load(Ordering::Relaxed) < turn % MAX_ROUNDS {
                     std::thread::yield_now();
                 }

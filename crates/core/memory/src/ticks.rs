@@ -1,10 +1,11 @@
-//! A clock for comparing copies with each other: it is read in a few nanoseconds, and its unit is the processor's affair.
+//! A clock for comparing copies with each other. Reading it takes a few nanoseconds; its unit depends on the processor.
 
-/// Ticks since some moment. Two readings on one core can be compared; the unit is the same as long as the process runs.
+/// Returns the ticks since an arbitrary moment. Two readings on one core can be compared; the unit does not change
+/// while the process runs.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this architecture has the instruction.
+    // SAFETY: every x86-64 processor has the instruction.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }
@@ -17,12 +18,12 @@ pub fn ticks() -> u64 {
     }
 }
 
-/// The ticks of this many microseconds. The first call measures how fast they go, and takes 200 us for that.
+/// Returns the number of ticks in this many microseconds. The first call measures the rate, which takes 200 us.
 pub fn ticks_of(microseconds: u64) -> u64 {
     use std::sync::OnceLock;
     use std::time::{Duration, Instant};
     const CALIBRATION_TIME: Duration = Duration::from_micros(200);
-    /// Ticks of a millisecond.
+    /// Ticks per millisecond.
     static RATE: OnceLock<u64> = OnceLock::new();
     let rate = RATE.get_or_init(|| {
         let (start, first) = (Instant::now(), ticks());
@@ -38,7 +39,7 @@ pub fn ticks_of(microseconds: u64) -> u64 {
     rate.saturating_mul(microseconds) / 1000
 }
 
-/// The ticks that a KiB took, where so many bytes took so many; rounded up.
+/// Returns the ticks per KiB if `bytes` took `ticks`, rounded up.
 #[inline(always)]
 pub fn cost_of_kib(bytes: usize, ticks: u64) -> u64 {
     (ticks << 10).div_ceil(bytes.max(1) as u64)
@@ -51,7 +52,7 @@ mod tests {
 
     #[test]
     fn ticks_go_as_fast_as_was_measured() {
-        // Another process may have the core between two readings: the nearest of some.
+        // Another process may have the core between two readings, so use the closest of several measurements.
         let off = |_| {
             let (start, first) = (Instant::now(), ticks());
             while ticks().wrapping_sub(first) < ticks_of(1000) {}

@@ -1,14 +1,15 @@
-//! Threads that are not cancelled in the midst of a call.
+//! Protection of threads against cancellation in the middle of a call.
 //!
-//! A thread that is cancelled (`pthread_cancel`) ends at its next cancellation point: a function of the C library such as `close` or `poll`. There it
-//! would leave locks held for ever, and what they guard half done. Calls that come to such functions have an [`Uncancelled`] around them;
-//! the thread then ends at its first cancellation point after the call. System calls that are made past the C library, as rustix makes them, are no
-//! such points, so the paths of small messages pay nothing.
+//! A thread that is cancelled (`pthread_cancel`) ends at its next cancellation point: a function of the C library such
+//! as `close` or `poll`. There it would leave locks held for ever, and the data under them inconsistent. Calls that
+//! reach such functions hold an [`Uncancelled`]; the thread then ends at its first cancellation point after the call.
+//! System calls that bypass the C library, as rustix makes them, are not cancellation points, so the paths of small
+//! messages pay nothing.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
 
-/// This thread is not cancelled while this lives. Not for sending to another thread.
+/// A guard that disables cancellation of this thread while it lives. Cannot be sent to another thread.
 #[must_use]
 pub struct Uncancelled {
     before: c_int,
@@ -22,11 +23,11 @@ unsafe extern "C" {
 }
 
 impl Uncancelled {
-    /// From now on.
+    /// Disables cancellation of this thread.
     #[inline]
     pub fn begin() -> Uncancelled {
         let mut before = 0;
-        // SAFETY: the state is one; the one before is written.
+        // SAFETY: the new state is a valid one; the previous one is written to `before`.
         unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut before) };
         Uncancelled {
             before,
@@ -38,7 +39,7 @@ impl Uncancelled {
 impl Drop for Uncancelled {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the state that was there before; the C library allows not to ask for this one.
+        // SAFETY: restores the previous state; the C library allows a null pointer for the current one.
         unsafe { pthread_setcancelstate(self.before, std::ptr::null_mut()) };
     }
 }

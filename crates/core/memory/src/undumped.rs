@@ -1,11 +1,11 @@
-//! Values that no core dump has: keys.
+//! Values that are excluded from core dumps: keys.
 //!
-//! A core dump has all private memory of a process, and the shared memory of its job. It is kept, and sent to others, while a job
-//! goes on whose key it would hold. A value here lies in pages of its own that are left out of it (`MADV_DONTDUMP`), by the
-//! kernel and by `gcore`. They are overwritten when the value is dropped.
+//! A core dump contains all private memory of a process, and the shared memory of its job. It may be kept, and sent to
+//! others, while the job whose key it contains still runs. A value here lies in pages of its own that the kernel and
+//! `gcore` exclude from dumps (`MADV_DONTDUMP`). They are overwritten when the value is dropped.
 //!
-//! A value that is built elsewhere and moved here leaves a copy behind, mostly on the stack. So what can be filled in place should be; what
-//! cannot is overwritten with [`erase`], as far as it is ours.
+//! A value that is built elsewhere and moved here leaves a copy behind, usually on the stack. So values should be
+//! filled in place if possible; other copies are overwritten with [`erase`], as far as this program owns them.
 
 use std::alloc::Layout;
 use std::fmt;
@@ -15,29 +15,29 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// A value in pages that no core dump has.
+/// A value in pages that are excluded from core dumps.
 pub struct Undumped<T>(NonNull<T>);
 
 // SAFETY: it owns the value, as a `Box` does.
 unsafe impl<T: Send> Send for Undumped<T> {}
-// SAFETY: as above.
+// SAFETY: it owns the value, as a `Box` does.
 unsafe impl<T: Sync> Sync for Undumped<T> {}
 
 impl<T> Undumped<T> {
-    /// The kernel maps whole pages, whatever their size is.
+    /// Size of the mapping, in bytes; the kernel rounds it up to whole pages.
     const BYTES: usize = if size_of::<T>() == 0 {
         1
     } else {
         size_of::<T>()
     };
 
-    /// With this value. Where there is no memory the process ends, as for any small piece of it. Where the kernel cannot leave pages
-    /// out of a core dump, they are in it.
+    /// Moves a value into new pages. Without memory the process ends, as for any small allocation. If the kernel cannot
+    /// exclude pages from core dumps, they are included.
     pub fn new(value: T) -> Self {
-        // A page is aligned for whatever has no larger alignment.
+        // A page is sufficiently aligned for any value with this alignment.
         const { assert!(align_of::<T>() <= 4096) };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address the kernel chooses disturbs nothing.
+        // SAFETY: a new mapping at an address that the kernel chooses affects nothing else.
         let mapped = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -50,10 +50,10 @@ impl<T> Undumped<T> {
         let Some(place) = place else {
             std::alloc::handle_alloc_error(Layout::new::<T>());
         };
-        // SAFETY: the mapping just made; the advice changes nothing in this process.
+        // SAFETY: the mapping was just made; the advice changes nothing in this process.
         let _ = unsafe { madvise(place.as_ptr(), Self::BYTES, Advice::LinuxDontDump) };
         let place = place.cast::<T>();
-        // SAFETY: fresh memory, long enough, aligned to a page.
+        // SAFETY: the memory is new, long enough, and aligned to a page.
         unsafe { place.write(value) };
         Undumped(place)
     }
@@ -63,22 +63,22 @@ impl<T> Deref for Undumped<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: written in `new`, and there until `drop`.
+        // SAFETY: the value was written in `new` and lives until `drop`.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<T> DerefMut for Undumped<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and borrowed by nobody else.
+        // SAFETY: the value was written in `new` and lives until `drop`; `&mut self` excludes other borrows.
         unsafe { self.0.as_mut() }
     }
 }
 
 impl<T> Drop for Undumped<T> {
     fn drop(&mut self) {
-        // SAFETY: dropped once; then nobody reads the value any more, and its bytes are ours until the mapping made in `new` is
-        // given back, once.
+        // SAFETY: dropped once, after which the value is not read any more. Its bytes are ours until the mapping made
+        // in `new` is unmapped, once.
         unsafe {
             self.0.drop_in_place();
             let bytes = self.0.cast::<u8>();
@@ -103,20 +103,20 @@ impl<T: PartialEq> PartialEq for Undumped<T> {
 
 impl<T: Eq> Eq for Undumped<T> {}
 
-/// Says nothing of the value.
+/// Does not print the value.
 impl<T> fmt::Debug for Undumped<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Undumped")
     }
 }
 
-/// Overwrites a secret that nobody will read again, in a way that the compiler does not leave out.
+/// Overwrites a secret that is not needed any more, in a way that the compiler does not optimize out.
 pub fn erase(secret: &mut [u8]) {
     secret.fill(0);
     black_box(secret);
 }
 
-/// Whether an address lies in memory that no core dump has; `None`: it is not mapped.
+/// Returns whether an address lies in memory that is excluded from core dumps, or `None` if it is not mapped.
 #[doc(hidden)]
 pub fn is_undumped(address: usize) -> Option<bool> {
     let maps = std::fs::read_to_string("/proc/self/smaps").ok()?;

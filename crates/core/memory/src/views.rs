@@ -1,8 +1,8 @@
 //! User memory: the blocks a message is gathered from or scattered to.
 //!
-//! A [`Views`] is one contiguous block (the common case, no allocation) or a list of strided
-//! views. Copies go straight between user memory and shared memory, starting anywhere in the
-//! message; there is no pack buffer in between.
+//! A [`Views`] is one contiguous block (the common case, without an allocation) or a list of strided views. Copies go
+//! directly between user memory and shared memory, starting anywhere in the message; there is no intermediate pack
+//! buffer.
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;
@@ -24,11 +24,11 @@ pub struct View {
 }
 
 impl View {
-    /// Describe user memory.
+    /// Describes user memory.
     ///
     /// # Safety
-    /// Every block must stay valid (readable for a send, writable and otherwise untouched for a
-    /// receive) until the operation the view is given to has completed.
+    /// Every block must stay valid (readable for a send, writable and otherwise untouched for a receive) until the
+    /// operation to which the view is given has completed.
     pub unsafe fn new(base: *mut u8, block: usize, count: usize, stride: isize) -> View {
         View {
             base,
@@ -38,12 +38,12 @@ impl View {
         }
     }
 
-    /// Bytes in all blocks together, or `None` if that number does not exist.
+    /// Returns the total size of all blocks in bytes, or `None` if it overflows.
     pub fn len(&self) -> Option<usize> {
         self.block.checked_mul(self.count)
     }
 
-    /// Does the view hold no byte?
+    /// Returns whether the view contains no bytes.
     pub fn is_empty(&self) -> bool {
         self.block == 0 || self.count == 0
     }
@@ -52,48 +52,48 @@ impl View {
 /// The user memory of one message.
 #[derive(Clone, Debug)]
 pub enum Views {
-    /// One block.
+    /// One block: address and length.
     Block(*mut u8, usize),
-    /// Several, or strided; with the total length.
+    /// Several views, or a strided one, with the total length.
     Strided(Box<[View]>, usize),
-    /// Part of a [`Scratch`], which it keeps alive: from, length.
+    /// A part of a [`Scratch`], which it keeps alive: offset and length.
     Scratch(Scratch, usize, usize),
-    /// Results: elements that come are combined with others on their way here.
-    /// (Behind an `Arc`, whose last owner's work is out of line: so the end of a view is a few instructions on all paths.)
+    /// Results of a reduction: received elements are combined with others as they are stored. (Behind an `Arc`, whose
+    /// last drop is out of line, so that dropping a `Views` takes a few instructions on all paths.)
     Combined(Arc<Combination>),
 }
 
-/// Memory of this task's own that views can share: intermediate results of collectives.
+/// Memory of this task that views can share, for intermediate results of collectives.
 #[derive(Clone, Debug)]
 pub struct Scratch(Arc<Shared>);
 
-/// Not `Arc<[..]>`: that cannot be made without the chance of an abort.
+/// Not `Arc<[..]>`, which cannot be allocated without the possibility of an abort.
 #[derive(Debug)]
 struct Shared(Box<[UnsafeCell<u8>]>);
 
-/// The system has no memory for this many bytes.
+/// The error if the system has no memory for this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub usize);
 
-// SAFETY: plain bytes, only reached through views; whoever runs a schedule orders their use.
+// SAFETY: plain bytes that are only reached through views; the executor of a schedule orders their use.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: plain bytes that are only reached through views; the executor of a schedule orders their use.
 unsafe impl Sync for Shared {}
 
 impl Scratch {
-    /// `len` zero bytes.
+    /// Allocates `len` zero bytes.
     pub fn new(len: usize) -> Result<Scratch, Refused> {
         Ok(Scratch(Arc::new(Shared(zeros(len).ok_or(Refused(len))?))))
     }
 
-    /// Bytes `from .. from + len` as memory of a message; cut off at the end.
+    /// Returns bytes `from .. from + len` as memory of a message, limited to the end.
     pub fn part(&self, from: usize, len: usize) -> Views {
         let from = from.min(self.0.0.len());
         Views::Scratch(self.clone(), from, len.min(self.0.0.len() - from))
     }
 }
 
-/// Memory that the allocator has cleared, which costs nothing where it is new. `None`: there is none.
+/// Allocates zeroed memory, which costs nothing where the allocator has new pages. Returns `None` if there is none.
 fn zeros(len: usize) -> Option<Box<[UnsafeCell<u8>]>> {
     if len == 0 {
         return Some(Box::default());
@@ -102,16 +102,16 @@ fn zeros(len: usize) -> Option<Box<[UnsafeCell<u8>]>> {
     // SAFETY: the layout is not empty.
     let bytes = NonNull::new(unsafe { alloc_zeroed(layout) })?;
     let bytes = NonNull::slice_from_raw_parts(bytes.cast::<UnsafeCell<u8>>(), len);
-    // SAFETY: just allocated with the layout of this slice, and zero bytes are values of it.
+    // SAFETY: the memory was just allocated with the layout of this slice, and zero bytes are valid values.
     Some(unsafe { Box::from_raw(bytes.as_ptr()) })
 }
 
-// SAFETY: views are only pointers; whoever made them promised validity until completion, from
-// whichever thread makes the progress.
+// SAFETY: views are only pointers; their makers guarantee that they are valid until completion, from whichever thread
+// makes progress.
 unsafe impl Send for Views {}
 
 impl Views {
-    /// One contiguous block.
+    /// Describes one contiguous block.
     ///
     /// # Safety
     /// As for [`View::new`].
@@ -120,12 +120,12 @@ impl Views {
         Views::Block(base, len)
     }
 
-    /// No memory: empty messages.
+    /// Describes no memory, for empty messages.
     pub fn none() -> Views {
         Views::Block(std::ptr::NonNull::dangling().as_ptr(), 0)
     }
 
-    /// Several views; `None` when their total length overflows.
+    /// Describes several views. Returns `None` if their total length overflows.
     pub fn strided(views: Vec<View>) -> Option<Views> {
         if let [one] = views[..] {
             let dense = one.count <= 1 || one.stride == one.block as isize;
@@ -140,8 +140,9 @@ impl Views {
         Some(Views::Strided(views.into_boxed_slice(), total))
     }
 
-    /// Memory of `output` for elements that are each combined with its like of `own` as they come. `None`: not with this operator, or
-    /// not in this memory, which must be two blocks of whole elements that do not overlap.
+    /// Describes memory `output`, in which received elements are stored after combining each with the corresponding
+    /// element of `own`. Returns `None` unless the operator supports this and both memories are contiguous, of the same
+    /// length, hold whole elements, and do not overlap.
     pub fn combined(
         own: &Views,
         output: &Views,
@@ -149,13 +150,13 @@ impl Views {
         element: Element,
     ) -> Option<Views> {
         let same = own.len() == output.len();
-        // SAFETY: their makers promised that they are valid.
+        // SAFETY: the makers of both views guarantee that they are valid.
         let made = unsafe { Combination::new(own, output, operator, element) };
         made.filter(|_| same)
             .map(|made| Views::Combined(Arc::new(made)))
     }
 
-    /// Total bytes.
+    /// Returns the total length in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
@@ -164,12 +165,12 @@ impl Views {
         }
     }
 
-    /// Is there nothing to copy?
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The address of the memory if it is one block.
+    /// Returns the address of the memory if it is contiguous.
     pub fn contiguous(&self) -> Option<*mut u8> {
         match self {
             Views::Block(base, _) => Some(*base),
@@ -180,8 +181,8 @@ impl Views {
         }
     }
 
-    /// Bytes `offset .. offset + len` of memory that is one block; cut off at its end. Strided
-    /// memory has no parts and gives none.
+    /// Returns bytes `offset .. offset + len` of contiguous memory, limited to its end. For strided memory it returns
+    /// an empty view.
     pub fn part(&self, offset: usize, len: usize) -> Views {
         let offset = offset.min(self.len());
         let len = len.min(self.len() - offset);
@@ -192,8 +193,8 @@ impl Views {
         }
     }
 
-    /// `count` pieces of `len` bytes each, `stride` apart, the first at `offset`; for memory that
-    /// is one block and holds them all. Otherwise nothing.
+    /// Returns `count` pieces of `len` bytes each, `stride` apart, the first at `offset`. Returns an empty view unless
+    /// the memory is contiguous and contains all pieces.
     pub fn pieces(&self, offset: usize, len: usize, stride: usize, count: usize) -> Views {
         let last = count.saturating_sub(1).saturating_mul(stride);
         let fits = offset.saturating_add(last).saturating_add(len) <= self.len();
@@ -209,7 +210,7 @@ impl Views {
         Views::strided(vec![view]).unwrap_or_else(Views::none)
     }
 
-    /// Copy `len` bytes of the message, from byte `offset` on, to `to`.
+    /// Copies `len` bytes of the message, from byte `offset` on, to `to`.
     ///
     /// # Safety
     /// `to` must be writable for `len` bytes and outside the views; `offset + len <= self.len()`.
@@ -217,18 +218,18 @@ impl Views {
     pub unsafe fn gather(&self, offset: usize, to: *mut u8, len: usize) {
         debug_assert!(offset + len <= self.len());
         match self {
-            // SAFETY: inside the block, whose validity `block` promised.
+            // SAFETY: the bytes are inside the block, which the caller of `block` guarantees to be valid.
             Views::Block(base, _) => unsafe { copy(base.add(offset), to, len) },
             Views::Scratch(scratch, start, _) => {
                 let base = UnsafeCell::raw_get(scratch.0.0.as_ptr());
-                // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
+                // SAFETY: the bytes are inside the scratch (`part` limits them), which `self` keeps alive.
                 unsafe { copy(base.add(start + offset), to, len) }
             }
             Views::Strided(views, _) => {
                 let mut done = 0;
                 runs(views, offset, len, |run| {
                     let (block, count) = (run.block, run.count);
-                    // SAFETY: `runs` yields ranges inside the views, together `len` bytes.
+                    // SAFETY: `runs` yields ranges inside the views, `len` bytes in all.
                     unsafe {
                         let to = to.add(done);
                         copy_blocks(run.base, run.stride, to, block as isize, block, count);
@@ -236,27 +237,27 @@ impl Views {
                     done += block * count;
                 });
             }
-            // SAFETY: inside the results, as the caller promises.
+            // SAFETY: the caller guarantees that the bytes are inside the results.
             Views::Combined(combination) => unsafe {
                 copy(combination.results().add(offset), to, len)
             },
         }
     }
 
-    /// As [`Views::gather`], past the caches of this core where the message is one block.
+    /// Does what [`Views::gather`] does, bypassing this core's caches if the message is contiguous.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Views::gather`].
     pub unsafe fn gather_non_temporal(&self, offset: usize, to: *mut u8, len: usize) {
         match self {
-            // SAFETY: inside the block, whose validity `block` promised.
+            // SAFETY: the bytes are inside the block, which the caller of `block` guarantees to be valid.
             Views::Block(base, _) => unsafe { copy_non_temporal(base.add(offset), to, len) },
-            // SAFETY: as this function's.
+            // SAFETY: the caller guarantees what `gather` requires.
             _ => unsafe { self.gather(offset, to, len) },
         }
     }
 
-    /// Copy `len` bytes from `from` into the message's memory at byte `offset`.
+    /// Copies `len` bytes from `from` into the message's memory at byte `offset`.
     ///
     /// # Safety
     /// `from` must be readable for `len` bytes and outside the views; `offset + len <= self.len()`.
@@ -264,18 +265,18 @@ impl Views {
     pub unsafe fn scatter(&self, offset: usize, from: *const u8, len: usize) {
         debug_assert!(offset + len <= self.len());
         match self {
-            // SAFETY: inside the block, whose validity `block` promised.
+            // SAFETY: the bytes are inside the block, which the caller of `block` guarantees to be valid.
             Views::Block(base, _) => unsafe { copy(from, base.add(offset), len) },
             Views::Scratch(scratch, start, _) => {
                 let base = UnsafeCell::raw_get(scratch.0.0.as_ptr());
-                // SAFETY: inside the scratch (`part` cut it), which `self` keeps alive.
+                // SAFETY: the bytes are inside the scratch (`part` limits them), which `self` keeps alive.
                 unsafe { copy(from, base.add(start + offset), len) }
             }
             Views::Strided(views, _) => {
                 let mut done = 0;
                 runs(views, offset, len, |run| {
                     let (block, count) = (run.block, run.count);
-                    // SAFETY: `runs` yields ranges inside the views, together `len` bytes.
+                    // SAFETY: `runs` yields ranges inside the views, `len` bytes in all.
                     unsafe {
                         let from = from.add(done);
                         copy_blocks(from, block as isize, run.base, run.stride, block, count);
@@ -283,26 +284,26 @@ impl Views {
                     done += block * count;
                 });
             }
-            // SAFETY: as this function's.
+            // SAFETY: the caller guarantees what `take` requires.
             Views::Combined(combination) => unsafe { combination.take(offset, from, len) },
         }
     }
 
-    /// Copy bytes held by this task into the memory, starting at the front, as far as both go.
+    /// Copies bytes that this task owns to the beginning of the memory. Returns how many fit.
     pub fn fill(&self, bytes: &[u8]) -> usize {
         self.fill_from(0, bytes)
     }
 
-    /// Copy bytes held by this task into the memory, from byte `offset` of the memory on.
+    /// Copies bytes that this task owns into the memory, from byte `offset` of the memory on. Returns how many fit.
     pub fn fill_from(&self, offset: usize, bytes: &[u8]) -> usize {
         let offset = offset.min(self.len());
         let n = bytes.len().min(self.len() - offset);
-        // SAFETY: `n` is within both; a slice of ours cannot lie inside user memory lent to us.
+        // SAFETY: `n` is within both; a slice of this task cannot lie inside user memory that was lent.
         unsafe { self.scatter(offset, bytes.as_ptr(), n) };
         n
     }
 
-    /// The whole message as bytes held by this task.
+    /// Returns a copy of the whole message.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
         // SAFETY: the capacity was just reserved, and `gather` writes all of it.
@@ -313,7 +314,7 @@ impl Views {
         bytes
     }
 
-    /// The whole message as bytes held by this task, if there is memory for them.
+    /// Returns a copy of the whole message. Fails if there is no memory for it.
     pub fn try_to_vec(&self) -> Result<Vec<u8>, Refused> {
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(self.len());
@@ -326,18 +327,18 @@ impl Views {
         Ok(bytes)
     }
 
-    /// The whole message as bytes held by this task; few of them without an allocation.
+    /// Returns a copy of the whole message, without an allocation if it is short.
     pub fn to_held(&self) -> Result<Held, Refused> {
         if self.len() > held::INLINE_BYTES {
             return Ok(self.try_to_vec()?.into());
         }
         let mut bytes = Held::zeros(self.len());
-        // SAFETY: `bytes` is ours and as long as the message.
+        // SAFETY: `bytes` is owned and as long as the message.
         unsafe { self.gather(0, bytes.as_mut_ptr(), self.len()) };
         Ok(bytes)
     }
 
-    /// Copy the front of the message into other user memory, as far as both go.
+    /// Copies the beginning of the message into other user memory. Returns how many bytes fit.
     pub fn copy_to(&self, to: &Views) -> usize {
         let n = self.len().min(to.len());
         match (self.contiguous(), to.contiguous()) {
@@ -354,13 +355,13 @@ impl Views {
         n
     }
 
-    /// As `copy_to`, through a little memory at a time.
+    /// Does what `copy_to` does, through a small buffer.
     #[cold]
     fn copy_by_pieces(&self, to: &Views, n: usize) {
         let mut bytes = [0u8; 4096];
         for at in (0..n).step_by(bytes.len()) {
             let piece = bytes.len().min(n - at);
-            // SAFETY: `at + piece` is within both messages and `piece` within our own bytes.
+            // SAFETY: `at + piece` is within both messages, and `piece` within the buffer.
             unsafe {
                 self.gather(at, bytes.as_mut_ptr(), piece);
                 to.scatter(at, bytes.as_ptr(), piece);
@@ -369,8 +370,8 @@ impl Views {
     }
 }
 
-/// Visit the runs of equal blocks of strided memory that make up bytes `offset .. offset + len` of a message: of each view the rest of
-/// a block, whole blocks, and the front of one, as far as there are any.
+/// Visits the runs of equal blocks of strided memory that make up bytes `offset .. offset + len` of a message: for each
+/// view the rest of a block, whole blocks, and the beginning of a block, if there are any.
 fn runs(views: &[View], mut offset: usize, mut len: usize, mut visit: impl FnMut(View)) {
     for view in views {
         if len == 0 {
@@ -417,7 +418,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Oracle: the message a list of (block, count, gap) views over `memory` stands for.
+    /// The reference: returns the message that a list of (block, count, gap) views over `memory` describes.
     fn plain(memory: &[u8], shape: &[(usize, usize, usize)]) -> Vec<u8> {
         let (mut at, mut out) = (0, vec![]);
         for &(block, count, gap) in shape {
@@ -454,14 +455,14 @@ mod tests {
             let offset = cut.0 as usize % (expected.len() + 1);
             let len = cut.1 as usize % (expected.len() - offset + 1);
             let mut piece = vec![0; len];
-            // SAFETY: `piece` holds `len` bytes and the cut lies inside the message.
+            // SAFETY: `piece` holds `len` bytes and the range lies inside the message.
             unsafe { from.gather(offset, piece.as_mut_ptr(), len) };
             prop_assert_eq!(&piece[..], &expected[offset..offset + len]);
 
             let mut other = vec![0u8; 400];
             let into = views(&mut other, &shape);
             into.fill(&expected);
-            // SAFETY: as above.
+            // SAFETY: `piece` holds `len` bytes and the range lies inside the message.
             unsafe { into.scatter(offset, piece.as_ptr(), len) };
             prop_assert_eq!(plain(&other, &shape), expected);
         }

@@ -1,21 +1,21 @@
-//! The model checker goes through every order in which two threads can run the lock-free
-//! structures, under the memory model of the language, and reports every access to a payload that
-//! is not ordered. Run by `scripts/check-models`.
+//! The model checker runs the lock-free structures in every order in which two threads can execute them, under the
+//! memory model of the language, and reports every unordered access to a payload. Run by `scripts/check-models`.
 //!
 //! | structure | what runs | what does not |
 //! |---|---|---|
 //! | ring | `Producer` and `Consumer` as shipped, over loom's atomics and cells | |
 //! | bell | `Bell` as shipped, fenced; the futex is a lock and a condition | sleepers that run `membarrier` instead of the senders' fence: loom knows no such call |
 //! | wake request | `WakeRequest` as shipped, with `Bell`: a sleeper that waits for one publisher after the other | |
-//! | memory handed out | `Next` and `Making` as shipped: a task that dies at any step of taking some | |
-//! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory, replaced by one cell |
-//! | ends | `Ends` as shipped: an end that is done, one that is gone, two that claim, one that ends the use | |
+//! | memory handed out | `Next` and `Making` as shipped: a task that dies at any step of an allocation | |
+//! | block | `Block` as shipped: leaving, dying at any instruction, handing over, keeping, claiming | its memory,
+//! replaced by one cell |
+//! | ends | `Ends` as shipped: an end that finishes, one that is gone, two that claim, one that ends the use | |
 //! | losses | `Losses` as shipped | |
-//! | shared barrier | `SharedBarrier` as shipped | that its memory is used again |
+//! | shared barrier | `SharedBarrier` as shipped | reuse of its memory |
 //! | pipe | `Control` as shipped: turns, counts, taking over, moving, giving up | the copying of `Pipe`, replaced by one cell a byte |
 //!
-//! The crate's guide (`README.md`) lists the lock-free structures that have no model, and why.
-//! Each model says how many orders it must have seen at least, so that none can pass unseen.
+//! The crate's guide (`README.md`) lists the lock-free structures that have no model, and why. Each model states a
+//! minimum number of orders, so that no model passes without having run.
 #![cfg(loom)]
 
 mod orders;
@@ -35,7 +35,7 @@ use regatta_memory::ring::{Consumer, Header, Lines, Producer};
 use regatta_memory::shared_barrier::{Crossing, SharedBarrier, Word};
 use regatta_memory::wake_request::WakeRequest;
 
-/// The smallest ring. A line's payload is a cell: loom knows who may touch it when.
+/// The smallest ring. A line's payload is a cell: loom checks who may touch it when.
 struct Ring {
     headers: [AtomicU64; 4],
     payload: [UnsafeCell<u32>; 4],
@@ -79,7 +79,7 @@ fn produce(ring: &Ring, count: u32) {
                 None => thread::yield_now(),
             }
         };
-        // SAFETY: claimed, so nobody else touches the line; loom checks that.
+        // SAFETY: the line is claimed, so no other thread touches it; loom checks that.
         ring.payload[line as usize].with_mut(|word| unsafe { *word = 100 + n });
         let header = Header {
             kind: 1,
@@ -99,7 +99,7 @@ fn consume(ring: &Ring, count: u32) {
                 None => thread::yield_now(),
             }
         };
-        // SAFETY: full and not taken, so nobody writes the line; loom checks that.
+        // SAFETY: the line is full and not taken, so no other thread writes it; loom checks that.
         let word = ring.payload[line as usize].with(|word| unsafe { *word });
         assert_eq!((header.length, word), (n, 100 + n));
         consumer.take(ring);
@@ -119,13 +119,13 @@ fn a_ring_of_four_lines_wraps_around() {
     });
 }
 
-/// The bell orders nothing but sleep and work: what is sent is one relaxed word.
+/// The bell only orders sleep and work: the message is one relaxed word.
 #[test]
 fn a_ring_of_the_bell_is_never_lost() {
     every_order(5, 100, || {
         let payers: &'static Payers = Box::leak(Box::default());
         payers.begin(true);
-        // SAFETY: it is never dropped.
+        // SAFETY: `payers` is never dropped.
         let fenced = unsafe { Fencing::of_job(payers) };
         let shared = Arc::new((Bell::default(), AtomicU32::new(0)));
         let there = shared.clone();
@@ -145,7 +145,7 @@ fn a_ring_of_the_bell_is_never_lost() {
     });
 }
 
-/// Members that publish once each, and one that sleeps until both have.
+/// Members that publish once each, and one that sleeps until both have published.
 #[derive(Default)]
 struct Awaited {
     bell: Bell,
@@ -162,7 +162,7 @@ impl Awaited {
         }
     }
 
-    /// Looks at the members from `at` on. True: all have published.
+    /// Checks the members from `at` on. Returns whether all have published.
     fn look(&self, at: &mut usize) -> bool {
         let has = |word: &AtomicU32| word.load(Ordering::Relaxed) == 1;
         while self.published.get(*at).is_some_and(has) {
@@ -177,7 +177,7 @@ fn whoever_waits_for_one_after_the_other_is_woken_by_the_last() {
     every_order(3, 100, || {
         let payers: &'static Payers = Box::leak(Box::default());
         payers.begin(true);
-        // SAFETY: it is never dropped.
+        // SAFETY: `payers` is never dropped.
         let fenced = unsafe { Fencing::of_job(payers) };
         let shared = Arc::new(Awaited::default());
         let publishers: Vec<_> = (0..2)
@@ -197,12 +197,12 @@ fn whoever_waits_for_one_after_the_other_is_woken_by_the_last() {
     });
 }
 
-/// A pipe of two bytes and a message of three, a byte a turn.
+/// A pipe of two bytes and a message of three, one byte per turn.
 struct Piped {
     control: Control,
     data: [UnsafeCell<u8>; SIZE],
     message: [UnsafeCell<u8>; TOTAL],
-    /// Where the message is when its address is not 0.
+    /// The message, if its address is not 0.
     copy: [UnsafeCell<u8>; TOTAL],
 }
 
@@ -219,24 +219,24 @@ impl Piped {
         }
     }
 
-    /// Nobody else holds the pipe any more: loom objects if anybody does.
+    /// Gives the pipe back, which no other thread may hold any more; loom reports it if one does.
     fn give_back(&self) {
         for byte in &self.data {
-            // SAFETY: the pipe is ours; loom checks that.
+            // SAFETY: this thread owns the pipe; loom checks that.
             byte.with_mut(|byte| unsafe { *byte = 0 });
         }
         self.control.reset();
     }
 
-    /// Copy the message and say that it lies there now. False: the receiver has taken it over.
+    /// Copies the message and sets its new address. Returns `false` if the receiver has taken it over.
     fn move_message(&self) -> bool {
         match self.control.enter().unwrap() {
             None => {
                 for (from, to) in self.message.iter().zip(&self.copy) {
-                    // SAFETY: both are the sender's; loom checks that.
+                    // SAFETY: both belong to the sender; loom checks that.
                     let byte = from.with(|byte| unsafe { *byte });
                     to.with_mut(|into| unsafe { *into = byte });
-                    // SAFETY: its owner may do with it what it likes from now on.
+                    // SAFETY: the old memory may be overwritten by its owner from now on; loom checks that.
                     from.with_mut(|byte| unsafe { *byte = 0 });
                 }
                 self.control.set_address(1);
@@ -247,7 +247,7 @@ impl Piped {
         }
     }
 
-    /// The sender's side, to the point where its buffer may be reused.
+    /// Runs the sender, until its buffer may be reused.
     fn send(&self) {
         self.send_from(&self.message);
     }
@@ -261,8 +261,7 @@ impl Piped {
                 None => {
                     let room = at - (self.control.drained() as usize) < SIZE;
                     if room {
-                        // SAFETY: the message is the sender's to read and the byte has been
-                        // drained; loom checks both.
+                        // SAFETY: the sender may read the message, and the byte has been drained; loom checks both.
                         let byte = message[at].with(|byte| unsafe { *byte });
                         self.data[at % SIZE].with_mut(|into| unsafe { *into = byte });
                         at += 1;
@@ -278,7 +277,7 @@ impl Piped {
             }
         };
         for byte in message {
-            // SAFETY: the message has been sent; loom objects if the receiver still reads it.
+            // SAFETY: the message has been sent; loom reports it if the receiver still reads it.
             byte.with_mut(|byte| unsafe { *byte = 0 });
         }
         if last == Filled::Pulled {
@@ -286,7 +285,7 @@ impl Piped {
         }
     }
 
-    /// The receiver's side of a message that may be taken back. True: it came first, and took over.
+    /// Runs the receiver of a message that may be withdrawn. Returns `true` if it was faster and took over.
     fn receive_until(&self, withdrawn: &AtomicU32, impatient: bool) -> bool {
         let mut at = 0;
         loop {
@@ -296,7 +295,7 @@ impl Piped {
                 at += 1;
                 self.control.publish_drained(at);
             }
-            // Bytes read from the sender's memory then may be void: the kernel reads them.
+            // Bytes that were read from the sender's memory then may be invalid; the kernel reads them.
             if impatient && self.control.take_over() && self.control.end_take_over(true) {
                 return true;
             }
@@ -307,7 +306,7 @@ impl Piped {
         }
     }
 
-    /// The receiver's side. It takes over as soon as it finds nothing, if it may.
+    /// Runs the receiver. If `impatient`, it takes over as soon as it finds nothing.
     fn receive(&self, impatient: bool) -> Vec<u8> {
         let mut got = Vec::new();
         let mut taken_over = false;
@@ -324,7 +323,7 @@ impl Piped {
                     _ => &self.copy,
                 };
                 for byte in &message[got.len()..] {
-                    // SAFETY: taken over, so the sender leaves the message alone; loom checks that.
+                    // SAFETY: taken over, so the sender does not touch the message; loom checks that.
                     got.push(byte.with(|byte| unsafe { *byte }));
                 }
                 assert!(self.control.end_take_over(true));
@@ -342,15 +341,15 @@ impl Piped {
     }
 }
 
-/// A sender that puts one byte in, then takes the message back and says so; who gives the pipe
-/// back is the last to touch it.
+/// A sender puts one byte in, then withdraws the message and says so; the side that gives the pipe back is the last to
+/// touch it.
 fn taken_back(impatient: bool) {
     let pipe = Arc::new(Piped::new());
     let withdrawn = Arc::new(AtomicU32::new(0));
     let (there, word) = (pipe.clone(), withdrawn.clone());
     let sender = thread::spawn(move || {
         if there.control.enter().unwrap().is_none() {
-            // SAFETY: the message is the sender's to read and nothing is in; loom checks both.
+            // SAFETY: the sender may read the message, and nothing is in; loom checks both.
             let byte = there.message[0].with(|byte| unsafe { *byte });
             there.data[0].with_mut(|into| unsafe { *into = byte });
             there.control.leave(1, false);
@@ -370,7 +369,7 @@ fn taken_back(impatient: bool) {
 
 #[test]
 fn a_message_that_was_taken_back_leaves_its_pipe_to_one_side() {
-    // Few orders: the two have little to do with each other.
+    // Few orders: the two threads interact little.
     every_order(3, 40, || taken_back(false));
     every_order(3, 60, || taken_back(true));
 }
@@ -381,12 +380,12 @@ fn through_a_pipe(impatient: bool) {
     let sender = thread::spawn(move || there.send());
     assert_eq!(pipe.receive(impatient), [10, 11, 12]);
     sender.join().unwrap();
-    // The task that gave it back was the last to touch it: it is as good as new.
+    // The task that gave the pipe back was the last to touch it, so it is reset.
     assert_eq!((pipe.control.filled(), pipe.control.drained()), (0, 0));
     assert_eq!(pipe.control.enter().unwrap(), None);
 }
 
-/// A sender that copies the message before anything has flowed, if it may, and sends the copy.
+/// A sender that copies the message before any byte was sent, if it may, and sends the copy.
 fn from_a_copy(impatient: bool) {
     let pipe = Arc::new(Piped::new());
     let there = pipe.clone();
@@ -415,7 +414,7 @@ fn a_message_is_taken_over_or_not_and_arrives_once() {
     every_order(3, 100, || through_a_pipe(true));
 }
 
-/// A shared barrier that is lent and taken back.
+/// A shared barrier that is lent and withdrawn.
 #[derive(Default)]
 struct Lent {
     word: Word,
@@ -429,7 +428,7 @@ impl Lent {
         SharedBarrier::of(&self.word, &self.lines)
     }
 
-    /// A member meets the other a few times: the round it has come to, and whether it has been counted in it.
+    /// Lets a member meet the other a few times. Returns its last round, and whether it was counted in it.
     fn meet(&self, place: u32) -> (u32, bool) {
         for round in 0..ROUNDS {
             let mut passage = self.barrier().come(place, round, place + 1);
@@ -474,7 +473,7 @@ struct Owned {
     block: Block,
     memory: UnsafeCell<u32>,
     gone: [AtomicU32; 4],
-    /// The tasks that use the memory for good.
+    /// Number of tasks that have got the memory.
     users: AtomicU32,
 }
 
@@ -499,7 +498,7 @@ impl Owned {
     }
 
     fn write(&self, task: u32) {
-        // SAFETY: by the protocol nobody else touches it; loom checks that.
+        // SAFETY: by the protocol no other thread touches the memory; loom checks that.
         self.memory.with_mut(|word| unsafe { *word = task });
     }
 
@@ -512,7 +511,7 @@ impl Owned {
     }
 }
 
-/// Two tasks that want it.
+/// Starts two tasks that claim the block.
 fn claimers(owned: &Arc<Owned>) -> Vec<thread::JoinHandle<()>> {
     let claimer = |task| {
         let there = owned.clone();
@@ -521,14 +520,14 @@ fn claimers(owned: &Arc<Owned>) -> Vec<thread::JoinHandle<()>> {
     (1..3).map(claimer).collect()
 }
 
-/// In the end one of the claimers, of another one after them, or of its owner has it.
+/// Checks that in the end exactly one task has the block: a claimer, a later claimer, or the owner.
 fn one_user(owned: &Owned, claimers: Vec<thread::JoinHandle<()>>) {
     claimers.into_iter().for_each(|one| one.join().unwrap());
     owned.claim(3);
     assert_eq!(owned.users.load(Ordering::Relaxed), 1);
 }
 
-/// The owner writes, gives the memory to the system and lets go; it is gone after that, or after so many of these steps.
+/// The owner writes, releases the memory and frees the block; it is gone after that, or after this many of these steps.
 fn ends_after(steps: u32) {
     every_order(2, 20, move || {
         let owned = Arc::new(Owned::new(0));
@@ -536,7 +535,7 @@ fn ends_after(steps: u32) {
         owned.write(0);
         match steps {
             0 => {}
-            // Dead within `let_go`, whose store does not come.
+            // Dead within `let_go`, before its store.
             1 => owned.write(0),
             _ => owned.block.let_go(0, || owned.write(0)),
         }
@@ -587,7 +586,7 @@ fn a_block_under_way_has_one_owner_whoever_dies() {
         owned.write(0);
         assert!(owned.block.send(0, 1));
         if owned.is_gone(1) {
-            // The send is refused, and the block is the sender's again unless it has a next owner.
+            // The send is refused, and the sender has the block again unless it has a next owner.
             if owned.block.take_back(0, 1) {
                 owned.write(0);
                 owned.go(0);
@@ -635,14 +634,14 @@ fn a_piece_that_two_are_done_with_has_one_next_use() {
                     let gone = |other: u32| other == 2 && there.2.load(Ordering::Acquire) != 0;
                     let claimed = there.0.claim(task, task, gone).is_some();
                     if claimed {
-                        // SAFETY: nobody else touches the piece; loom checks that.
+                        // SAFETY: no other thread touches the piece; loom checks that.
                         there.1.with_mut(|word| unsafe { *word = task });
                     }
                     claimed as u32
                 })
             })
             .collect();
-        // SAFETY: the source of the present use.
+        // SAFETY: this thread is the source of the current use.
         shared.1.with_mut(|word| unsafe { *word = 1 });
         shared.0.finish(of, End::Source);
         shared.2.store(1, Ordering::Release);
@@ -663,7 +662,7 @@ fn a_piece_whose_use_one_end_ends_has_one_next_user() {
             // The message could not be sent after all.
             let away = other.0.end(of) && other.0.claim(3, 4, |_| false).is_some();
             if away {
-                // SAFETY: nobody else touches the piece; loom checks that.
+                // SAFETY: no other thread touches the piece; loom checks that.
                 other.1.with_mut(|word| unsafe { *word = 1 });
             }
             away
@@ -672,7 +671,7 @@ fn a_piece_whose_use_one_end_ends_has_one_next_user() {
             // The receiver is gone.
             let claimed = claimer.0.claim(5, 6, |task| task == 2).is_some();
             if claimed {
-                // SAFETY: as above.
+                // SAFETY: no other thread touches the piece; loom checks that.
                 claimer.1.with_mut(|word| unsafe { *word = 5 });
             }
             claimed
@@ -683,12 +682,12 @@ fn a_piece_whose_use_one_end_ends_has_one_next_user() {
         assert!(away != claimed);
         let source = if away { 3 } else { 5 };
         assert_eq!(shared.0.present().map(|of| of.source()), Some(source));
-        // The end of the new use that reads is not done, whatever was said of the old one.
+        // The destination of the new use has not finished, whatever was stored for the old use.
         assert_eq!(shared.0.claim(7, 8, |task| task == source), None);
     });
 }
 
-/// Where memory is handed out, and the notes of two tasks.
+/// The allocator's word, and the records of two tasks.
 #[derive(Default)]
 struct Handed {
     next: Next,
@@ -700,7 +699,8 @@ impl Handed {
         self.makings.get(task as usize)
     }
 
-    /// A task takes 64 bytes, and lists them; it dies after this many steps. Where they begin, if they were taken, and whether they were listed.
+    /// Lets a task take 64 bytes and list them; it dies after this many steps. Returns the offset, if they were taken,
+    /// and whether they were listed.
     fn take(&self, task: u32, steps: u32) -> Option<(u64, bool)> {
         loop {
             let seen = self.next.look(|task| self.making(task));
@@ -724,7 +724,8 @@ impl Handed {
     }
 }
 
-/// One task is killed after this many steps while another one takes memory twice; whoever cleans up knows what the first had.
+/// One task is killed after this many steps while another one takes memory twice. The cleanup finds what the first had
+/// taken.
 fn taker_dies_after(steps: u32) {
     every_order(2, 5, move || {
         let handed = Arc::new(Handed::default());

@@ -1,9 +1,9 @@
-//! The model checker and the two structures that hold pieces of shared memory, as in `models_loom.rs`.
+//! Models of the two structures that hold pieces of shared memory, as in `models_loom.rs`.
 //!
 //! | structure | what runs | what does not |
 //! |---|---|---|
 //! | stack | `Stack` as shipped: pops and pushes of the same pieces by several tasks | a count of changes that overflows |
-//! | list | `List` as shipped: pushing, walking, taking all | pieces that come back after all were taken |
+//! | list | `List` as shipped: pushing, walking, taking all | pieces that are pushed again after all were taken |
 #![cfg(loom)]
 
 mod orders;
@@ -41,7 +41,7 @@ impl Stacked {
         let at = |place: u64| (place / UNIT) as usize - 1;
         let link = |place| -> Result<&stack::Link, Corrupt> { Ok(&self.links[at(place)]) };
         let piece = at(self.stack.pop(link).unwrap()?);
-        // SAFETY: popped, so nobody else touches it; loom checks that.
+        // SAFETY: the piece was popped, so no other thread touches it; loom checks that.
         self.cells[piece].with_mut(|cell| unsafe { *cell += 1 });
         Some(piece)
     }
@@ -51,7 +51,7 @@ impl Stacked {
         assert!(self.stack.push(place, &self.links[piece]));
     }
 
-    /// The pieces that are left, in order of their numbers.
+    /// Returns the pieces that are left, in order of their numbers.
     fn rest(&self) -> Vec<usize> {
         let mut rest: Vec<usize> = std::iter::from_fn(|| self.pop()).collect();
         rest.sort_unstable();
@@ -59,7 +59,8 @@ impl Stacked {
     }
 }
 
-/// One takes a piece. The other takes two and puts the first one back, so that it is on top again with another piece under it.
+/// One thread takes a piece. The other takes two and puts the first one back, so that it is on top again with another
+/// piece under it.
 #[test]
 fn a_piece_that_came_back_between_look_and_swap_is_popped_with_what_is_under_it_now() {
     every_order(3, 15, || {
@@ -99,7 +100,7 @@ fn pieces_that_two_pop_and_push_are_never_lost_or_shared() {
     });
 }
 
-/// A list of three pieces at most, each with a cell that its maker writes before it is pushed.
+/// A list of at most three pieces, each with a cell that its maker writes before it is pushed.
 #[derive(Default)]
 struct Made {
     list: List,
@@ -110,7 +111,7 @@ struct Made {
 impl Made {
     fn push(&self, place: u64) {
         let at = place as usize - 1;
-        // SAFETY: not pushed yet, so nobody else touches it; loom checks that.
+        // SAFETY: the piece has not been pushed yet, so no other thread touches it; loom checks that.
         self.cells[at].with_mut(|cell| unsafe { *cell = place });
         self.list.push(place, &self.links[at]);
     }
@@ -119,10 +120,10 @@ impl Made {
         |place| Some(((), &self.links[place as usize - 1]))
     }
 
-    /// The places of these pieces, each of which is whole.
+    /// Returns the offsets of these pieces, after checking that each was written completely.
     fn read(&self, walk: impl Iterator<Item = (u64, ())>) -> Vec<u64> {
         walk.inspect(|&(place, ())| {
-            // SAFETY: pushed, so nobody writes it any more; loom checks that.
+            // SAFETY: the piece was pushed, so no thread writes it any more; loom checks that.
             let written = self.cells[place as usize - 1].with(|cell| unsafe { *cell });
             assert_eq!(written, place);
         })
@@ -146,7 +147,7 @@ fn a_walk_finds_whole_pieces_and_all_that_were_pushed_before_them() {
         let seen = walker.join().unwrap();
         other.join().unwrap();
         most.fetch_max(seen.len() as u32, Ordering::Relaxed);
-        // The second piece of one task stands before its first.
+        // The second piece of a task precedes its first.
         let places = [1, 2].map(|place| seen.iter().position(|&other| other == place));
         assert!(places[1].is_none_or(|second| places[0].is_some_and(|first| second < first)));
         let mut all = made.read(made.list.walk(3, made.find()));

@@ -1,10 +1,10 @@
-//! Of pipes and their pool.
+//! Tests of pipes and their pool.
 
 use super::*;
 
 const MAKER: Maker = Maker { task: 0, kind: 0 };
 
-/// A message of 1024 bytes between these two.
+/// Returns a message of 1024 bytes between these two tasks.
 fn between(source: u32, destination: u32) -> Message {
     Message {
         tasks: [source, destination],
@@ -77,7 +77,7 @@ fn counts_no_peer_writes_are_refused() {
     assert!(tx.fill(&views, 1024, false).is_err());
 }
 
-/// This process, as a sender whose memory may be read.
+/// Returns this process, as a sender whose memory may be read.
 fn myself() -> Remote {
     static WORD: u64 = 0x5eed_0f41;
     Remote {
@@ -147,7 +147,7 @@ fn a_message_may_move_while_it_stands_still_and_not_while_it_is_read() {
     assert_eq!(tx.move_to(8).unwrap(), Some(Filled::TakenOver));
     while rx.drain(&into, 3000, 400).unwrap() > 0 {}
     if rx.pull(&into, 3000, &myself()).is_err() {
-        // It may not read there.
+        // This process may not read there.
         while rx.moved() < 3000 {
             tx.fill(&block(&mut copy), 700, false).unwrap();
             rx.drain(&into, 3000, 400).unwrap();
@@ -161,7 +161,7 @@ fn what_cannot_be_read_is_filled_in_by_the_sender_after_all() {
     let (_segment, mut tx, mut rx) = pair(1024);
     let mut from: Vec<u8> = (0..3000u32).map(|i| (i * 7) as u8).collect();
     let mut to = vec![0u8; 3000];
-    // No process has memory there.
+    // No process has memory at this address.
     tx.set_address(8);
     let (source, into) = (block(&mut from), block(&mut to));
     assert_eq!(tx.fill(&source, 700, false).unwrap(), Filled::Some(700));
@@ -197,8 +197,8 @@ fn what_is_read_after_the_sender_gave_up_is_void() {
 #[test]
 fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
     let (_segment, mut tx, mut rx) = pair(1024);
-    // SAFETY: an anonymous mapping of our own; its second page is made unreadable and both are
-    // only touched through calls that report a fault.
+    // SAFETY: a private anonymous mapping. Its second page is made unreadable, and both pages are only touched through
+    // calls that report a fault.
     let memory = unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let at = libc::mmap(std::ptr::null_mut(), 8192, 3, flags, -1, 0);
@@ -217,7 +217,7 @@ fn a_pull_that_breaks_off_leaves_nothing_to_drain() {
     assert!(rx.pull(&into, 8192, &myself()).is_err());
     assert!(!matches!(rx.drain(&into, 8192, 400), Ok(1..)));
     assert!(rx.moved() < 8192);
-    // SAFETY: mapped above, not used any more.
+    // SAFETY: mapped above, and no longer used.
     unsafe { libc::munmap(memory.cast(), 8192) };
 }
 
@@ -269,7 +269,7 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
     let attach = |tasks| Pipe::between(&segment, place, 1024, tasks);
     let late = attach([0, 1]).unwrap();
     assert!(attach([1, 0]).is_ok() && attach([0, 2]).is_err());
-    // The receiver dies, and two others get the pipe.
+    // The receiver dies, and two other tasks get the pipe.
     let adopted = pool.adopt(&mut 0, between(2, 3), |task| task == 1).unwrap();
     assert_eq!(adopted.offset(), place);
     pool.give(late);
@@ -278,7 +278,8 @@ fn a_pipe_that_others_use_by_now_is_not_given_back() {
     assert_eq!(pool.take(between(4, 5)).unwrap().unwrap().offset(), place);
 }
 
-/// Takes pipes and gives them back, as task `me` of which the ones before are gone, until it is killed. Says so once.
+/// Takes pipes and gives them back as task `me`, whose predecessors are gone, until it is killed. Writes one byte to
+/// `said` when it has begun.
 fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
     let mut cursor = 0;
     for uses in 0_u64.. {
@@ -287,7 +288,7 @@ fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
         let pipe = pipe.or_else(|| pool.make(MAKER, between(me, me)).ok());
         pipe.into_iter().for_each(|pipe| pool.give(pipe));
         if uses == 50 {
-            // SAFETY: one byte of our own.
+            // SAFETY: writes one byte of `uses`.
             unsafe { libc::write(said, (&raw const uses).cast(), 1) };
         }
     }
@@ -298,23 +299,24 @@ fn use_pipes(pool: &Pool, me: u32, said: libc::c_int) -> ! {
 fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
     let segment = Segment::create("test", 1 << 22).unwrap();
     let place = segment.allocate(2 * 64, 64).unwrap();
-    // SAFETY: atomics only, in memory that children of a fork share.
+    // SAFETY: atomics only, in memory that the children of a fork share.
     let free: &Stack = unsafe { segment.words(place) }.unwrap();
-    // SAFETY: as above.
+    // SAFETY: atomics only, in memory that the children of a fork share.
     let list: &List = unsafe { segment.words(place + 64) }.unwrap();
     let pool = Pool::new(&segment, free, list, 1024);
     let mut ends = [0; 2];
-    // SAFETY: room for two descriptors.
+    // SAFETY: `ends` has room for two descriptors.
     assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
     for me in 0..200 {
-        // SAFETY: the child calls nothing but the pool, which takes no lock and no memory of its process, and one system call.
+        // SAFETY: the child calls nothing except the pool, which takes no lock and uses no memory of its process, and
+        // one system call.
         let child = unsafe { libc::fork() };
         if child == 0 {
             use_pipes(&pool, me, ends[1]);
         }
         assert!(child > 0);
         let mut byte = 0_u8;
-        // SAFETY: a byte of our own; and our own child, which is waited for.
+        // SAFETY: the byte is local, and the child belongs to this process and is waited for.
         unsafe {
             assert_eq!(libc::read(ends[0], (&raw mut byte).cast(), 1), 1);
             assert_eq!(libc::kill(child, libc::SIGKILL), 0);
@@ -326,7 +328,7 @@ fn pipes_of_tasks_that_are_killed_at_any_instruction_are_used_again() {
 }
 
 proptest::proptest! {
-    /// Messages of any length, one after the other through one pipe, each with a window of its own.
+    /// Messages of any length, one after the other through one pipe, each with its own window.
     #[test]
     fn messages_cycle_through_their_windows_from_where_the_one_before_ended(
         messages in proptest::collection::vec((1_usize..20_000, 12_u32..16, 1_usize..5000, proptest::bool::ANY), 1..8),

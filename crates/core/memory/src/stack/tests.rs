@@ -1,4 +1,4 @@
-//! Of stacks: against a vector, with nonsense in their words, and between processes that are killed.
+//! Tests of stacks: compared with a vector, with invalid words, and between processes that are killed.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::segment::Segment;
 
 const PIECES: usize = 6;
 
-/// A stack whose pieces have the places 1, 2, ... units.
+/// A stack whose pieces have the offsets 1, 2, ... units.
 #[derive(Default)]
 struct Pieces {
     stack: Stack,
@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn the_last_to_come_is_the_first_to_go(start in any::<u32>(), steps in prop::collection::vec(any::<bool>(), 0..80)) {
         let pieces = Pieces::default();
-        // Any count of changes, so that it overflows in some.
+        // Start with any count of changes, so that it sometimes overflows.
         pieces.stack.scribble((start as u64) << COUNT);
         let mut model: Vec<u64> = Vec::new();
         let mut free: Vec<u64> = (1..=PIECES as u64).map(|at| at * UNIT).collect();
@@ -61,7 +61,7 @@ proptest! {
         }
     }
 
-    /// A pop finds a piece or an error, whatever stands in the words.
+    /// A pop returns a piece or an error, whatever the words contain.
     #[test]
     fn nonsense_is_an_error_or_a_piece(word: u64, links in prop::collection::vec(prop_oneof![0..=PIECES as u32 + 1, any::<u32>()], PIECES)) {
         for top in [word, (word >> COUNT << COUNT) | (1 + word % PIECES as u64)] {
@@ -116,17 +116,18 @@ struct Piece {
 #[repr(C, align(128))]
 struct Shared {
     stack: Stack,
-    /// Pieces that two had at a time.
+    /// How often two processes had the same piece.
     twice: AtomicU32,
     /// Rounds of each process.
     rounds: [AtomicU32; 2],
 }
 
-/// Pops two pieces and pushes them back in the order in which they came, so that the other process sees the old one on top again
-/// over another one; each piece says whose it is meanwhile. Each pop dawdles between its look and its swap.
+/// Pops two pieces and pushes them back in the order in which they were popped, so that the other process sees the old
+/// piece on top again, over another one. Each piece records its owner meanwhile. Each pop pauses between its load and
+/// its swap.
 fn exchange(segment: &Segment, shared: &Shared, me: u32, random: &mut u32) {
     let piece = |place| -> Result<&Piece, Corrupt> {
-        // SAFETY: atomics only.
+        // SAFETY: `Piece` consists of atomics.
         unsafe { segment.words(place) }
     };
     let mut pop = || {
@@ -162,10 +163,10 @@ fn two_processes_never_have_one_piece_and_lose_none() {
     const HELD: usize = 4;
     let segment = Segment::create("test", 1 << 16).unwrap();
     let place = segment.allocate(size_of::<Shared>(), 128).unwrap();
-    // SAFETY: atomics only.
+    // SAFETY: `Shared` consists of atomics.
     let shared: &Shared = unsafe { segment.words(place) }.unwrap();
     let piece = |place| -> &Piece {
-        // SAFETY: atomics only.
+        // SAFETY: `Piece` consists of atomics.
         unsafe { segment.words(place) }.unwrap()
     };
     let mut places: Vec<u64> = (0..HELD)
@@ -174,14 +175,14 @@ fn two_processes_never_have_one_piece_and_lose_none() {
     for &place in &places {
         assert!(shared.stack.push(place, &piece(place).link));
     }
-    // SAFETY: the child uses nothing but the segment, and ends without returning to what the parent has begun.
+    // SAFETY: the child uses only the segment, and exits without returning to the parent's code.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let mut random = 1;
         for _ in 0..ROUNDS {
             exchange(&segment, shared, 1, &mut random);
         }
-        // SAFETY: ends this process and nothing else.
+        // SAFETY: `_exit` only ends this process.
         unsafe { libc::_exit(0) };
     }
     assert!(child > 0);
@@ -190,7 +191,7 @@ fn two_processes_never_have_one_piece_and_lose_none() {
         exchange(&segment, shared, 0, &mut random);
     }
     let mut status = 0;
-    // SAFETY: our own child, and a number of our own.
+    // SAFETY: the child belongs to this process, and `status` is local.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0);
     assert_eq!(shared.twice.load(Ordering::Relaxed), 0);

@@ -1,8 +1,8 @@
-//! Every order in which the threads of a model can run.
+//! Runs a model in every order of its threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Check a model in every order with at most so many preemptions, of which there must be `least`.
+/// Checks a model in every order with at most this many preemptions. There must be at least `least` orders.
 pub fn every_order(preemptions: usize, least: usize, model: impl Fn() + Send + Sync + 'static) {
     let orders = std::sync::Arc::new(AtomicUsize::new(0));
     let seen = orders.clone();
