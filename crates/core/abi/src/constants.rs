@@ -1,11 +1,11 @@
-//! The constants of the header.
+//! The constants of `regatta.h`.
 
 use std::ffi::c_int;
 
 use crate::layout::{Constant, Value};
 use crate::{Group, Message, Op, Request};
 
-/// Defines numbers and operators, and the function `constants` that lists them together with some others.
+/// Defines numbers and operators, and the function `constants`, which lists them together with others.
 macro_rules! constants {
     (
         numbers { $($number:ident: $type:ty = $value:expr,)* }
@@ -21,7 +21,7 @@ macro_rules! constants {
             pub const $operator: Op = Op { id: $id };
         )*
 
-        /// All constants of the header.
+        /// Returns all constants of the header.
         pub fn constants() -> Vec<Constant> {
             vec![
                 $(Constant::number(concat!("RG_", stringify!($number)), $number),)*
@@ -148,12 +148,12 @@ pub const REQUEST_NULL: Request = Request { id: 0 };
 pub const REQUEST_COMPLETE: Request = Request { id: 1 << 63 };
 /// `RG_MESSAGE_NULL` of `regatta.h`: no message.
 pub const MESSAGE_NULL: Message = Message { id: 0 };
-/// `RG_MESSAGE_NONE` of `regatta.h`: the empty message of nobody.
+/// `RG_MESSAGE_NONE` of `regatta.h`: the empty message that has no sender.
 pub const MESSAGE_NONE: Message = Message { id: u64::MAX };
-/// `RG_IN_PLACE` of `regatta.h`, as an address: the input of a collective is taken from its output.
+/// `RG_IN_PLACE` of `regatta.h`, as an address: the input of a collective is read from its output buffer.
 pub const IN_PLACE: usize = 1;
 
-/// `RG_CHANNEL` of `regatta.h`: every task, apart from other channels.
+/// `RG_CHANNEL` of `regatta.h`: the group of all tasks with this channel number.
 #[inline(always)]
 pub const fn channel(number: i32) -> Group {
     Group {
@@ -161,20 +161,21 @@ pub const fn channel(number: i32) -> Group {
     }
 }
 
-/// The first channel of the interfaces' own, up to the last one of all. Programs have those before it.
+/// The first channel that is reserved for the interfaces; all later ones are, too. Programs use the channels before it.
 pub const FIRST_LIBRARY_CHANNEL: i32 = 1 << 27;
 
-/// Returns a channel of an interface. PVM's are from 2²⁸ − 3 on, and executors of Python have some there, too; all others have theirs before that.
+/// Returns a channel of an interface. PVM uses the numbers from 2²⁸ − 3 on, and the executors of Python some of these,
+/// too; all other interfaces use numbers below that.
 pub const fn library_channel(number: i32) -> Group {
     channel(FIRST_LIBRARY_CHANNEL + number)
 }
 
-/// `RG_BYTES` of `regatta.h`: an element of `n` bytes, for a user's operator.
+/// `RG_BYTES` of `regatta.h`: an element of `n` bytes, for user-defined operators.
 pub const fn bytes(n: c_int) -> c_int {
     0x10000 + n
 }
 
-/// A part of this crate's version.
+/// Parses a component of this crate's version.
 const fn part(digits: &str) -> c_int {
     match c_int::from_str_radix(digits, 10) {
         Ok(number) => number,

@@ -1,17 +1,17 @@
-//! The list of everything in this crate, as a program in C can check it.
+//! The list of everything in this crate, in a form that a C program can check.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A struct or an enumeration of the header, as Rust lays it out.
+/// The layout in Rust of a struct or an enumeration of the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Its name in C.
     pub name: &'static str,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Bytes of which its address is a multiple.
+    /// Alignment in bytes.
     pub alignment: usize,
-    /// Its fields in order; an enumeration has none.
+    /// Its fields in order; empty for an enumeration.
     pub fields: Vec<Field>,
 }
 
@@ -20,18 +20,18 @@ pub struct Layout {
 pub struct Field {
     /// Its name, the same in C and in Rust.
     pub name: &'static str,
-    /// Bytes of the struct before it.
+    /// Offset in the struct, in bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
-    /// Bytes of which its address is a multiple.
+    /// Alignment in bytes.
     pub alignment: usize,
     /// Its type in C.
     pub c: String,
 }
 
 impl Field {
-    /// The field of type `T` with this name and offset.
+    /// Returns the field of type `T` with this name and offset.
     pub(crate) fn of<T: InC>(name: &'static str, offset: usize) -> Field {
         Field {
             name,
@@ -46,7 +46,7 @@ impl Field {
 /// A constant of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its name in C; of a macro with an argument, a call of it.
+    /// Its name in C; for a macro with an argument, an invocation.
     pub name: &'static str,
     /// Its value.
     pub value: Value,
@@ -63,9 +63,9 @@ pub enum Value {
     Address(usize),
 }
 
-/// A type that stands in a struct of the header.
+/// A type that is used in a struct of the header.
 pub trait InC {
-    /// Its name in C.
+    /// Returns its name in C.
     fn name() -> String;
 }
 
@@ -98,14 +98,14 @@ impl<const N: usize> InC for [c_char; N] {
 }
 
 impl Constant {
-    /// The constant with this number.
+    /// Returns the constant with this number.
     pub(crate) fn number(name: &'static str, value: impl Into<i64>) -> Constant {
         let value = Value::Number(value.into());
         Constant { name, value }
     }
 }
 
-/// The layout of the enumeration `rg_type`, which a function takes as an `int`.
+/// Returns the layout of the enumeration `rg_type`, which functions take as an `int`.
 pub(crate) fn enumeration(name: &'static str) -> Layout {
     Layout {
         name,

@@ -1,7 +1,8 @@
-//! Structs, constants and error codes of `regatta.h`, defined once for all Rust code that stands on either side of it.
+//! Structs, constants and error codes of `regatta.h`, defined once for the Rust code that implements the header and the
+//! Rust code that calls it.
 //!
-//! The header is their documentation. [`layouts`] and [`constants()`] list all that is here, for the test that compares it with
-//! the header as C and C++ compilers understand it.
+//! The header documents them. [`layouts`] and [`constants()`] list everything, for the test that compares it with the
+//! header as C and C++ compilers see it.
 
 #![forbid(unsafe_code)]
 

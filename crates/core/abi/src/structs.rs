@@ -1,4 +1,4 @@
-//! The structs of the header.
+//! The structs of `regatta.h`.
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use crate::OUTPUT_MOST;
 use crate::layout::{Field, Layout, enumeration};
 
-/// Defines structs, and the function `layouts` that lists them.
+/// Defines structs, and the function `layouts`, which lists them.
 macro_rules! structs {
     ($($c:ident as $(#[$attribute:meta])* $name:ident { $($field:ident: $type:ty,)* })*) => {
         $(
@@ -22,7 +22,7 @@ macro_rules! structs {
             }
         )*
 
-        /// All structs and enumerations of the header.
+        /// Returns the layouts of all structs and enumerations of the header.
         pub fn layouts() -> Vec<Layout> {
             vec![
                 $(Layout {

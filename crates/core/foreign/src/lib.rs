@@ -1,9 +1,10 @@
-//! Launchers of other systems, as the environment of their processes tells.
+//! Launchers of other systems, recognized by the environment of their processes.
 //!
-//! A launcher is known by variables that it sets for each process. One that has a [`StepSource`] tells its processes enough to
-//! become the tasks of one job ([`step()`]). The processes of any other cannot know each other: alone each would be a world of one, many
-//! times over, so they are refused. Nearly all launchers say in a variable how many processes there are. One that does not
-//! ([`Found::tasks`] is `None`) may have started this process alone, or may not.
+//! A launcher is recognized by variables that it sets for each process. One that has a [`StepSource`] gives its
+//! processes enough information to become the tasks of one job ([`step()`]). The processes of any other launcher cannot
+//! find each other: each of several would be a world of one, so they are refused. Nearly all launchers set a variable
+//! to the number of processes. One that does not ([`Found::tasks`] is `None`) may or may not have started this process
+//! alone.
 
 #![forbid(unsafe_code)]
 
@@ -12,33 +13,35 @@ mod step;
 
 pub use step::{Names, Step, StepSource};
 
-/// The variable by which a user says that processes of another launcher are to be alone, each a world of one.
+/// The variable with which a user states that each process of another launcher is to be a world of one.
 pub const SINGLETON: &str = "REGATTA_SINGLETON";
 
-/// Looks up a variable of the environment; none if it is missing or empty.
+/// A function that looks up a variable of the environment. It returns `None` if the variable is missing or empty.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// This process's own environment.
+/// Looks up a variable in this process's own environment.
 pub fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// A launcher, and how its processes know it.
+/// A launcher, and the variables that it sets for its processes.
 struct Launcher {
     name: &'static str,
-    /// Each alone shows that the launcher has started the process.
+    /// Variables each of which shows that the launcher has started the process.
     marks: &'static [&'static str],
-    /// The number of processes, in the first of these that is set.
+    /// Variables with the number of processes; the first one that is set counts.
     sizes: &'static [&'static str],
-    /// Beginnings of the names of the variables that it sets.
+    /// Prefixes of the names of the variables that it sets.
     prefixes: &'static [&'static str],
-    /// Whether `srun` may set the marks too, for programs that use PMI or PMIx: then they do not show that this launcher has started the process.
+    /// Whether `srun` may set the marks, too, for programs that use PMI or PMIx. Then they do not prove that this
+    /// launcher has started the process.
     may_be_set_by_srun: bool,
-    /// What its processes are told of each other, if that suffices to make a job of them; others are refused.
+    /// How its processes learn of each other, if that suffices to make a job of them; the others are refused.
     steps: Option<&'static dyn StepSource>,
 }
 
-/// Every launcher that is known. Of those without steps, the ones that say themselves how many processes they have started come first.
+/// All known launchers. Among those without steps, the ones that state the number of their processes themselves come
+/// first.
 const LAUNCHERS: [Launcher; 13] = [
     Launcher {
         name: "Slurm's srun",
@@ -158,16 +161,16 @@ const LAUNCHERS: [Launcher; 13] = [
 /// A launcher that has started this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The launcher, in words.
+    /// The launcher's name, for messages.
     pub launcher: &'static str,
-    /// The variable that shows it, as `NAME=VALUE`.
+    /// The variable by which it was recognized, as `NAME=VALUE`.
     pub mark: String,
-    /// How many processes it has started; `None`: it does not say.
+    /// How many processes it has started; `None` if unknown.
     pub tasks: Option<u32>,
 }
 
 impl Found {
-    /// The sentence: what was noticed, its meaning, and the remedy.
+    /// Returns the message: what was noticed, what it means, and the remedy.
     pub fn sentence(&self) -> String {
         let Found { launcher, mark, .. } = self;
         let (noticed, number) = match self.tasks {
@@ -193,7 +196,8 @@ impl Found {
     }
 }
 
-/// The step of several tasks that this process was started in, by a launcher that has steps. An error says what the launcher has not told.
+/// Returns the step of several tasks in which this process was started, if its launcher has steps. An error says what
+/// the launcher has not set.
 pub fn step(environment: Environment) -> Result<Option<Step>, (Names, String)> {
     for source in sources() {
         let found = source.find(environment);
@@ -204,18 +208,18 @@ pub fn step(environment: Environment) -> Result<Option<Step>, (Names, String)> {
     Ok(None)
 }
 
-/// The launchers whose processes become the tasks of one job.
+/// Returns the launchers whose processes become the tasks of one job.
 pub fn sources() -> impl Iterator<Item = &'static dyn StepSource> {
     LAUNCHERS.iter().filter_map(|launcher| launcher.steps)
 }
 
-/// Whether a launcher sets a variable of this name for its processes.
+/// Returns whether a launcher sets a variable of this name for its processes.
 pub fn is_set_by_launcher(name: &str) -> bool {
     let mut prefixes = LAUNCHERS.iter().flat_map(|launcher| launcher.prefixes);
     prefixes.any(|prefix| name.starts_with(prefix))
 }
 
-/// The launchers without steps that have started this process, or one that it descends from.
+/// Returns the launchers without steps that have started this process or an ancestor of it.
 pub fn all(environment: Environment) -> Vec<Found> {
     let others = LAUNCHERS.iter().filter(|it| it.steps.is_none());
     let found = others.filter_map(|launcher| {
@@ -234,7 +238,8 @@ pub fn all(environment: Environment) -> Vec<Found> {
     found.collect()
 }
 
-/// The launcher that has started this process as one of several, or perhaps has. A process that it has started alone is a world of one.
+/// Returns the launcher that has started this process as one of several, or may have. If it has started this process
+/// alone, the process is a world of one and is not reported.
 pub fn of_several(environment: Environment) -> Option<Found> {
     let mut found = all(environment);
     let several = found.iter().position(|found| found.tasks > Some(1));
@@ -242,14 +247,14 @@ pub fn of_several(environment: Environment) -> Option<Found> {
     at.map(|at| found.swap_remove(at))
 }
 
-/// Whether variables of PMI and PMIx were set by the `srun` whose task this is. A launcher inside a step sets its own over them,
-/// or beside them.
+/// Returns whether the variables of PMI and PMIx were set by the `srun` whose task this is. A launcher inside a step
+/// overwrites them or sets its own in addition.
 fn is_of_slurm(environment: Environment) -> bool {
     let (Some(job), Some(step)) = (environment("SLURM_JOB_ID"), environment("SLURM_STEP_ID"))
     else {
         return false;
     };
-    // Each of these must say the same as Slurm, as far as it is set.
+    // Each of these must agree with Slurm's value, if it is set.
     let agrees = |name: &str, slurm: Option<String>| {
         let said = environment(name);
         said.is_none() || said == slurm

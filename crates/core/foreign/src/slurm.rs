@@ -1,4 +1,4 @@
-//! Slurm: one `srun`, as one of its tasks sees it, and Slurm's short forms of lists.
+//! Slurm: one `srun`, as one of its tasks sees it, and Slurm's compact lists.
 
 mod lists;
 
@@ -6,7 +6,7 @@ pub use lists::{counts, names, numbers};
 
 use crate::{Environment, Names, Step, StepSource};
 
-/// Slurm's words for itself.
+/// Slurm's names, for messages.
 pub const NAMES: Names = Names {
     launcher: "Slurm",
     command: "srun",

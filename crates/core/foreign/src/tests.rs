@@ -1,6 +1,6 @@
 use super::*;
 
-/// The launcher that is found in an environment of these variables, written as `NAME=VALUE` and a blank between two.
+/// Returns the launcher found in an environment of these variables, written as `NAME=VALUE` and separated by blanks.
 fn found(variables: &str) -> Option<Found> {
     of_several(&|name| {
         let mut variables = variables.split(' ');
@@ -11,12 +11,12 @@ fn found(variables: &str) -> Option<Found> {
     })
 }
 
-/// The launcher that is found, and the number of processes.
+/// Returns the name of the launcher that is found, and the number of processes.
 fn named(variables: &str) -> Option<(&'static str, Option<u32>)> {
     found(variables).map(|found| (found.launcher, found.tasks))
 }
 
-/// Environments of processes of launchers that say how many there are, without that number.
+/// Environments of launchers that set the number of processes, without that variable.
 const SIZED: [(&str, &str, &str); 9] = [
     (
         "OMPI_COMM_WORLD_RANK=0 PMIX_RANK=0 PRTE_LAUNCHED=1",
@@ -70,7 +70,7 @@ fn in_doubt_it_is_one_of_several() {
         assert!(found.launcher.contains(launcher), "{found:?}");
         assert_eq!(found.tasks, None);
     }
-    // A launcher inside another one's process: which is the inner one is not known.
+    // A launcher inside a process of another launcher: which of them is the inner one cannot be determined.
     let nested = named("OMPI_COMM_WORLD_SIZE=1 PMI_SIZE=4").expect("both");
     assert_eq!(nested.1, Some(4));
 }

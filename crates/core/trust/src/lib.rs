@@ -1,20 +1,21 @@
-//! Which files may be run that the user has not named.
+//! Decides which files that the user has not named may be executed.
 //!
-//! A program that needs a launcher looks for the command `regatta`, and a host is searched for an agent. A user who can put a file
-//! where such a search looks would have it run by another user. So a search takes a file only if nobody but root and the user
-//! could have put it there:
+//! A program that needs a launcher searches for the command `regatta`, and a host is searched for an agent. A user who
+//! can put a file where such a search looks could have it executed by another user. So a search accepts a file only if
+//! nobody except root and the user could have put it there:
 //!
 //! - its path begins at the root
 //! - the file, each directory on its path, and each symbolic link on its path belong to root or to the user
-//! - the file is a regular one that neither its group nor others may write
-//! - neither group nor others may write a directory on its path, before or after symbolic links are resolved. A *sticky* directory, as
-//!   `/tmp`, may be on the path: others can create entries in it, but cannot replace a directory of the user's there. It may
-//!   not hold the file or a link itself, because others can move or link a file of the user's into it
+//! - the file is a regular file that neither its group nor others may write
+//! - neither group nor others may write to a directory on its path, before or after symbolic links are resolved. A
+//!   *sticky* directory, such as `/tmp`, may be on the path: others can create entries in it, but cannot replace a
+//!   directory of the user. It may not contain the file or a link itself, because others can move or link a file of the
+//!   user into it
 //!
-//! A file that passes can only be replaced by root or the user, so it stays what it was between the check and its start.
+//! A file that passes can only be replaced by root or the user, so it does not change between the check and its start.
 //!
-//! In a user namespace that does not map root, the kernel shows all unmapped owners as one number. There that number counts as
-//! root's if the root directory has it.
+//! In a user namespace that does not map root, the kernel shows all unmapped owners as one user id. There that id
+//! counts as root's if the root directory has it.
 //!
 //! [`SHELL`] is the same rule for shells on other hosts.
 
@@ -31,29 +32,29 @@ mod shell;
 pub use search::{Search, absolute_path, own_command, tool};
 pub use shell::{SHELL, SHORT};
 
-/// Maximum number of symbolic links on one path, the kernel's own limit.
+/// Maximum number of symbolic links on one path; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
 /// Write permission of the group and of others.
 const OTHERS_WRITE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
-/// Where the kernel says which number it shows for owners that a user namespace does not map.
+/// The file with the user id that the kernel shows for owners that a user namespace does not map.
 const OVERFLOW: &str = "/proc/sys/kernel/overflowuid";
 
-/// Why a file is not taken.
+/// Reason why a file is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
     /// There is no such file.
     Absent,
-    /// Somebody else could have put it there: how, as the end of a sentence.
+    /// Another user could have put it there. Carries how, as the end of a sentence.
     Unsafe(String),
 }
 
-/// The file that a path leads to, without symbolic links, if nobody but root and this user could have put it there.
+/// Returns the path with symbolic links resolved, if nobody except root and this user could have put the file there.
 pub fn check(path: &Path) -> Result<PathBuf, Refused> {
     Walk::new().follow(path)
 }
 
-/// As [`check`], for a file that is to be executed.
+/// Does what [`check`] does, and also checks that this user may execute the file.
 pub fn check_program(path: &Path) -> Result<PathBuf, Refused> {
     let file = check(path)?;
     let executable = rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok();
@@ -64,12 +65,12 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// One path, component by component, as the kernel would follow it.
+/// A walk along one path, component by component, as the kernel would follow it.
 struct Walk {
     owners: Vec<u32>,
     /// The directory that has been reached.
     here: PathBuf,
-    /// Others may create entries in it.
+    /// Whether others may create entries in it.
     shared: bool,
     links: usize,
 }
@@ -130,7 +131,7 @@ impl Walk {
                 true => Ok(next),
             };
         }
-        // A directory.
+        // The path leads to a directory.
         Err(Refused::Absent)
     }
 
@@ -161,7 +162,8 @@ impl Walk {
         Ok(())
     }
 
-    /// An entry that belongs to somebody who may replace the file.
+    /// Returns the metadata of an entry, and fails if its owner could replace the file and is neither root nor this
+    /// user.
     fn look(&self, path: &Path) -> Result<Metadata, Refused> {
         let found = std::fs::symlink_metadata(path).map_err(|_| Refused::Absent)?;
         match self.owners.contains(&found.uid()) {
@@ -182,7 +184,7 @@ fn writable(what: &str, path: &Path, mode: u32) -> String {
     )
 }
 
-/// The components of a path that lead somewhere, the first one last.
+/// Returns the components of a path that are names or `..`, the first one last.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |component: Component| match component {
         Component::Normal(name) => Some(name.to_owned()),

@@ -1,18 +1,18 @@
-//! Searches that take only what the rule allows.
+//! Searches that accept only files allowed by the rule.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::{Refused, check_program};
 
-/// A search for one program, and what it has passed over.
+/// A search for one program, and the candidates that it has refused.
 #[derive(Debug, Default)]
 pub struct Search {
     refused: Vec<String>,
 }
 
 impl Search {
-    /// The first of these files that may be started.
+    /// Returns the first of these files that may be started.
     pub fn first(&mut self, candidates: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
         candidates.into_iter().find_map(|path| self.take(&path))
     }
@@ -22,7 +22,7 @@ impl Search {
             Ok(file) => Some(file),
             Err(Refused::Absent) => None,
             Err(Refused::Unsafe(why)) => {
-                // A directory that others may write is of no interest as long as there is no such file in it.
+                // A directory that others may write to does not matter unless it contains such a file.
                 if path.is_file() {
                     self.refused
                         .push(format!("{} is not started, because {why}", path.display()));
@@ -32,29 +32,31 @@ impl Search {
         }
     }
 
-    /// A sentence about candidates that were there and were refused; empty when there was nothing.
+    /// Returns a sentence about the candidates that exist and were refused; empty if there were none.
     pub fn passed_over(&self) -> String {
         self.refused.join("; ")
     }
 }
 
-/// The directories of a PATH that begin at the root. Other entries mean another directory wherever one stands.
+/// Returns the absolute directories of a PATH. Relative entries would depend on the working directory.
 pub fn absolute_path(path: &OsStr) -> Vec<PathBuf> {
     let folders = std::env::split_paths(path);
     folders.filter(|folder| folder.is_absolute()).collect()
 }
 
-/// The command that runs here, as others can start it too: its own file while that can be only this one, or the kernel's link
-/// to it.
+/// Returns a path with which other processes can start the running command: its own file if [`check_program`] accepts
+/// that, otherwise the kernel's link to it in /proc.
 pub fn own_command() -> PathBuf {
     let known = std::env::current_exe().ok();
     let known = known.and_then(|path| check_program(&path).ok());
     known.unwrap_or_else(|| PathBuf::from(format!("/proc/{}/exe", std::process::id())))
 }
 
-/// A program of the system, such as ssh, by the directories of PATH that begin at the root and that not everybody may write.
+/// Returns the path of a program of the system, such as ssh, from those directories of PATH that are absolute and not
+/// world-writable.
 ///
-/// Its owner is not asked for: sites have accounts of their own for such programs, and the user's PATH names them.
+/// The owner of the file is not checked: sites have special accounts for such programs, and the user's PATH names
+/// them.
 pub fn tool(name: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
     let folders = absolute_path(&path).into_iter();
@@ -65,13 +67,13 @@ pub fn tool(name: &str) -> PathBuf {
             let runs = rustix::fs::access(&file, rustix::fs::Access::EXEC_OK).is_ok();
             (runs && file.is_file()).then_some(file)
         });
-    // Starting a file that is nowhere fails in the words of the system, without another search.
+    // Starting a file that does not exist fails with the system's error, without another search.
     found
         .next()
         .unwrap_or_else(|| Path::new("/nonexistent").join(name))
 }
 
-/// Whether everybody may put files into a directory.
+/// Returns whether everybody may put files into a directory.
 fn is_open(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     folder

@@ -1,9 +1,10 @@
-//! The rule for shells on hosts that have no program of ours yet. `the_shell_decides_alike` holds that it is the same.
+//! The rule for shells on hosts where this program is not installed. The test `the_shell_decides_alike` checks that it
+//! is the same rule.
 
-/// Defines `safe FILE`, which succeeds if FILE is one that [`crate::check`] takes. It needs `ls`, `readlink` and `id`.
+/// Defines `safe FILE`, which succeeds if [`crate::check`] accepts FILE. It needs `ls`, `readlink` and `id`.
 ///
-/// It runs in a shell of its own, so its variables are nobody else's. `w` is write permission of group or others in the ten
-/// letters of a mode, and `t` or `T` the sticky bit.
+/// It runs in a subshell, so its variables do not clash with others. In the ten letters of a mode, `w` is write
+/// permission of group or others, and `t` or `T` the sticky bit.
 pub const SHELL: &str = r#"safe() (
     case $1 in /*) ;; *) exit 1 ;; esac
     set -f; unset IFS
@@ -51,6 +52,6 @@ pub const SHELL: &str = r#"safe() (
 )
 "#;
 
-/// Defines `s FILE` in few characters, for lines of limited length. It looks at the path as it is written and as it is without
-/// symbolic links, and refuses relative ones; of a link that leads to another link it does not look at what is between.
+/// Defines `s FILE` in few characters, for lines of limited length. It checks the path as written and with symbolic
+/// links resolved, and refuses relative paths. If a link leads to another link, the path between them is not checked.
 pub const SHORT: &str = r#"s(){ case $1 in [!/]*)return 1;esac;[ -k "${1%/*}" ]&&return 1;for q in "$1" "$(readlink -f "$1")";do set --;while [ "$q" ];do set -- "$@" "$q";q=${q%/*};done;q=$(find / "$@" -prune \( ! -user 0 ! -user $(id -u) -o ! -type l -perm /22 ! -perm -1000 \))&&[ -z "$q" ]||return;done;}"#;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::*;
 
-/// A directory of this test's own.
+/// A temporary directory of this test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -47,7 +47,7 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("its mode");
 }
 
-/// Files and whether they may be started, in one tree.
+/// Creates a tree of files, and returns for each whether it may be started.
 fn cases(scratch: &Scratch) -> Vec<(PathBuf, bool)> {
     scratch.folder("good", 0o755);
     scratch.folder("open", 0o777);
@@ -136,7 +136,7 @@ fn the_short_form_lets_nothing_pass_that_the_rule_refuses() {
     let scratch = Scratch::new("short");
     let mut passed = 0;
     for (path, allowed) in cases(&scratch) {
-        // A link to a link is looked at from both ends only.
+        // Only both ends of a chain of links are checked.
         let seen = !path.ends_with("good/over") && !path.ends_with("wrong/regatta");
         let script = format!("{SHORT};s \"$1\"");
         let mut command = Command::new("sh");
@@ -149,7 +149,7 @@ fn the_short_form_lets_nothing_pass_that_the_rule_refuses() {
     assert!(passed >= 5, "{passed}");
 }
 
-/// The tree is made by the first call only.
+/// The tree is created by the first call only.
 fn cases_once(scratch: &Scratch) -> Vec<(PathBuf, bool)> {
     let _ = std::fs::remove_dir_all(&scratch.0);
     scratch.folder("", 0o755);

@@ -1,7 +1,7 @@
-//! How a shared library gets the unwinder that Rust's standard library needs: from the compiler's archive, so that no task has to load
-//! `libgcc_s.so`.
+//! Links the unwinder that Rust's standard library needs into a shared library, from the compiler's archive, so that no
+//! task has to load `libgcc_s.so`.
 //!
-//! A library that unwinds through its own frames alone, as those of ours do, needs no unwinder in common with others.
+//! A library that unwinds only through its own frames, like ours, does not need to share an unwinder with others.
 
 #![forbid(unsafe_code)]
 
@@ -10,17 +10,18 @@ use std::process::Command;
 
 const ARCHIVE: &str = "libgcc_eh.a";
 
-/// Tells cargo to link the archive into the crate of this build script. Where there is none, all stays as it is.
+/// Tells cargo to link the archive into the crate of this build script. Does nothing if there is no archive.
 pub fn link() {
     println!("cargo:rerun-if-env-changed=CC");
     if let Some(folder) = archive().as_deref().and_then(Path::parent) {
         println!("cargo:rustc-link-search=native={}", folder.display());
-        // An archive of ours is not to have it: whoever links that names an unwinder.
+        // Do not bundle it into our static libraries (`-bundle`): whoever links those chooses an unwinder.
         println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
     }
 }
 
-/// The archive of the compiler that links; a compiler that has none repeats the name.
+/// Returns the path of the archive that the C compiler would link. If there is none, the compiler prints the bare file
+/// name.
 fn archive() -> Option<PathBuf> {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let told = Command::new(compiler)

@@ -1,13 +1,13 @@
-//! An allocation: nodes, and room for tasks on each.
+//! An allocation: nodes, and the number of tasks for each.
 
 use regatta_foreign::slurm::{counts, names};
 
 use crate::Environment;
 
-/// Nodes that Slurm has given to a job.
+/// The nodes that Slurm has given to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// The number of the job.
+    /// The job id.
     pub job: String,
     /// Its nodes, in Slurm's order.
     pub nodes: Vec<Node>,
@@ -16,16 +16,16 @@ pub struct Allocation {
 /// A node of an allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Slurm's name of it.
+    /// Its name in Slurm.
     pub name: String,
-    /// How many tasks it has room for.
+    /// How many tasks may be started on it.
     pub slots: u32,
-    /// How many processors of it are the job's.
+    /// How many of its processors belong to the job.
     pub processors: u32,
 }
 
 impl Allocation {
-    /// The allocation that this process is in, if it is in one.
+    /// Returns the allocation that this process is in, or `None` if it is in none.
     pub fn find(environment: Environment) -> Result<Option<Self>, String> {
         let (Some(job), Some(list)) = (
             environment("SLURM_JOB_ID"),
@@ -52,7 +52,7 @@ impl Allocation {
             .ok_or("the variable SLURM_JOB_CPUS_PER_NODE is missing")?;
         let number = |variable: &str| environment(variable).and_then(|text| text.parse().ok());
         let per_task = number("SLURM_CPUS_PER_TASK").unwrap_or(1).max(1);
-        // Slurm says one task per node when nobody has said how many.
+        // If no number of tasks was requested, Slurm says one task per node.
         let asked =
             environment("SLURM_NTASKS").is_some() || environment("SLURM_NTASKS_PER_NODE").is_some();
         let slots = match tasks.filter(|_| asked) {
@@ -72,7 +72,7 @@ impl Allocation {
         Ok(Some(Self { job, nodes }))
     }
 
-    /// How many tasks there is room for.
+    /// Returns how many tasks may be started in all.
     pub fn slots(&self) -> u32 {
         self.nodes
             .iter()
@@ -80,8 +80,8 @@ impl Allocation {
     }
 }
 
-/// Variables of a job's environment that say how *its* steps are to be, and must not shape a step of one process that is
-/// only to carry bytes.
+/// Variables of a job's environment that set options for its steps. They must not affect a step of one process that
+/// only carries bytes.
 pub const OF_ONE_STEP: [&str; 26] = [
     "SLURM_NTASKS",
     "SLURM_NPROCS",
@@ -111,7 +111,7 @@ pub const OF_ONE_STEP: [&str; 26] = [
     "SLURM_DEBUG",
 ];
 
-/// Whether a variable of a process in a step says something about that step, that node, or what it was given there.
+/// Returns whether a variable of a process in a step describes that step, its node, or the resources given to it there.
 pub fn is_of_step(name: &str) -> bool {
     const EXACT: [&str; 13] = [
         "SLURMD_NODENAME",
@@ -165,7 +165,7 @@ mod tests {
             ("SLURM_JOB_CPUS_PER_NODE", "4(x2)"),
         ];
         assert_eq!(slots(&asked), [2, 1]);
-        // Nobody asked for tasks: the processors count.
+        // No number of tasks was requested: the processors count.
         assert_eq!(slots(&asked[1..]), [4, 4]);
         let threaded = [("SLURM_CPUS_PER_TASK", "3"), asked[1], asked[2]];
         assert_eq!(slots(&threaded), [1, 1]);

@@ -1,13 +1,13 @@
-//! Credentials of munge: a sealed letter to the same user on another node.
+//! Credentials of munge: sealed messages to the same user on another node.
 //!
-//! Slurm's own nodes trust each other through munge (in its usual configuration), so wherever they do a process can seal
-//! bytes that only processes of the same user can open, on any node of the cluster and nowhere else, and whoever opens
-//! them is told by munge who has sealed them. A letter can be opened once on a node, and only for some minutes.
+//! Slurm's nodes trust each other through munge (in its usual configuration). Where they do, a process can seal bytes
+//! that only processes of the same user can open, on any node of the cluster and nowhere else, and munge tells the
+//! opener who sealed them. A credential can be opened once on each node, and only for some minutes.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// Maximum size of a sealed credential, in bytes, so that a peer cannot have us pass arbitrary amounts to munge.
+/// Maximum size of a sealed credential, in bytes, so that a peer cannot make us pass arbitrary amounts to munge.
 const MAX_CREDENTIAL_BYTES: usize = 1 << 20;
 
 /// Seals bytes for processes of the user `uid`.
@@ -22,12 +22,12 @@ pub fn seal(bytes: &[u8], uid: u32) -> Result<String, String> {
     }
 }
 
-/// Opens a letter that a process of the user `uid` has sealed for that user.
+/// Opens a credential that a process of the user `uid` has sealed for that user.
 pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
     if letter.len() > MAX_CREDENTIAL_BYTES {
         return Err("a credential is too long".to_owned());
     }
-    // The report about the letter, and after an empty line its content.
+    // unmunge prints the metadata of the credential and, after an empty line, its content.
     let mut command = Command::new(regatta_trust::tool("unmunge"));
     command.args(["--keys=STATUS,UID,UID_RESTRICTION", "--numeric"]);
     let output = ask(command, letter.as_bytes())?;
@@ -38,7 +38,8 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "a credential was not sealed by this user for this user alone".to_owned())
 }
 
-/// The content of a letter, from the report of `unmunge`, if it is from this user to this user.
+/// Returns the content of a credential from the output of `unmunge`, or `None` unless it is from this user to this
+/// user.
 pub fn content(said: &[u8], uid: u32) -> Option<Vec<u8>> {
     let end = said.windows(2).position(|pair| pair == b"\n\n")?;
     let heads = std::str::from_utf8(&said[..end]).ok()?;
@@ -67,7 +68,7 @@ fn ask(mut command: Command, input: &[u8]) -> Result<Output, String> {
         .spawn()
         .map_err(|error| format!("its command `{name}` cannot be run: {error}"))?;
     let mut pipe = child.stdin.take();
-    // It reads all of its input before it writes anything.
+    // The command reads all of its input before it writes anything.
     let written = pipe.as_mut().map(|pipe| pipe.write_all(input));
     drop(pipe);
     let output = child.wait_with_output();

@@ -1,8 +1,9 @@
-//! Slurm's statements about a job, and our questions to it.
+//! Slurm's information about a job, and requests to Slurm.
 //!
-//! Slurm tells a process where it is by variables of its environment: an [`Allocation`] is what a job was given; one `srun` in it is read in
-//! `regatta_foreign::slurm`. Reading them is pure. Functions that need more than the environment
-//! ask Slurm's own commands: [`credential`] proves to other nodes whose process this is, [`node_address`] finds them.
+//! Slurm describes a job to its processes in environment variables: an [`Allocation`] is what a job was given;
+//! `regatta_foreign::slurm` reads a single `srun` in it. Reading them is pure. Functions that need more than the
+//! environment call Slurm's commands: [`credential`] proves to other nodes to which user this process belongs,
+//! [`node_address`] finds their addresses.
 
 #![forbid(unsafe_code)]
 

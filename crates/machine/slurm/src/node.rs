@@ -1,11 +1,12 @@
-//! Where a node is.
+//! Addresses of nodes.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::process::{Command, Stdio};
 
-/// The addresses of a node: that under which Slurm itself reaches it, or those of its name.
+/// Returns the addresses of a node: the one by which Slurm itself reaches it, or those to which its name resolves.
 ///
-/// A name resolves differently on each host: its own name is often its loopback. Slurm's address is the same for all.
+/// A name resolves differently on each host: a host's own name often resolves to its loopback address. Slurm's
+/// address is the same for all.
 pub fn node_address(name: &str) -> Result<Vec<IpAddr>, String> {
     let output = Command::new(regatta_trust::tool("scontrol"))
         .args(["--oneliner", "show", "node", name])
@@ -28,7 +29,7 @@ pub fn node_address(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses)
 }
 
-/// The address in what `scontrol show node` writes.
+/// Returns the address in the output of `scontrol show node`.
 fn told_address(said: &str) -> Option<&str> {
     said.split_whitespace()
         .find_map(|word| word.strip_prefix("NodeAddr="))

@@ -1,9 +1,9 @@
-//! Slurm's short forms of long lists.
+//! Slurm's compact lists.
 
-/// Maximum number of entries a list expands to, more than any machine has nodes.
+/// Maximum number of entries to which a list expands, more than any machine has nodes.
 const MAX_LIST_ENTRIES: usize = 1 << 17;
 
-/// The names in `rack[0-1]node[08-10,12],login`: every bracket is a list of numbers, with the zeros they were written with.
+/// Expands `rack[0-1]node[08-10,12],login` to names: every bracket is a list of numbers, and leading zeros are kept.
 pub fn names(text: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("`{text}` is not a list of nodes as Slurm writes them");
     let mut all = Vec::new();
@@ -42,7 +42,7 @@ pub fn names(text: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// Cuts at the commas that are in no bracket. None when a bracket has no end.
+/// Splits at the commas outside brackets. Returns `None` if brackets do not match.
 fn split(text: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let (mut start, mut inside) = (0, false);
@@ -62,7 +62,7 @@ fn split(text: &str) -> Option<Vec<&str>> {
     (!inside).then_some(parts)
 }
 
-/// The numbers in `08-10,12`, as they are written.
+/// Expands `08-10,12` to numbers, with their leading zeros.
 fn range_list(text: &str) -> Option<Vec<String>> {
     let mut all = Vec::new();
     for range in text.split(',') {
@@ -84,7 +84,7 @@ fn range_list(text: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
-/// The numbers in `2(x3),1`: one for each node.
+/// Expands `2(x3),1` to numbers, one for each node.
 pub fn counts(text: &str) -> Result<Vec<u32>, String> {
     let wrong = || format!("`{text}` is not a list of counts as Slurm writes them");
     let mut all: Vec<u32> = Vec::new();
@@ -103,7 +103,7 @@ pub fn counts(text: &str) -> Result<Vec<u32>, String> {
     Ok(all)
 }
 
-/// The numbers in `0,2,4`.
+/// Parses `0,2,4`.
 pub fn numbers(text: &str) -> Result<Vec<u32>, String> {
     text.split(',')
         .map(|number| {
