@@ -14,15 +14,15 @@ use crate::daemon::{Daemon, Moment};
 use crate::talk::{Talk, Wire, wait};
 use crate::{everybody, sessions, shells, tasks, unreached};
 
-/// Time limit for a question and its answer.
+/// Time limit for a request and its answer.
 pub(crate) const TALK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time another daemon may take to try an address on a busy host. A firewall in between shows sooner.
+/// Time that another daemon on a busy host may take to try an address. A firewall in between is noticed sooner.
 pub(crate) const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Time a caller that is turned away has to say what it wants.
+/// Time that a caller which is turned away may take to send its request.
 const REFUSED_CALLER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Tells a caller, when it has said what it wants, why it is not answered.
+/// Reads a caller's request and refuses it with this reason.
 pub(crate) fn turn_away(daemon: &Daemon, wire: Wire, caller: Option<Pid>, why: String) {
     let mut talk = Talk::new(wire, REFUSED_CALLER_TIMEOUT);
     let Ok(first) = talk.first_byte() else {
@@ -39,7 +39,7 @@ pub(crate) fn turn_away(daemon: &Daemon, wire: Wire, caller: Option<Pid>, why: S
     }
 }
 
-/// Serves one conversation to its end. `caller` is the process of the user's that began it; `None`: it is a daemon.
+/// Serves one conversation to its end. `caller` is the user's process that began it, or `None` for a daemon.
 pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     let mut talk = Talk::new(wire, TALK_TIMEOUT);
     let Ok(first) = talk.first_byte() else {
@@ -64,7 +64,7 @@ pub(crate) fn serve(daemon: &Arc<Daemon>, wire: Wire, caller: Option<Pid>) {
     }
 }
 
-/// Answers somebody who has asked something. The daemon waits for that if it is to end.
+/// Answers a request. A daemon that is to end waits for this.
 fn counted<T>(daemon: &Arc<Daemon>, answer: impl FnOnce() -> T) -> T {
     daemon.lock().answers_due += 1;
     let answered = answer();
@@ -73,7 +73,7 @@ fn counted<T>(daemon: &Arc<Daemon>, answer: impl FnOnce() -> T) -> T {
     answered
 }
 
-/// The first line, if its sender may ask that.
+/// Reads the first line. Returns `None`, after a refusal where one is due, if its sender may not make this request.
 fn open(daemon: &Daemon, talk: &mut Talk, caller: Option<Pid>) -> Option<Opening> {
     let opening = talk.receive::<Opening>().ok()?;
     if !opening.ask.is_asked_by(caller.is_some()) {
@@ -96,7 +96,7 @@ fn open(daemon: &Daemon, talk: &mut Talk, caller: Option<Pid>) -> Option<Opening
     Some(opening)
 }
 
-/// The sentence for a program of another version.
+/// Returns the refusal for a program of another version.
 pub(crate) fn other_version(daemon: &Daemon, other: &str) -> String {
     format!(
         "the daemon of {} is regatta {}, and what speaks with it is regatta {other}: use the same release on all hosts (`regatta down` works with any)",
@@ -154,7 +154,7 @@ fn answer(daemon: &Arc<Daemon>, mut talk: Talk, opening: Opening) -> Option<Rest
     None
 }
 
-/// Leaves the machine in good order; the driver ends the daemon when the others know.
+/// Leaves the machine in good order; the driver ends the daemon when the others know that.
 pub(crate) fn leave(daemon: &Arc<Daemon>) {
     let state = daemon.lock();
     state.channels.let_go("this host leaves the machine");
@@ -162,7 +162,7 @@ pub(crate) fn leave(daemon: &Arc<Daemon>) {
     daemon.notify(Input::Leave);
 }
 
-/// Ends this daemon, or all. The command is answered when the process is gone.
+/// Ends this daemon, or all daemons. The command notices the end of the process by the end of its connection.
 fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
     let reply = match how {
         Ask::Down => everybody::down(daemon),
@@ -201,7 +201,7 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
     )))
 }
 
-/// Tells of the machine after each change until nobody listens, as `tell` does.
+/// Calls `tell` now and after each change of the machine, until the other end has gone or the daemon ends.
 pub(crate) fn watch(
     daemon: &Arc<Daemon>,
     mut talk: Talk,
@@ -217,7 +217,7 @@ pub(crate) fn watch(
                 break;
             }
             if daemon.lock().over {
-                // The last word may be why the daemon ends.
+                // The last report may contain the reason why the daemon ends.
                 talk.limit(Some(TALK_TIMEOUT));
                 let _ = tell(&daemon, &mut talk);
                 break;
@@ -228,7 +228,7 @@ pub(crate) fn watch(
     })
 }
 
-/// Waits until something is new, or the daemon is to end. False: the other end has gone away.
+/// Waits until there is something new, or the daemon is to end. Returns `false` if the other end has gone.
 fn await_news(daemon: &Arc<Daemon>, talk: &Talk, moment: Moment) -> bool {
     let mut state = daemon.lock();
     while state.moment() == moment && !state.over {
@@ -238,7 +238,7 @@ fn await_news(daemon: &Arc<Daemon>, talk: &Talk, moment: Moment) -> bool {
             None => daemon.lock(),
         };
         state.remarks.expire(Instant::now());
-        // Once a second it is noticed when the other end has gone away.
+        // Checks once a second whether the other end has gone.
         let now = Some(Instant::now());
         if wait(&mut [PollFd::new(talk, PollFlags::IN)], now) {
             return false;

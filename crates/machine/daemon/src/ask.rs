@@ -1,8 +1,9 @@
-//! The messages of daemons, commands and starters: one line of JSON each. Processes of jobs say theirs in `regatta_wire::session`.
+//! Messages between daemons, commands and starters: one line of JSON each. Those of processes of jobs are in
+//! `regatta_wire::session`.
 //!
-//! The caller begins with an [`Opening`]; the other end answers with a [`Reply`], or with several when it was asked to go on. Only
-//! users' own commands and members of the machine get so far. Lines have a longest length, and a line
-//! that is not understood ends the conversation.
+//! The caller begins with an [`Opening`]; the other end answers with a [`Reply`], or with several to a request to
+//! watch. Only the user's own commands and members of the machine get this far. The length of a line is limited, and a
+//! line that cannot be parsed ends the conversation.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,16 +16,16 @@ use serde::{Deserialize, Serialize};
 /// Maximum size of a line, in bytes: room for a report of ten thousand hosts.
 pub(crate) const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// The first thing that is said on a connection to a daemon.
+/// The first message on a connection to a daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// The identity of this program.
+    /// The identity of the sender's program.
     pub identity: String,
-    /// Of a daemon: which one.
+    /// The sender, if it is a daemon.
     #[serde(default)]
     pub from: Option<Name>,
-    /// Address of the daemon that is meant, by another daemon. All of a machine have one key, so a connection that somebody on the way
-    /// leads to another of them comes about.
+    /// Address of the daemon that is meant, if the sender is a daemon. All daemons of a machine share a key, so a
+    /// connection that was redirected to another of them would succeed.
     #[serde(default)]
     pub to: Option<SocketAddr>,
     pub ask: Ask,
@@ -34,47 +35,49 @@ pub(crate) struct Opening {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// By a command: who is there. With `watch` again at each change.
+    /// From a command: report the machine. With `watch`, again at each change.
     Hosts { watch: bool },
-    /// By a command: what a new host must know.
+    /// From a command: return what a new host must know.
     #[serde(rename = "invitation")]
     JoinConfig,
-    /// By a command: be at this address; only of a daemon that is alone.
+    /// From a command: change to this address. Only for a daemon that is alone.
     Move { address: IpAddr },
-    /// By a command: let a host leave.
+    /// From a command: make a host leave.
     Remove { host: String },
-    /// By a command: end everything.
+    /// From a command: end the machine.
     Down,
-    /// By a command: the tasks of all hosts.
+    /// From a command: list the tasks of all hosts.
     Tasks,
-    /// By a command: send a signal to a task or a job.
+    /// From a command: send a signal to a task or a job.
     Kill { target: String, signal: i32 },
-    /// By a command: the silent are dead.
+    /// From a command: consider the hosts that do not answer dead.
     Vouch,
-    /// By a daemon: connect to this address, where I listen.
+    /// From a daemon: connect to this address, at which the sender listens.
     Reach { at: SocketAddr },
-    /// By a daemon: a shell, for one of my jobs. Whether it waits for another launcher when my host is lost.
+    /// From a daemon: start a shell for a job of the sender's host. `detachable`: whether the shell is kept for another
+    /// launcher if that host is lost.
     ShellHere { job: String, detachable: bool },
-    /// By a daemon: the shell of this job that waits for another launcher.
+    /// From a daemon: hand over the shell of this job that waits for another launcher.
     ClaimHere { job: String },
-    /// By a daemon or a command: leave.
+    /// From a daemon or a command: leave the machine.
     Leave,
-    /// By a daemon: end, as all do.
+    /// From a daemon: end, as all daemons do.
     End,
-    /// By a daemon: your tasks.
+    /// From a daemon: list the tasks of your host.
     TasksHere,
-    /// By a daemon: send a signal to one of your tasks, or to a job's launcher.
+    /// From a daemon: send a signal to a task of your host or, without a rank, to a job's launcher there.
     KillHere {
         job: String,
         rank: Option<u32>,
         signal: i32,
     },
-    /// By a daemon: the launchers of its host say this, and nothing else.
+    /// From a daemon: the current reports of the launchers of its host. Replaces earlier ones.
     UnreachedThere { said: Vec<Unreached> },
 }
 
 impl Ask {
-    /// Whether this may be asked by the user's own commands, or else by daemons. Both may have a single daemon leave.
+    /// Returns whether the user's own commands (`commands`) or else daemons may make this request. Both may ask a
+    /// single daemon to leave.
     pub(crate) fn is_asked_by(&self, commands: bool) -> bool {
         *self == Ask::Leave || self.is_of_commands() == commands
     }
@@ -92,7 +95,7 @@ impl Ask {
         )
     }
 
-    /// Whether programs of other versions may ask this: ending must always be possible.
+    /// Returns whether programs of other versions may make this request: ending must always be possible.
     pub(crate) fn is_of_any_version(&self) -> bool {
         matches!(self, Ask::Down | Ask::End)
     }
@@ -102,19 +105,20 @@ impl Ask {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
-    /// It is done, or what follows is not lines any more.
+    /// The request has been carried out, or the bytes that follow are not lines any more.
     Done,
-    /// The shell is the caller's, whose agent may be taken over by the hosts of these runs. From then on there are no lines any more.
+    /// The shell belongs to the caller now; its agent may be taken over by the hosts of these runs. The bytes that
+    /// follow are not lines any more.
     Claimed {
         successors: Vec<String>,
     },
-    /// It is done, and this is worth knowing.
+    /// The request has been carried out; the text is of interest to the user.
     Note(String),
     Refused(String),
     Hosts(Report),
     #[serde(rename = "invitation")]
     JoinConfig(Box<JoinConfig>),
-    /// Tasks, who leads jobs whose launchers' hosts are lost, and the hosts that did not say theirs.
+    /// Tasks, the leaders of jobs whose launchers' hosts are lost, and the hosts that did not answer.
     Tasks {
         tasks: Vec<Task>,
         leaders: Vec<Leader>,
@@ -146,7 +150,7 @@ impl From<Name> for HostId {
     }
 }
 
-/// A key as serde has its bytes.
+/// Serializes a key as its bytes.
 mod key_bytes {
     use regatta_segment::place::Key;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -160,19 +164,19 @@ mod key_bytes {
     }
 }
 
-/// The knowledge that a host needs to join.
+/// What a host needs to know to join.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinConfig {
     #[serde(with = "key_bytes")]
     pub key: Key,
     pub silence_ms: u64,
-    /// The host that was asked: what it is called, where it is, and whether it is the only one.
+    /// The host that was asked: its name, its address, and whether it is the only one.
     pub name: String,
     pub address: SocketAddr,
     pub alone: bool,
-    /// All hosts, that one first.
+    /// All hosts, beginning with that one.
     pub hosts: Vec<(String, SocketAddr)>,
-    /// Why no host can be added now.
+    /// Reason why no host can be added now, if there is one.
     pub hindrance: Option<String>,
 }
 
@@ -183,14 +187,14 @@ pub(crate) struct Charge {
     #[serde(with = "key_bytes")]
     pub key: Key,
     pub silence_ms: u64,
-    /// The name of its host, and the number of tasks it takes at once, if not one for each core.
+    /// The name of its host, and the number of tasks that it accepts at once; `None` for one per core.
     pub name: String,
     pub cores: Option<u32>,
-    /// Where it is to listen.
+    /// Address at which it listens.
     pub address: IpAddr,
-    /// The hosts it joins; none: it begins a machine.
+    /// The hosts that it joins; empty to create a machine.
     pub contacts: Vec<(String, SocketAddr)>,
-    /// It leaves when who has started it ends.
+    /// Whether the daemon leaves when its starter ends.
     pub tied: bool,
 }
 
@@ -199,7 +203,7 @@ pub(crate) struct Charge {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Birth {
     Begin(Charge),
-    /// Stay, whatever becomes of who started you, unless you are tied to that.
+    /// Stay when the starter ends, unless you are tied to it.
     Keep,
 }
 
@@ -208,21 +212,21 @@ pub(crate) enum Birth {
 pub struct Report {
     /// The name of the machine.
     pub machine: String,
-    /// The host that says this.
+    /// The host that reports.
     pub here: String,
     /// `majority`, `minority`, or `outside`.
     pub standing: String,
-    /// The daemon that says this ends now.
+    /// Whether the reporting daemon is ending.
     pub ending: bool,
-    /// Why it takes on no work, if it takes on none.
+    /// Reason why it accepts no work, if there is one.
     pub reason: Option<String>,
-    /// Hosts that answer, this one included, and hosts agreed on last.
+    /// Number of hosts that answer, including this one.
     pub seen: usize,
-    /// See `seen`.
+    /// Number of hosts that were agreed on last.
     pub known: usize,
-    /// A host silent for so long is dead.
+    /// Time after which a silent host counts as dead, in milliseconds.
     pub host_timeout_ms: u64,
-    /// The hosts, this one first; then those that are gone, the last one first.
+    /// The hosts, this one first; then those that are gone, the most recent first.
     pub hosts: Vec<Host>,
     /// Tasks that cannot reach each other although their launcher reaches both.
     pub unreached: Vec<Unreached>,
@@ -235,47 +239,47 @@ pub struct Report {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Where its daemon is.
+    /// Address of its daemon.
     pub address: SocketAddr,
-    /// Which run of a daemon it is: another one after the host has been gone.
+    /// The run of its daemon: a new one after the host was gone.
     pub run: String,
-    /// How many tasks can run at once, if known.
+    /// Number of tasks that can run at once, if known.
     pub cores: Option<u16>,
     /// Its architecture, if known.
     pub architecture: Option<String>,
     /// `here`, `up`, `suspected`, `dead` or `left`.
     pub state: String,
-    /// Of a host that is gone: how.
+    /// The cause, if the host is gone or suspected.
     pub cause: Option<String>,
-    /// Since when it is in this state.
+    /// Milliseconds since it changed to this state.
     pub since_ms: u64,
 }
 
-/// Tasks of two hosts that cannot reach each other: the first of them.
+/// Two tasks on two hosts that cannot reach each other, as the first of them reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreached {
-    /// The job: the host and the process of its launcher.
+    /// The job: the host and the process id of its launcher.
     pub job: String,
     /// The host of the task that gets no answer.
     pub host: String,
-    /// The other host.
+    /// The host of the other task.
     pub peer: String,
     /// The task that gets no answer.
     pub task: u32,
     /// The other task.
     pub peer_task: u32,
-    /// Since when.
+    /// Milliseconds since the first task last had an answer.
     pub since_ms: u64,
-    /// Each counts as dead for the other (`--unreachable`).
+    /// Whether each counts as dead for the other (`--unreachable`).
     pub given_up: bool,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happening {
-    /// Numbered from the start of the daemon that says this.
+    /// Number of the event, counted from the start of the reporting daemon.
     pub number: u64,
-    /// How long ago.
+    /// Milliseconds since the event.
     pub ago_ms: u64,
     /// The event, as a sentence.
     pub what: String,
@@ -284,38 +288,38 @@ pub struct Happening {
 /// A task of a job that runs in the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The job: the host and the process of its launcher.
+    /// The job: the host and the process id of its launcher.
     pub job: String,
-    /// The task's rank in it.
+    /// The task's rank in the job.
     pub rank: u32,
-    /// Where it runs.
+    /// The host on which it runs.
     pub host: String,
-    /// Its process there.
+    /// Its process id there.
     pub pid: u32,
     /// The name of that process.
     pub program: String,
 }
 
-/// A host that goes on with a job in place of the launcher's, which is lost.
+/// A host that leads a job instead of the launcher's host, which is lost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
     /// The job.
     pub job: String,
     /// The host.
     pub host: String,
-    /// The file there that has what the job writes from then on.
+    /// The file on that host to which the job's output is written from then on.
     pub output: Option<String>,
 }
 
-/// As a line.
+/// Encodes a message as a line.
 pub(crate) fn encode<T: Serialize>(said: &T) -> Vec<u8> {
-    // Nothing said has keys that are not strings, which is all that could fail.
+    // Only a map with keys that are not strings could fail; no message has one.
     let mut line = serde_json::to_vec(said).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// From a line, with or without its end.
+/// Decodes a line, with or without its newline.
 pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(line).map_err(|_| {
         Refusal::of_regatta(

@@ -1,15 +1,17 @@
-//! How a daemon comes to be: its process, what it must know, and whom it must reach before it belongs to the machine.
+//! The start of a daemon: its process, the settings that it gets, and the hosts that it must reach before it belongs to
+//! the machine.
 //!
 //! ```text
 //! starter                        daemon
-//! begin: the charge        >     takes its place, opens its sockets, meets the hosts it is to join
-//!                          <     done, or why not
+//! begin: the charge        >     claims its place, opens its sockets, meets the hosts that it joins
+//!                          <     done, or the reason why not
 //! keep                     >     from here on it stays
 //!                          <     done
 //! ```
 //!
-//! If the starter is gone before it has said `keep`, the daemon leaves again: what was begun and not finished leaves nothing. A daemon
-//! that is *tied* leaves whenever its starter is gone: where processes live as long as something that was lent, the starter is one of them.
+//! If the starter ends before it has sent `keep`, the daemon leaves again, so an interrupted start leaves nothing
+//! behind. A daemon that is *tied* leaves whenever its starter ends: on systems where processes only live as long as a
+//! resource that was lent, the starter is one of them.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,16 +34,17 @@ use crate::spare::Spare;
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::{Claimed, MachinePlace};
 
-/// Time a daemon may take to join its machine; beyond that, its datagrams do not come through.
+/// Time that a daemon may take to join its machine. Beyond that its datagrams are considered blocked.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(8);
-/// Time a starter may take to say that the daemon is to stay: it may wait for other hosts. It does not apply to a machine's first
-/// daemon, whose starter runs on the same host, so that its end is noticed.
+/// Time that a starter may take to tell the daemon to stay, as it may wait for other hosts. It does not apply to a
+/// machine's first daemon, whose starter runs on the same host, so that the starter's end is noticed.
 const KEEP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Number of hosts tried in both directions: all in a machine of few, enough to find a firewall in one of many.
+/// Maximum number of hosts with which connections are tried in both directions: all hosts of a small machine, and
+/// enough to find a firewall in a large one.
 const MAX_WITNESSES: usize = 4;
 
-/// Starts a daemon in a process of its own; it has done what it is charged with, and leaves unless it is told to stay. With it comes
-/// a sentence that is worth telling, if there is one.
+/// Starts a daemon in a process of its own, and returns when it has joined. It leaves unless it is told to stay.
+/// Returns also a note for the user, if there is one.
 pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> {
     let failed =
         |error: std::io::Error| Refusal::of_regatta(format!("no daemon can be started: {error}"));
@@ -54,7 +57,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Variables about the way of this login concern nobody else.
+    // The variables about this ssh login are not for the daemon.
     let names = std::env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"SSH_")) {
         command.env_remove(name);
@@ -64,7 +67,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         .map_err(|error| limits::no_process("no daemon can be started", &error))?;
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
-    // Its first work: it tries addresses, in both directions, and joins.
+    // It first tries addresses in both directions, and joins.
     let mut talk = Talk::new(wire, JOIN_TIMEOUT * 2 + REACH_TIMEOUT * 3);
     let begun = talk
         .send_line(&Birth::Begin(charge.clone()))
@@ -79,7 +82,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
     }
 }
 
-/// Has the daemon stay.
+/// Tells the daemon to stay.
 pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
     talk.limit(Some(answer::TALK_TIMEOUT));
     let kept = talk
@@ -93,7 +96,7 @@ pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
     }
 }
 
-/// The daemon's process, to its end. Its starter is on standard input.
+/// Runs the daemon's process to its end. The connection to its starter is standard input.
 pub fn live() -> Result<(), Refusal> {
     let failed = |error: std::io::Error| {
         Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
@@ -108,8 +111,9 @@ pub fn live() -> Result<(), Refusal> {
         ));
     }
     let wire = Wire::local(UnixStream::from(starter)).map_err(failed)?;
-    // No terminal's keys and no login's end are for this process, and where Linux gives processors to sessions in turn
-    // (sched_autogroup_enabled), it has a turn of its own: a daemon that waits behind a login's work is taken for dead.
+    // A new session protects this process from the terminal's keys and the end of the login. Where Linux schedules
+    // sessions in turn (sched_autogroup_enabled), it also has a turn of its own: a daemon that waited behind a login's
+    // processes would be declared dead.
     rustix::process::setsid().map_err(|errno| failed(errno.into()))?;
     let _ = rustix::thread::set_name(c"regatta-daemon");
     let null = std::fs::File::open("/dev/null").map_err(failed)?;
@@ -141,10 +145,11 @@ pub fn live() -> Result<(), Refusal> {
     }
 }
 
-/// Starts the threads that a daemon has from the beginning. `done` is said when it has joined. Without a thread the starter is told why.
+/// Starts the threads that a daemon has from the beginning. `done` is sent when it has joined. If a thread cannot be
+/// started, the starter gets the reason.
 fn begin(daemon: &Arc<Daemon>, mut talk: Talk, done: Reply) -> Result<Spare, Refusal> {
     let born = daemon.clone();
-    // The talk is handed over when there is a thread for it.
+    // The talk is handed over once there is a thread for it.
     let (hand, taken) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().spawn(move || {
         if let Ok(talk) = taken.recv() {
@@ -164,7 +169,7 @@ fn begin(daemon: &Arc<Daemon>, mut talk: Talk, done: Reply) -> Result<Spare, Ref
     }
 }
 
-/// A daemon with what it needs, and what is worth telling of how it came to its place.
+/// A daemon with its sockets and its place, and a note about how it got the place.
 type SetUp = (Arc<Daemon>, Sockets, Claimed, Option<String>);
 
 fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
@@ -175,7 +180,7 @@ fn set_up(charge: Charge) -> Result<SetUp, Refusal> {
     Ok((Daemon::new(charge, &sockets)?, sockets, claimed, note))
 }
 
-/// Joins, and waits for the word that it may stay. `done` is said when it has joined.
+/// Joins the machine, and waits until it is told to stay; otherwise leaves. `done` is sent when it has joined.
 fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
     talk.limit(Some(answer::TALK_TIMEOUT));
     let joined = join(daemon);
@@ -203,7 +208,7 @@ fn grow_up(daemon: &Arc<Daemon>, mut talk: Talk, done: &Reply) {
     answer::leave(daemon);
 }
 
-/// Until the other end is gone. Nothing is said any more.
+/// Waits until the other end has gone. It sends nothing any more.
 pub(crate) fn await_end(talk: &mut Talk) {
     talk.limit(None);
     while talk.line(0).is_ok() {}
@@ -244,7 +249,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Connects to a host of the machine, and has it connect to us.
+/// Connects to a host of the machine, and makes it connect to this one.
 fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<(), Refusal> {
     let here = &daemon.charge.name;
     let own = daemon.lock().membership.own();

@@ -1,14 +1,15 @@
-//! A bound on what all channels together keep of connections that are over, until somebody has read it.
+//! A limit on the memory in which all channels together keep the unread bytes of connections that have ended.
 //!
-//! While a connection is there, what is not read stays with the kernels on the way. When it is over, all that has come is taken at once: of
-//! many channels that end together, as when a host is lost, that could be more than there is memory.
+//! While a connection exists, unread bytes stay in the kernels' buffers on the way. When it has ended, everything that
+//! was received is read at once. If many channels end together, as when a host is lost, this could be more than there
+//! is memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes that all channels of a daemon may keep so: what the kernel kept of a few.
+/// Number of bytes that all channels of a daemon may keep: what the kernel's buffers hold for a few channels.
 pub(crate) static OVER: Budget = Budget::new(64 << 20);
 
-/// A number of bytes, for all who have a share in it.
+/// A number of bytes that shares are taken from.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: AtomicUsize,
@@ -21,14 +22,14 @@ impl Budget {
         }
     }
 
-    /// How many bytes are nobody's.
+    /// Returns how many bytes are not taken.
     #[cfg(test)]
     pub(crate) fn left(&self) -> usize {
         self.left.load(Ordering::Relaxed)
     }
 }
 
-/// A part of a budget, which is given back when this is dropped.
+/// A part of a budget, which is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     of: &'static Budget,
@@ -40,7 +41,7 @@ impl Share {
         Share { of, bytes: 0 }
     }
 
-    /// Takes so many bytes more. False: there are not so many left.
+    /// Takes `bytes` more. Returns `false`, and takes none, if there are not that many left.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let less = |left: usize| left.checked_sub(bytes);
         let order = Ordering::Relaxed;
@@ -51,7 +52,7 @@ impl Share {
         taken
     }
 
-    /// Gives back so many bytes, at most all.
+    /// Returns up to `bytes` to the budget.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -76,7 +77,7 @@ mod tests {
         assert!(one.grow(6) && !other.grow(5) && other.grow(4));
         one.shrink(2);
         assert!(other.grow(2) && !other.grow(1));
-        // No more than was taken.
+        // No more than was taken is returned.
         one.shrink(9);
         assert_eq!(SMALL.left(), 4);
         drop((one, other));

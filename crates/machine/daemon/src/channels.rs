@@ -1,6 +1,7 @@
-//! The channels of jobs through this daemon: from launchers of this host, and to agents of this host.
+//! The channels of jobs through this daemon: those of launchers on this host, and those to agents on this host.
 //!
-//! Each is served by a thread; what all others need of it is here: whose it is, and a way to cut it with a word of why.
+//! Each channel is served by a thread. This module has what other threads need: the owner of a channel, and a way to
+//! cut it with a reason.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,31 +14,31 @@ use rustix::process::Pid;
 
 use crate::detached_session::DetachedSession;
 
-/// Which end of a job is here.
+/// The end of a channel that is on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The process that asked for a shell elsewhere.
+    /// The process that asked for a shell on another host.
     Launcher(Pid),
     /// A shell, in which an agent runs.
     Agent(Pid),
 }
 
-/// A channel, as all others know it.
+/// A channel, as other threads see it.
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
-    /// The job's name.
+    /// The name of the job.
     pub job: String,
     pub end: End,
-    /// The process of this host that has asked for it; none if that is on another host.
+    /// The process of this host that has asked for it; `None` if the launcher is on another host.
     pub caller: Option<Pid>,
     /// The host at its other end.
     pub peer: HostId,
     pub cut: Arc<Cut>,
-    /// Of an agent whose shell outlives its launcher's host.
+    /// The session of an agent whose shell outlives its launcher's host.
     pub session: Option<Arc<DetachedSession>>,
 }
 
-/// Ends a channel from outside its thread.
+/// Ends a channel from another thread.
 #[derive(Debug)]
 pub(crate) struct Cut {
     why: Mutex<Option<ChannelEnd>>,
@@ -53,28 +54,28 @@ impl Cut {
         }))
     }
 
-    /// Ends it; the first reason counts.
+    /// Ends the channel. The first reason counts.
     pub(crate) fn cut(&self, why: &ChannelEnd) {
         let mut place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         place.get_or_insert_with(|| why.clone());
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Why it has to end, if it has.
+    /// Returns the reason why the channel has to end, if it has been cut.
     pub(crate) fn why(&self) -> Option<ChannelEnd> {
         let place = self.why.lock().unwrap_or_else(PoisonError::into_inner);
         place.clone()
     }
 }
 
-/// Can be read from when it has to end.
+/// A descriptor that is readable when the channel has to end.
 impl AsFd for Cut {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 }
 
-/// All of them.
+/// All channels of this daemon.
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     all: BTreeMap<u64, Channel>,
@@ -82,7 +83,7 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// A number for a channel that is to be entered.
+    /// Returns a new number for a channel.
     pub(crate) fn new_number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -92,7 +93,7 @@ impl Channels {
         self.all.insert(number, channel);
     }
 
-    /// The shell of this number, with its session if it has one.
+    /// Returns the shell of the channel with this number, and its session, if it has one.
     pub(crate) fn session(&self, number: u64) -> Option<(Pid, Arc<DetachedSession>)> {
         let channel = self.all.get(&number)?;
         match channel.end {
@@ -101,7 +102,7 @@ impl Channels {
         }
     }
 
-    /// The host at the other end of the channel of this number.
+    /// Returns the host at the other end of the channel with this number.
     pub(crate) fn peer(&self, number: u64) -> Option<HostId> {
         self.all.get(&number).map(|channel| channel.peer)
     }
@@ -114,19 +115,19 @@ impl Channels {
         self.all.values()
     }
 
-    /// Cuts all.
+    /// Cuts all channels.
     pub(crate) fn cut(&self, why: &ChannelEnd) {
         self.all().for_each(|channel| channel.cut.cut(why));
     }
 
-    /// Cuts all because the daemon lets go of them, which this sentence explains.
+    /// Cuts all channels because the daemon releases them, for the reason in `sentence`.
     pub(crate) fn let_go(&self, sentence: &str) {
         let sentence = sentence.to_owned();
         self.cut(&ChannelEnd::Cut { sentence });
     }
 
-    /// Cuts those that a host is at the other end of, which has left. A shell that waits for another launcher waits on: the host had claimed
-    /// it, and taken that back.
+    /// Cuts the channels of a host that has left. A shell that waits for another launcher goes on waiting: the host had
+    /// claimed it and withdrawn the claim.
     pub(crate) fn part(&self, peer: HostId, why: &ChannelEnd) {
         let waits = |channel: &Channel| {
             let session = channel.session.as_ref();
@@ -137,7 +138,7 @@ impl Channels {
         theirs.for_each(|channel| channel.cut.cut(why));
     }
 
-    /// Cuts the channels of a host that is lost; shells that outlive it wait for another launcher.
+    /// Cuts the channels of a host that is lost. Shells that outlive it wait for another launcher.
     pub(crate) fn lose(&self, peer: HostId, why: &ChannelEnd) {
         for channel in self.all().filter(|channel| channel.peer == peer) {
             match &channel.session {
@@ -147,7 +148,8 @@ impl Channels {
         }
     }
 
-    /// The shell of a job that waits for another launcher, with the hosts that its agent names; from now on the launcher is on this host.
+    /// Claims the shell of a job that waits for another launcher, for a launcher on host `peer`. Returns its session,
+    /// and the hosts that its agent names as successors; `None` if no such shell waits.
     pub(crate) fn claim(
         &mut self,
         job: &str,

@@ -1,4 +1,4 @@
-//! The user's commands: what they ask the daemon of this host, and how hosts are added.
+//! The user's commands: their requests to the daemon of this host, and how hosts are added.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -22,25 +22,25 @@ use crate::own_daemon::{self, OwnDaemon};
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::MachinePlace;
 
-/// How a machine is begun.
+/// The settings of a new machine.
 #[derive(Debug, Clone)]
 pub struct Beginning {
-    /// A host that is silent for so long is dead.
+    /// Time after which a silent host counts as dead.
     pub silence: Duration,
-    /// The name of this host in it, and the number of tasks it takes at once, if not one for each core.
+    /// The name of this host, and the number of tasks that it accepts at once, if not one per core.
     pub own: Host,
-    /// Which of its addresses it is to have.
+    /// The choice among the host's addresses.
     pub interface: Option<Choice>,
-    /// Its daemon leaves when its [`Tie`] is gone.
+    /// Whether its daemon leaves when its [`Tie`] is dropped.
     pub tied: bool,
 }
 
-/// The daemon of a machine that begins. Until [`Tie::keep`] it leaves when this is dropped, or the process that has it ends; one that
-/// is tied leaves then at any time.
+/// The daemon of a new machine. Until [`Tie::keep`] it leaves when this is dropped or the process ends. A tied daemon
+/// leaves then at any time.
 pub struct Tie(Talk);
 
 impl Tie {
-    /// Has the daemon stay.
+    /// Tells the daemon to stay.
     pub fn keep(&mut self) -> Result<(), Refusal> {
         birth::keep(&mut self.0)
     }
@@ -61,7 +61,8 @@ pub struct Added {
     pub address: IpAddr,
 }
 
-/// Begins a machine on this host, which is to be kept when it is whole. `say` gets what is worth telling on the way.
+/// Creates a machine on this host. The caller keeps it ([`Tie::keep`]) when it is complete. `say` gets notes for the
+/// user.
 pub fn begin(
     place: &MachinePlace,
     beginning: &Beginning,
@@ -97,7 +98,8 @@ pub fn begin(
     Ok(Tie(talk))
 }
 
-/// Adds hosts: all of them, or, with a sentence for each that cannot be, none. `say` gets what is worth telling on the way.
+/// Adds hosts: all of them, or none if one cannot be added; the error then has a sentence for each such host. `say`
+/// gets notes for the user.
 pub fn add(
     place: &MachinePlace,
     across: &Across,
@@ -109,8 +111,8 @@ pub fn add(
     })
 }
 
-/// As `add`, in a machine that begins; it is kept when all belong to it. The daemons of hosts that are `tied` leave when the channels
-/// end, or what carries them.
+/// Does what `add` does, for a new machine, which is kept when all hosts belong to it. If `tied`, the daemons of the
+/// hosts leave when the channels end.
 pub fn add_first(
     place: &MachinePlace,
     across: &Across,
@@ -165,7 +167,7 @@ fn add_with(
         }
         let begun = begin_on(bootstrap, across, place, &config, tied, address_of)?;
         begun.iter().for_each(|note| say(note));
-        // A command that ends before this leaves nothing anywhere.
+        // If the command ends before this point, it leaves nothing behind.
         tie.as_mut().map_or(Ok(()), |tie| tie.keep())?;
         keep_on(bootstrap, across)?;
         let silence = Duration::from_millis(config.silence_ms);
@@ -180,7 +182,7 @@ fn add_with(
     })
 }
 
-/// Has every host start its daemon, until all belong to the machine. Returns what is worth telling.
+/// Makes every host start its daemon, and waits until all belong to the machine. Returns notes for the user.
 fn begin_on(
     bootstrap: &mut Bootstrap<'_>,
     across: &Across,
@@ -210,7 +212,7 @@ fn begin_on(
     Ok(begun.into_iter().filter_map(note).collect())
 }
 
-/// Has the daemons stay.
+/// Tells the daemons to stay.
 fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal> {
     for number in 0..across.hosts.len() as u32 {
         bootstrap.send(number, ask::encode(&Birth::Keep));
@@ -218,9 +220,9 @@ fn keep_on(bootstrap: &mut Bootstrap<'_>, across: &Across) -> Result<(), Refusal
     all_or_none(bootstrap.receive_all()).map(drop)
 }
 
-/// Waits until this host knows what the new ones are called: the next command may name them. That travels as news, which may be
-/// lost; then it is asked for once the host timeout is over. A host that is lost meanwhile is nobody's to wait for without end, and
-/// Ctrl-C ends the waiting: the hosts are added all the same.
+/// Waits until this host knows the names of the new ones, as the next command may use them. The names are spread by
+/// gossip, which may be lost; they are requested again once the host timeout has passed. The wait is limited, since a
+/// host may be lost meanwhile, and Ctrl-C ends it; the hosts are added in any case.
 fn await_names(
     bootstrap: &mut Bootstrap<'_>,
     place: &MachinePlace,
@@ -251,14 +253,15 @@ fn await_names(
     }
 }
 
-/// The hosts that a new one meets: the host that was asked, and a few others, different ones for each.
+/// Returns the hosts that new host `number` meets: the host that was asked, and a few others, different ones for each
+/// new host.
 fn contacts(hosts: &[(String, SocketAddr)], number: usize) -> Vec<(String, SocketAddr)> {
     let (first, others) = hosts.split_at(1.min(hosts.len()));
     let turned = others.iter().cycle().skip(number).take(others.len().min(7));
     first.iter().chain(turned).cloned().collect()
 }
 
-/// The answers of all hosts, or every reason why one has not answered.
+/// Returns the results of all hosts, or the reasons of all that failed.
 fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut good = Vec::new();
@@ -282,7 +285,7 @@ fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
     })
 }
 
-/// Asks the daemon of this host.
+/// Sends a request to the daemon of this host and returns the reply.
 fn ask_here(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Reply, Refusal> {
     let mut talk = open(place, what, limit)?;
     talk.receive().map_err(|error| lost(&error))
@@ -317,7 +320,7 @@ fn lost(error: &std::io::Error) -> Refusal {
     ))
 }
 
-/// The note that came with it, if one did.
+/// Returns the note in the reply, if there is one. Fails if the request was refused.
 fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
     match reply {
         Reply::Done => Ok(None),
@@ -338,7 +341,7 @@ fn join_config(place: &MachinePlace) -> Result<JoinConfig, Refusal> {
     }
 }
 
-/// Has a host leave.
+/// Makes a host leave.
 pub fn remove(place: &MachinePlace, host: &str) -> Result<(), Refusal> {
     let what = Ask::Remove {
         host: host.to_owned(),
@@ -346,17 +349,18 @@ pub fn remove(place: &MachinePlace, host: &str) -> Result<(), Refusal> {
     expect_done(ask_here(place, what, Duration::from_secs(30))?).map(|_| ())
 }
 
-/// Has the daemon of this host leave, and waits until its process has ended.
+/// Makes the daemon of this host leave, and waits until its process has ended.
 pub(crate) fn leave(place: &MachinePlace, limit: Duration) -> Result<(), Refusal> {
     end(place, Ask::Leave, limit).map(drop)
 }
 
-/// Ends the machine, and returns when the process of this host's daemon has ended; with what is worth knowing.
+/// Ends the machine, and returns when the process of this host's daemon has ended. Returns a note for the user, if
+/// there is one.
 pub fn down(place: &MachinePlace) -> Result<Option<String>, Refusal> {
     end(place, Ask::Down, Duration::from_secs(40))
 }
 
-/// Asks the daemon of this host for its end, which it has to answer within this time, and waits for that.
+/// Asks the daemon of this host to end and waits for its end. The daemon has to answer within `limit`.
 fn end(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Option<String>, Refusal> {
     let mut talk = connect(place, limit)?;
     let daemon = OwnDaemon::of(&talk);
@@ -371,12 +375,12 @@ fn end(place: &MachinePlace, what: Ask, limit: Duration) -> Result<Option<String
     Ok(note)
 }
 
-/// Says that the hosts which do not answer are dead.
+/// Declares that the hosts which do not answer are dead.
 pub fn vouch(place: &MachinePlace) -> Result<Option<String>, Refusal> {
     expect_done(ask_here(place, Ask::Vouch, TALK_TIMEOUT)?)
 }
 
-/// The machine, as this host sees it.
+/// Returns the machine, as this host sees it.
 pub fn hosts(place: &MachinePlace) -> Result<Report, Refusal> {
     report(ask_here(place, Ask::Hosts { watch: false }, TALK_TIMEOUT)?)
 }
@@ -390,7 +394,7 @@ fn report(reply: Reply) -> Result<Report, Refusal> {
     }
 }
 
-/// The machine, again whenever something has happened, until `tell` says that nobody listens or the daemon has ended.
+/// Calls `tell` with the machine now and after each change, until `tell` returns `false` or the daemon has ended.
 pub fn watch(place: &MachinePlace, mut tell: impl FnMut(Report) -> bool) -> Result<(), Refusal> {
     let mut talk = open(place, Ask::Hosts { watch: true }, TALK_TIMEOUT)?;
     loop {
@@ -414,11 +418,11 @@ pub struct Running {
     pub tasks: Vec<Task>,
     /// The leaders of jobs whose launchers' hosts are lost.
     pub leaders: Vec<Leader>,
-    /// The hosts that did not say theirs.
+    /// The hosts that did not answer.
     pub silent: Vec<String>,
 }
 
-/// The tasks that run in the machine, on all hosts.
+/// Returns the tasks that run in the machine, on all hosts.
 pub fn tasks(place: &MachinePlace) -> Result<Running, Refusal> {
     match ask_here(place, Ask::Tasks, TALK_TIMEOUT)? {
         Reply::Tasks {
@@ -445,7 +449,8 @@ pub fn kill(place: &MachinePlace, target: &str, signal: i32) -> Result<(), Refus
     expect_done(ask_here(place, what, TALK_TIMEOUT * 2)?).map(|_| ())
 }
 
-/// A shell on a host, on standard input and output, as ssh would be; returns its status. It ends with this host.
+/// Runs a shell on a host, on standard input and output, as ssh would. Returns its status. The shell ends if this host
+/// is lost.
 pub fn shell(place: &MachinePlace, host: &str, job: &str) -> Result<u8, Refusal> {
     let mut talk = connect(place, TALK_TIMEOUT * 3)?;
     let open = FromJob::Open {
@@ -482,7 +487,7 @@ pub fn shell(place: &MachinePlace, host: &str, job: &str) -> Result<u8, Refusal>
     crate::console::run(host, wire, arrived)
 }
 
-/// The sentence for a person whose channel was cut before it was there.
+/// Returns the message for a person whose channel was cut before it was open.
 fn why_not_opened(host: &str, end: ChannelEnd) -> String {
     match end {
         ChannelEnd::HostLost { cause } => {

@@ -1,4 +1,4 @@
-//! The near end of a shell on another host: standard input and output, as messages.
+//! The near end of a shell on another host: carries standard input and output as messages.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use crate::talk::{Wire, wait};
 
-/// Backlog on its way to the daemon, in bytes, from which on no more input is read.
+/// Backlog toward the daemon from which on no more input is read, in bytes.
 const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
 
-/// Carries the shell on `host` until its end, and returns its status.
+/// Carries the shell on `host` to its end, and returns its status.
 pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refusal> {
     let mut arrived = FrameReader::default();
     arrived.push(&bytes);
@@ -29,7 +29,7 @@ pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refu
             match wire.send(&out) {
                 Ok(0) => break,
                 Ok(count) => _ = out.drain(..count),
-                // The daemon may have said why before it hung up.
+                // The daemon may have sent a reason before it closed the connection.
                 Err(_) => out.clear(),
             }
         }
@@ -64,7 +64,7 @@ pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refu
     }
 }
 
-/// Writes what has come, and returns the status if the shell has ended.
+/// Writes what was received, and returns the status if the shell has ended.
 fn deliver(
     host: &str,
     arrived: &mut FrameReader,

@@ -1,7 +1,7 @@
-//! The state that the threads of a daemon share: the membership, with time and sockets, and the channels of jobs.
+//! The state that the threads of a daemon share: the membership with its clock and sockets, and the channels of jobs.
 //!
-//! One thread drives it (`drive`); each conversation has one of its own. Everything is behind one lock, which is held while
-//! the membership thinks and datagrams are handed to the kernel, and never while anybody waits.
+//! One thread drives it (`drive`); each conversation has a thread of its own. Everything is behind one lock, which is
+//! held while the membership computes and datagrams are given to the kernel, and never while a thread waits.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -26,14 +26,14 @@ use crate::witness;
 /// State that the threads of a daemon share.
 pub(crate) struct Daemon {
     pub charge: Charge,
-    /// The keys that prove and encrypt connections between daemons.
+    /// The keys that authenticate and encrypt connections between daemons.
     pub keys: Keys,
     started: Instant,
     state: Mutex<DaemonState>,
     changed: Condvar,
-    /// Held by the thread that passes on what launchers say.
+    /// Held by the thread that relays the launchers' reports.
     pub passing: Mutex<()>,
-    /// Wakes the thread that drives.
+    /// Wakes the driver thread.
     pub bell: OwnedFd,
 }
 
@@ -45,23 +45,23 @@ pub(crate) struct DaemonState {
     pub remarks: Remarks,
     sealer: Sealer,
     datagrams: Arc<UdpSocket>,
-    /// Of the roll, when the membership was last looked at.
+    /// The roll's epoch when the membership was last checked.
     epoch: u32,
-    /// Sockets at another address, for the driver.
+    /// Sockets at a new address, for the driver.
     pub moved: Option<Sockets>,
-    /// The others know that this host has left.
+    /// Whether the others know that this host has left.
     pub departed: bool,
-    /// The daemon ends as soon as all have their answers.
+    /// Whether the daemon ends as soon as all requests are answered.
     pub over: bool,
     pub answers_due: u32,
-    /// Commands that watch, and are to have the last word.
+    /// Number of commands that watch and must get the last report.
     pub watchers: u32,
-    /// Commands that wait for the end of this process; it notifies them.
+    /// Commands that wait for the end of this process, which closes their connections.
     pub mourners: Vec<Talk>,
 }
 
 impl Daemon {
-    /// A daemon that belongs to no machine yet.
+    /// Creates a daemon that belongs to no machine yet.
     pub(crate) fn new(charge: Charge, sockets: &Sockets) -> Result<Arc<Daemon>, Refusal> {
         let failed = |error: std::io::Error| {
             Refusal::of_regatta(format!("the daemon cannot be set up: {error}"))
@@ -93,7 +93,7 @@ impl Daemon {
         }))
     }
 
-    /// Time, as the membership counts it: it never goes back, whatever happens to the clock on the wall.
+    /// Returns the monotonic time that the membership uses, independent of the system clock.
     pub(crate) fn now(&self) -> Duration {
         self.started.elapsed()
     }
@@ -102,7 +102,7 @@ impl Daemon {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change; `None` when the time is over.
+    /// Waits for a change. Returns `None` after `until`.
     pub(crate) fn await_change<'a>(
         &self,
         state: MutexGuard<'a, DaemonState>,
@@ -114,13 +114,13 @@ impl Daemon {
         (!timeout.timed_out()).then_some(state)
     }
 
-    /// Wakes everybody who waits for a change, and the driver.
+    /// Wakes all threads that wait for a change, and the driver.
     pub(crate) fn announce(&self) {
         self.changed.notify_all();
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Hands the membership something, and does what follows.
+    /// Passes an input to the membership, and carries out the results.
     pub(crate) fn input(self: &Arc<Self>, input: Input<'_>) {
         let mut state = self.lock();
         let now = self.now();
@@ -128,21 +128,22 @@ impl Daemon {
         self.settle(&mut state, now);
     }
 
-    /// Hands the membership something from threads other than the driver's, which has to look at its deadline again.
+    /// Passes an input to the membership from a thread other than the driver, and wakes the driver, as the deadline may
+    /// have changed.
     pub(crate) fn notify(self: &Arc<Self>, input: Input<'_>) {
         self.input(input);
         self.announce();
     }
 
     fn settle(self: &Arc<Self>, state: &mut DaemonState, now: Duration) {
-        // The roll changes without an event, and matters to those who watch.
+        // The roll changes without an event, but commands that watch must see it.
         let epoch = state.membership.roll().epoch();
         let mut happened = std::mem::replace(&mut state.epoch, epoch) != epoch;
         while let Some(output) = state.membership.poll() {
             match output {
                 Output::Send { to, bytes } => {
                     let sealed = state.sealer.seal(to, &bytes);
-                    // A datagram that the kernel does not take is lost, as any may be.
+                    // A datagram that the kernel refuses is lost, as any datagram may be.
                     let _ = state.datagrams.send_to(&sealed, to);
                 }
                 Output::Event(event) => {
@@ -183,12 +184,12 @@ impl Daemon {
         }
     }
 
-    /// Begins a machine of this host alone.
+    /// Creates a machine that consists of this host.
     pub(crate) fn found(self: &Arc<Self>) {
         self.notify(Input::CreateMachine);
     }
 
-    /// Goes to another address, which only a host that is alone can.
+    /// Changes to another address. Fails unless this host is alone.
     pub(crate) fn move_to(self: &Arc<Self>, address: IpAddr) -> Result<(), Refusal> {
         let sockets = Sockets::open(address)?;
         let mut state = self.lock();
@@ -207,7 +208,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// The knowledge that a new host needs.
+    /// Returns what a new host needs to know.
     pub(crate) fn join_config(&self) -> JoinConfig {
         let state = self.lock();
         let own = (self.charge.name.clone(), state.membership.own().address());
@@ -224,7 +225,7 @@ impl Daemon {
         }
     }
 
-    /// The machine, as this host sees it.
+    /// Returns the machine, as this host sees it.
     pub(crate) fn report(&self) -> Report {
         let mut state = self.lock();
         state.remarks.expire(Instant::now());
@@ -269,7 +270,7 @@ impl Daemon {
         }
     }
 
-    /// The membership, for jobs.
+    /// Returns the membership, for jobs.
     pub(crate) fn snapshot(&self, state: &DaemonState) -> Snapshot {
         let own = state.membership.own();
         let here = MachineHost {
@@ -301,7 +302,7 @@ impl Daemon {
     }
 }
 
-/// Differs from all others after something new.
+/// A value that changes whenever there is something new to report.
 pub(crate) type Moment = (u64, u64, u32, Standing);
 
 impl DaemonState {
@@ -309,7 +310,7 @@ impl DaemonState {
         self.membership.hosts().next().is_none() && self.membership.roll().len() <= 1
     }
 
-    /// Hosts that answer, and hosts that were agreed on last.
+    /// Returns the number of hosts that answer, and of hosts that were agreed on last.
     fn counts(&self) -> (usize, usize) {
         let roll = self.membership.roll();
         let answering = self
@@ -320,14 +321,14 @@ impl DaemonState {
         (answering.count() + own, roll.len())
     }
 
-    /// Changes whenever there is something new to be seen.
+    /// Returns a value that changes whenever there is something new to report.
     pub(crate) fn moment(&self) -> Moment {
         let standing = self.membership.standing();
         let said = self.remarks.changes();
         (self.journal.count(), said, self.epoch, standing)
     }
 
-    /// Why this host takes on no work, if it takes on none.
+    /// Returns the reason why this host accepts no work, if there is one.
     pub(crate) fn hindrance(&self) -> Option<String> {
         let (seen, known) = self.counts();
         match self.membership.standing() {
@@ -340,7 +341,7 @@ impl DaemonState {
         }
     }
 
-    /// The hosts that were agreed on last and do not answer.
+    /// Returns the names of the hosts that were agreed on last and do not answer.
     pub(crate) fn unanswered(&self) -> Vec<String> {
         let own = self.membership.own();
         let answering: Vec<HostId> = self
@@ -354,7 +355,7 @@ impl DaemonState {
         away.map(|host| self.journal.known_name(host)).collect()
     }
 
-    /// The hosts that are called so, by name or address, this one not among them.
+    /// Finds the host with this name or address, except this one. Fails if there is none, or several.
     pub(crate) fn find(&self, name: &str) -> Result<HostId, String> {
         let is_it = |host: &HostId| {
             self.journal.name(host) == name
@@ -410,8 +411,8 @@ fn membership(charge: &Charge, address: SocketAddr, now: Duration) -> std::io::R
     let mut random = [0; 10];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     let [seed @ .., low, high] = random;
-    // The clock on the wall is asked this once, for a number that grows from run to run. Should it not have grown, the others say
-    // so, and the membership takes the number after theirs.
+    // Read the system clock once, for a number that increases from run to run. If it has not increased, the other hosts
+    // say so, and the membership takes a number greater than theirs.
     let session = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |time| time.as_secs() as u32);
@@ -434,7 +435,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A daemon of a machine that has not begun, which nobody drives.
+    /// Returns a daemon of a machine that has not begun, without a driver.
     pub(crate) fn daemon() -> Arc<Daemon> {
         let address = IpAddr::from(Ipv4Addr::LOCALHOST);
         let charge = Charge {

@@ -1,32 +1,33 @@
-//! When a connection to a host that lives is dead: something between the hosts has forgotten it, and its packets get nowhere.
+//! Detection of dead connections to hosts that live: a device between the hosts has forgotten the connection, and drops
+//! its packets.
 //!
-//! A host that stands still answers nothing either, and goes on later, so silence alone is no death. But a connection that stays silent
-//! while its host answers other calls does not come back.
+//! A suspended host does not answer either, and continues later, so silence alone does not prove that a connection is
+//! dead. But a connection that stays silent while its host answers other calls does not recover.
 
 use std::time::{Duration, Instant};
 
 use crate::talk::Wire;
 
-/// Time without acknowledgement after which a connection to a live host counts as dead: longer than any kernel waits between two
-/// retransmissions (two minutes).
+/// Time without acknowledgement after which a connection to a live host counts as dead. It is longer than any kernel's
+/// interval between two retransmissions (two minutes).
 const UNANSWERED_TIMEOUT: Duration = Duration::from_secs(180);
 /// Interval between two checks of a silent connection.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Looks now and then at a connection on which nothing comes.
+/// Checks a connection periodically while nothing is received on it.
 pub(crate) struct DeathWatch {
     is_silent: fn(&Wire) -> bool,
     /// Whether the host at the other end answers a call.
     answers: Box<dyn Fn() -> bool>,
     patience: Duration,
     pause: Duration,
-    /// Since when every look has found the connection silent, and the host answering.
+    /// Since when every check has found the connection silent and the host answering.
     since: Option<Instant>,
     next: Option<Instant>,
 }
 
 impl DeathWatch {
-    /// On a connection to a host; `answers` says whether that answers a call.
+    /// Watches a connection to a host; `answers` returns whether the host answers a call.
     pub(crate) fn new(answers: impl Fn() -> bool + 'static) -> DeathWatch {
         DeathWatch {
             is_silent: Wire::is_unanswered,
@@ -38,12 +39,12 @@ impl DeathWatch {
         }
     }
 
-    /// When to look again, seen from this time.
+    /// Returns the time of the next check.
     pub(crate) fn next_look(&mut self, now: Instant) -> Instant {
         *self.next.get_or_insert(now + self.pause)
     }
 
-    /// Whether the connection is dead. Looks when it is time.
+    /// Returns whether the connection is dead. Checks it if it is time to.
     pub(crate) fn is_dead(&mut self, wire: &Wire, now: Instant) -> bool {
         if now < self.next_look(now) {
             return false;
@@ -66,7 +67,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// One that finds a connection dead at the second look, if it is silent and its host answers.
+    /// Returns a watch that finds a connection dead at the second check, if it is silent and its host answers.
     pub(crate) fn watch(is_silent: fn(&Wire) -> bool, answers: bool) -> DeathWatch {
         let short = Duration::from_millis(1);
         DeathWatch {
@@ -88,7 +89,7 @@ pub(crate) mod tests {
             ..DeathWatch::new(move || asked.get())
         };
         let mut at = |seconds| watch.is_dead(&wire, begin + Duration::from_secs(seconds));
-        // The host stands still for a while, and all begins anew.
+        // The host does not answer for a while, so the time starts again.
         for (seconds, host_answers) in [(0, true), (10, true), (150, true), (189, false)] {
             answers.set(host_answers);
             assert!(!at(seconds), "{seconds} s");

@@ -1,10 +1,10 @@
-//! A session whose launcher's host is lost: its shell goes on, until another launcher takes it over.
+//! A session whose launcher's host is lost: its shell is kept, until another launcher takes it over.
 //!
-//! A launcher that ends says so, or the daemon of its host does: then the shell's input ends, and all that runs in it. A
-//! host that is lost says nothing. Its shells on other hosts, if they were asked for as detachable ones, keep their
-//! input; the agent in one hears of the loss as everybody does, and tells this daemon so, on a connection of its own, with the hosts that may
-//! take it over. A launcher claims the shell and hears these. If it leads, the agent gets a socket that leads to it, and nothing of
-//! what the old launcher had said is left.
+//! A launcher that ends says so, or the daemon of its host does: then the shell's input ends, and everything that runs
+//! in it. A host that is lost sends nothing. Its shells on other hosts keep their input if they were requested as
+//! detachable. The agent in such a shell is notified of the loss through the membership, and reports it to this daemon
+//! on a separate connection, with the hosts that may take it over. A launcher claims the shell and gets this list. If
+//! it leads, the agent gets a socket that leads to it, and what the old launcher had sent is discarded.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -18,39 +18,39 @@ use rustix::event::EventfdFlags;
 
 use crate::talk::Wire;
 
-/// The way to a launcher, and what has come over it.
+/// A connection to a launcher, and the bytes that were received on it.
 pub(crate) type Way = (Wire, Vec<u8>);
 
-/// An agent that has said that its owner is lost.
+/// An agent that has reported that its owner is lost.
 #[derive(Debug)]
 struct Agent {
     successors: Vec<String>,
-    /// Where it is told of who leads, as long as it listens.
+    /// The connection on which it is told who leads, while it listens.
     listens: Option<UnixStream>,
-    /// Changes with each connection of the agent.
+    /// The number of the agent's connection.
     number: u64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The host of the launcher is lost.
+    /// Whether the launcher's host is lost.
     owner_lost: bool,
-    /// Another launcher has claimed the session.
+    /// Whether another launcher has claimed the session.
     claimed: bool,
-    /// The host of that launcher is lost.
+    /// Whether the host of that launcher is lost.
     claimer_lost: bool,
-    /// The agent knows of the loss, and looks for another launcher.
+    /// The agent, once it has reported the loss.
     agent: Option<Agent>,
     next: Option<Way>,
     connections: u64,
 }
 
-/// The state that the channel's thread and the rest of the daemon share.
+/// The state that the channel's thread shares with the rest of the daemon.
 #[derive(Debug)]
 pub(crate) struct DetachedSession {
     state: Mutex<State>,
     bell: OwnedFd,
-    /// How long a shell whose channel has broken waits for word of its launcher's host.
+    /// How long a shell whose channel has broken waits for a verdict about its launcher's host.
     pub patience: Duration,
 }
 
@@ -72,12 +72,12 @@ impl DetachedSession {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// The bell has been heard.
+    /// Resets the bell.
     pub(crate) fn hush(&self) {
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
-    /// The host is lost of the launcher that has the session, or has claimed it.
+    /// Records that the host of the launcher that has the session, or has claimed it, is lost.
     pub(crate) fn owner_is_lost(&self) {
         let mut state = self.lock();
         state.claimer_lost = state.claimed;
@@ -94,7 +94,8 @@ impl DetachedSession {
         self.lock().claimer_lost
     }
 
-    /// The agent has said that it knows of the loss, who may take it over, and where it listens. Returns the number of this connection.
+    /// Records that the agent knows of the loss, which hosts may take it over, and where it listens. Returns the number
+    /// of this connection.
     pub(crate) fn agent_knows(&self, successors: Vec<String>, listens: UnixStream) -> u64 {
         let mut state = self.lock();
         state.connections += 1;
@@ -107,7 +108,7 @@ impl DetachedSession {
         number
     }
 
-    /// The agent says anew who may take it over.
+    /// Records a new list of hosts that may take the agent over.
     pub(crate) fn successors_are(&self, number: u64, successors: Vec<String>) {
         let mut state = self.lock();
         if let Some(agent) = state.agent.as_mut().filter(|agent| agent.number == number) {
@@ -115,7 +116,8 @@ impl DetachedSession {
         }
     }
 
-    /// The agent listens no more. Its last word counts: one that leads names those that may lead after it.
+    /// Records that the agent listens no more. Its last list of successors remains valid: an agent that leads names
+    /// those that may lead after it.
     pub(crate) fn agent_is_gone(&self, number: u64) {
         let mut state = self.lock();
         if let Some(agent) = state.agent.as_mut().filter(|agent| agent.number == number) {
@@ -123,7 +125,8 @@ impl DetachedSession {
         }
     }
 
-    /// If the shell waits for another launcher: the hosts that its agent names. Said to one launcher only, until that has withdrawn.
+    /// Claims the session if its shell waits for another launcher. Returns the hosts that its agent names. Only one
+    /// launcher can claim it, until it withdraws.
     pub(crate) fn claim(&self) -> Option<Vec<String>> {
         let mut state = self.lock();
         if !state.owner_lost || state.claimed {
@@ -134,24 +137,24 @@ impl DetachedSession {
         Some(successors)
     }
 
-    /// Gives it another launcher, which has claimed it.
+    /// Gives the session the connection to the launcher that has claimed it.
     pub(crate) fn give(&self, way: Way) {
         self.lock().next = Some(way);
         self.ring();
     }
 
-    /// The launcher that has claimed the session, if there is a new one.
+    /// Returns the connection to the launcher that has claimed the session, if there is a new one.
     pub(crate) fn next(&self) -> Option<Way> {
         self.lock().next.take()
     }
 
-    /// The claim has ended.
+    /// Ends the claim.
     pub(crate) fn withdraw(&self) {
         let mut state = self.lock();
         (state.claimed, state.claimer_lost) = (false, false);
     }
 
-    /// The launcher that has claimed the session is not to lead, and the agent hears so.
+    /// Ends the claim of a launcher that will not lead, and tells the agent.
     pub(crate) fn give_up(&self, run: &str) {
         let run = run.to_owned();
         let mut bytes = Vec::new();
@@ -159,14 +162,14 @@ impl DetachedSession {
             && let Some(agent) = &self.lock().agent
             && let Some(mut listens) = agent.listens.as_ref()
         {
-            // One that does not listen finds out by itself.
+            // An agent that does not listen finds out by itself.
             let _ = std::io::Write::write(&mut listens, &bytes);
         }
         self.withdraw();
     }
 
-    /// The launcher that has claimed the session leads: the daemon's end of its way to the agent, if that hears so. From then on all is
-    /// as before the loss.
+    /// Lets the launcher that has claimed the session lead. Returns the daemon's end of a new socket to the agent, if
+    /// the agent could be told. Then the session is as before the loss.
     pub(crate) fn lead(&self, run: &str) -> Option<OwnedFd> {
         let mut state = self.lock();
         let led = FromDaemon::Led {
@@ -192,7 +195,7 @@ impl DetachedSession {
     }
 }
 
-/// Can be read from when something has happened.
+/// A descriptor that is readable when something has happened.
 impl AsFd for DetachedSession {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
@@ -213,7 +216,7 @@ mod tests {
         (Wire::local(ours).expect("a wire"), Vec::new())
     }
 
-    /// The agent of a session says that it is lost to r1; its end of the connection.
+    /// Lets the agent of a session report that it is lost to r1. Returns its end of the connection.
     fn know(session: &DetachedSession) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         session.agent_knows(vec!["r1".to_owned()], ours);
@@ -245,7 +248,7 @@ mod tests {
         session.give(way());
         assert!(session.next().is_some());
         assert!(session.lead("r1").is_some());
-        // And once more, when the next one is lost.
+        // The same again, when the next owner is lost.
         assert!(!session.has_lost_owner() && session.claim().is_none());
         session.owner_is_lost();
         assert_eq!(session.claim(), None, "the agent does not know yet");

@@ -1,4 +1,4 @@
-//! The thread that drives a daemon: datagrams, time, and whoever comes in.
+//! The thread that drives a daemon: datagrams, time, and new callers.
 
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,18 +18,18 @@ use crate::spare::Spare;
 use crate::talk::{Wire, wait};
 use regatta_launch::place::Claimed;
 
-/// Maximum number of datagrams, or of callers, taken before the loop looks at something else.
+/// Maximum number of datagrams, or of callers, that are handled before the loop checks its other inputs.
 const MAX_BATCH: usize = 64;
-/// Size of the receive buffer, in bytes: longer datagrams are not ours.
+/// Size of the receive buffer, in bytes. Longer datagrams are not from daemons.
 const MAX_DATAGRAM_BYTES: usize = 2048;
-/// Maximum sleep while strangers are connected, while the daemon ends, or while no caller can be let in.
+/// Maximum sleep while strangers are connected, while the daemon ends, or while no caller can be accepted.
 const TICK: Duration = Duration::from_millis(250);
 /// Time limit for the end of the tasks that end with this daemon.
 const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time within which those who asked for the end are told that it comes.
+/// Time limit for answers to commands once the daemon is to end.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Drives until the daemon has to end; `ends` can be read from when the user or the system wants that.
+/// Drives the daemon until it has to end. `ends` is readable after a signal that asks for that.
 pub(crate) fn run(
     daemon: &Arc<Daemon>,
     mut sockets: Sockets,
@@ -39,7 +39,7 @@ pub(crate) fn run(
 ) {
     let mut opener = Opener::new(&daemon.charge.key);
     let mut over_since = None;
-    // No more files are to be had: commands wait outside, and must not wake us all the time.
+    // Whether there is no free descriptor: commands then wait in the queue, and must not wake the loop all the time.
     let mut full = false;
     loop {
         let (deadline, over) = {
@@ -85,7 +85,7 @@ pub(crate) fn run(
     end(daemon, claimed);
 }
 
-/// Waits for whatever comes first, that long at most. Callers of this host may have to wait outside.
+/// Waits for the first input, at most for `limit`. If `callers` is `None`, callers of this host stay in the queue.
 fn await_input(
     daemon: &Daemon,
     (sockets, callers, ends): (&Sockets, Option<&UnixListener>, &UnixStream),
@@ -114,7 +114,7 @@ fn receive(daemon: &Arc<Daemon>, sockets: &Sockets, opener: &mut Opener) {
     }
 }
 
-/// Whether all who came could be let in.
+/// Accepts callers of this host. Returns whether all of them could be accepted.
 fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool {
     for _ in 0..MAX_BATCH {
         let stream = match listener.accept() {
@@ -135,7 +135,7 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool 
     true
 }
 
-/// Ends everything that runs here for the machine, and leaves nothing.
+/// Ends everything that runs here for the machine.
 fn end(daemon: &Arc<Daemon>, claimed: Claimed) {
     let until = Instant::now() + TASKS_END_TIMEOUT;
     let mut state = daemon.lock();

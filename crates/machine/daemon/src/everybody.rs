@@ -1,4 +1,4 @@
-//! Requests that concern several hosts: one daemon is asked by a command, and asks the others.
+//! Requests that concern several hosts: a command asks one daemon, which asks the others.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::daemon::Daemon;
 use crate::talk::{self, Talk};
 use crate::{tasks, unreached};
 
-/// Time a host may take to end what runs there.
+/// Time that a host may take to end what runs there.
 const HOST_END_TIMEOUT: Duration = Duration::from_secs(15);
-/// Time a host may take to say what runs there.
+/// Time that a host may take to list what runs there.
 const ASK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An answer, and the conversation it came in.
+/// A reply, and the conversation on which it was received.
 type Answer = (Reply, Talk);
 
 fn ask(
@@ -39,7 +39,7 @@ fn ask(
     Ok((talk.receive()?, talk))
 }
 
-/// Asks another host, and returns its answer.
+/// Sends a request to another host, and returns its answer.
 fn answer_of(
     daemon: &Daemon,
     to: HostId,
@@ -55,7 +55,7 @@ fn answer_of(
     }
 }
 
-/// The other hosts, with their names.
+/// Returns the other hosts, with their names.
 fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
     let state = daemon.lock();
     let hosts = state.membership.hosts();
@@ -64,7 +64,7 @@ fn others(daemon: &Daemon) -> Vec<(HostId, String)> {
         .collect()
 }
 
-/// Asks all other hosts at once.
+/// Sends a request to all other hosts in parallel.
 fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<Answer, Refusal>)> {
     in_parallel(others(daemon), |(host, name)| {
         let answer = answer_of(daemon, host, &name, what.clone(), limit);
@@ -72,7 +72,7 @@ fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<
     })
 }
 
-/// Has a host leave, and waits until its daemon has ended.
+/// Makes a host leave, and waits until its daemon has ended.
 pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal> {
     if host == daemon.charge.name || host == daemon.lock().membership.own().address().to_string() {
         return Err(Refusal::usage(format!(
@@ -86,8 +86,8 @@ pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal>
     Ok(Reply::Done)
 }
 
-/// Waits until this daemon knows that a host has left, whose daemon has ended: the next command may add it again. If its last
-/// word was lost, the machine finds that out by its silence.
+/// Waits until this daemon knows that a host has left whose daemon has ended, since the next command may add the host
+/// again. If the host's farewell was lost, the machine notices its silence.
 fn await_departure(daemon: &Daemon, host: HostId) {
     let until = Instant::now() + TALK_TIMEOUT;
     let mut state = daemon.lock();
@@ -99,7 +99,7 @@ fn await_departure(daemon: &Daemon, host: HostId) {
     }
 }
 
-/// Waits for the end of a daemon that has said it will come.
+/// Waits for the end of a daemon that has agreed to end.
 fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
     talk.limit(Some(HOST_END_TIMEOUT));
     match talk.receive::<Reply>() {
@@ -111,7 +111,7 @@ fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
     }
 }
 
-/// Ends all other daemons, also those that were declared dead because they did not answer: they may live.
+/// Ends all other daemons, including those that were declared dead because they did not answer: they may live.
 pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     let hope = {
         let state = daemon.lock();
@@ -128,7 +128,7 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     let live = others(daemon).into_iter().map(|host| (host, false));
     let lost = daemon.lock().journal.silent();
     let lost = lost.into_iter().map(|host| (host, true));
-    // All are told before anybody's end is awaited, also where they can only be told in turn.
+    // All are told before waiting for any of them to end, even where they can only be told one after the other.
     let told = in_parallel(live.chain(lost), |((host, name), is_lost)| {
         (end(daemon, host, &name, is_lost), name)
     });
@@ -144,8 +144,8 @@ pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     }
 }
 
-/// Tells a daemon to end, and returns the conversation in which its end is heard; `None` where nobody listens any more. A host that
-/// was declared dead gets little time, as it rarely answers.
+/// Tells a daemon to end, and returns the conversation on which its end is noticed, or `None` if no daemon listens
+/// there. A host that was declared dead gets a short time limit, as it rarely answers.
 fn end(daemon: &Daemon, host: HostId, name: &str, is_lost: bool) -> Result<Option<Talk>, Refusal> {
     if !is_lost {
         return answer_of(daemon, host, name, Ask::End, TALK_TIMEOUT).map(|(_, talk)| Some(talk));
@@ -158,7 +158,7 @@ fn end(daemon: &Daemon, host: HostId, name: &str, is_lost: bool) -> Result<Optio
     }
 }
 
-/// The tasks of all hosts.
+/// Returns the tasks of all hosts.
 pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
     let mut tasks = tasks::here(daemon);
     let mut leaders = tasks::leaders(daemon);
@@ -188,10 +188,10 @@ pub(crate) fn tasks(daemon: &Arc<Daemon>) -> Reply {
     }
 }
 
-/// Tells the others which tasks cannot reach each other, as the launchers of this host say it.
+/// Sends the reports of this host's launchers about tasks that cannot reach each other to the other daemons.
 pub(crate) fn pass_on(daemon: &Daemon, said: Vec<Unreached>) {
     if others(daemon).len() < unreached::MAX_RELAYING_HOSTS {
-        // One that does not hear it now may be told something else later.
+        // A daemon that is not reached now gets a later report.
         ask_all(daemon, &Ask::UnreachedThere { said }, ASK_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! The events of the machine, as this host saw them: in memory, for anybody who asks, and bounded.
+//! The events of the machine, as this host saw them: a bounded number, in memory, for commands.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -18,23 +18,23 @@ struct Gone {
     name: String,
     cause: String,
     left: bool,
-    /// It may live: nobody knows more than that it does not answer.
+    /// Whether it may live: it is only known that it does not answer.
     silent: bool,
     at: Duration,
 }
 
-/// Events of the machine as this host saw them, the latest ones.
+/// The latest events of the machine, as this host saw them.
 #[derive(Default)]
 pub(crate) struct Journal {
     facts: HashMap<HostId, Facts>,
     gone: VecDeque<Gone>,
-    /// When each was first suspected, of those that are.
+    /// When each suspected host was first suspected.
     suspected: HashMap<HostId, Duration>,
     up: HashMap<HostId, Duration>,
     entries: VecDeque<(Duration, String)>,
-    /// Why nobody goes on, if the two sides of a split know of each other.
+    /// Reason why neither side goes on, if the two sides of a split know of each other.
     deadlock: Option<String>,
-    /// Entries that are kept no more.
+    /// Number of entries that have been dropped.
     dropped: u64,
 }
 
@@ -43,7 +43,7 @@ impl Journal {
         self.facts.insert(host, facts);
     }
 
-    /// A host's name; its address until the name is known.
+    /// Returns a host's name, or its address until the name is known.
     pub(crate) fn name(&self, host: &HostId) -> String {
         match self.facts.get(host).filter(|facts| !facts.name.is_empty()) {
             Some(facts) => facts.name.clone(),
@@ -55,7 +55,7 @@ impl Journal {
         self.facts.get(host)
     }
 
-    /// Entries up to now.
+    /// Returns the number of entries so far.
     pub(crate) fn count(&self) -> u64 {
         self.dropped + self.entries.len() as u64
     }
@@ -68,7 +68,7 @@ impl Journal {
         }
     }
 
-    /// Takes an event down.
+    /// Records an event.
     pub(crate) fn take(&mut self, now: Duration, event: &Event) {
         match event {
             Event::HostUp(host) => {
@@ -119,7 +119,7 @@ impl Journal {
             found.map_or_else(|| host.address().to_string(), |gone| gone.name.clone())
         };
         Some(match event {
-            // It is named when it is described.
+            // The host is reported once its description is known.
             Event::HostUp(_) | Event::Examine(_) => return None,
             Event::Described(host, facts) => {
                 format!("the host {} is there, at {}", facts.name, host.address())
@@ -153,7 +153,7 @@ impl Journal {
         })
     }
 
-    /// The name of a host that may be gone.
+    /// Returns the name of a host that may be gone.
     pub(crate) fn known_name(&self, host: &HostId) -> String {
         match self.gone.iter().find(|gone| gone.host == *host) {
             Some(gone) => gone.name.clone(),
@@ -161,18 +161,18 @@ impl Journal {
         }
     }
 
-    /// Why nobody goes on, if the two sides of a split know of each other.
+    /// Returns the reason why neither side goes on, if the two sides of a split know of each other.
     pub(crate) fn deadlock(&self) -> Option<&str> {
         self.deadlock.as_deref()
     }
 
-    /// The hosts that are taken for dead because they do not answer, with their names.
+    /// Returns the hosts that count as dead because they do not answer, with their names.
     pub(crate) fn silent(&self) -> Vec<(HostId, String)> {
         let silent = self.gone.iter().filter(|gone| gone.silent);
         silent.map(|gone| (gone.host, gone.name.clone())).collect()
     }
 
-    /// How a host that is there stands: its state, and since when it has been in it.
+    /// Returns the state of a host that is not gone, and since when it has been in it.
     pub(crate) fn state(&self, host: &HostId, suspected: bool) -> (&'static str, Duration) {
         let since =
             |times: &HashMap<HostId, Duration>| times.get(host).copied().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Journal {
         }
     }
 
-    /// The hosts that are gone, the last one first.
+    /// Returns the hosts that are gone, the most recent first.
     pub(crate) fn gone(&self, now: Duration) -> impl Iterator<Item = Host> {
         self.gone.iter().map(move |gone| Host {
             name: gone.name.clone(),
@@ -196,7 +196,7 @@ impl Journal {
         })
     }
 
-    /// Why a channel to a host ends that is gone.
+    /// Returns the reason for the end of a channel to a host that is gone.
     pub(crate) fn channel_end(&self, host: &HostId) -> ChannelEnd {
         let gone = self.gone.iter().find(|gone| gone.host == *host);
         match gone {
@@ -212,14 +212,14 @@ impl Journal {
         }
     }
 
-    /// The runs of hosts that are gone, and why.
+    /// Returns the runs of hosts that are gone, and the causes.
     pub(crate) fn causes(&self) -> Vec<(String, String)> {
         let gone = self.gone.iter();
         gone.map(|gone| (run(&gone.host), gone.cause.clone()))
             .collect()
     }
 
-    /// The fate of a host of this name, for the middle of a sentence.
+    /// Returns what happened to the host of this name, for the middle of a sentence.
     pub(crate) fn epitaph(&self, name: &str) -> String {
         match self.gone.iter().find(|gone| gone.name == name) {
             Some(gone) if gone.left => " any more".to_owned(),
@@ -239,7 +239,7 @@ impl Journal {
     }
 }
 
-/// The text that distinguishes a run of a daemon from all others.
+/// Returns a text that identifies a run of a daemon.
 pub(crate) fn run(host: &HostId) -> String {
     format!("{}/{}.{}", host.address(), host.session(), host.nonce())
 }
@@ -248,7 +248,8 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
     time.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-/// The observation for which a host counts as dead. `asked` is how long it has been asked again without an answer, if that is known.
+/// Returns the observation for which a host counts as dead. `asked` is the time for which it has been asked again
+/// without an answer, if known.
 fn why(cause: Cause, asked: Option<Duration>) -> String {
     let observed = match cause {
         Cause::Silent => {
@@ -265,13 +266,13 @@ fn why(cause: Cause, asked: Option<Duration>) -> String {
     observed.to_owned()
 }
 
-/// Why a daemon ends that nobody has told to.
+/// Reason for which a daemon ends without having been told to.
 pub(crate) const ENDED: &str = "while this host was cut off, the daemons of the others have ended, so the machine is over: this daemon ends too, and `regatta up` starts a new machine";
 
-/// Why a host takes on no work that the others do not count.
+/// Reason why a host that is not on the others' roll accepts no work.
 pub(crate) const OUTSIDE: &str = "the other hosts have not agreed yet that this one is of the machine, so it takes on no work: they do so as soon as a majority of them answers. If that lasts, `regatta hosts` on them shows who does not answer, and `regatta vouch` says that those are dead";
 
-/// Why a host goes on as another one, for the beginning of a sentence.
+/// Returns the reason why a host rejoins under a new identity, for the beginning of a sentence.
 pub(crate) fn renewal(why: Renewal) -> &'static str {
     match why {
         Renewal::DeclaredDead => {
@@ -287,14 +288,14 @@ pub(crate) fn renewal(why: Renewal) -> &'static str {
     }
 }
 
-/// Why nobody goes on although the network is whole.
+/// Returns the reason why neither side goes on although the network works again.
 fn deadlock(address: SocketAddr) -> String {
     format!(
         "this host and the one at {address} are of two sides of a split, one of which was vouched for, and neither side has a majority of its hosts: none takes on work until `regatta vouch` is given on a host of the side that is to go on. The other side then joins it, and ends what it ran"
     )
 }
 
-/// Why a host takes on no work.
+/// Returns the reason why a host in a minority accepts no work.
 pub(crate) fn minority(seen: usize, known: usize) -> String {
     format!(
         "only {seen} of {known} hosts answer, which is no majority: this host takes on no work, because the others may be alive and at work without it. It goes on by itself when they answer; if you know that they are dead, `regatta vouch` says so"

@@ -1,7 +1,8 @@
-//! The last bytes of a channel, with the reason for its end, on their way to a launcher of this host.
+//! The last bytes of a channel, with the reason for its end, that are still to be sent to a launcher of this host.
 //!
-//! A launcher that hears the end of its connection and no reason has to take the daemon of its host for dead. One that is stopped, or
-//! busy, reads later, so whoever serves a channel keeps these until they are read or the launcher has hung up.
+//! A launcher whose connection ends without a reason has to assume that the daemon of its host has died. A launcher
+//! that is stopped or busy reads later, so the thread that serves a channel keeps these bytes until they are read or
+//! the launcher has closed the connection.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +11,21 @@ use rustix::event::{PollFd, PollFlags};
 use crate::budget::Share;
 use crate::talk::{Wire, wait};
 
-/// Time a channel that has ended waits for a launcher that does not read: a daemon that ends waits for its channels.
+/// Time for which an ended channel waits for a launcher that does not read, because a daemon that ends waits for its
+/// channels.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes for the other end of a channel that is over, and the reason at their end.
+/// The remaining bytes for the other end of an ended channel, with the reason at the end.
 #[derive(Debug)]
 pub(crate) struct LastWords {
     to: Wire,
     rest: Vec<u8>,
-    /// The room that they have, as long as they are here.
+    /// The share of the budget for these bytes.
     _share: Share,
 }
 
 impl LastWords {
-    /// These whole frames, of which the first may be under way. They have this room.
+    /// Takes complete frames, the first of which may have been sent in part, and their share of the budget.
     pub(crate) fn new(to: Wire, rest: Vec<u8>, share: Share) -> LastWords {
         LastWords {
             to,
@@ -32,7 +34,7 @@ impl LastWords {
         }
     }
 
-    /// Sends them, for a short time only.
+    /// Sends them, for a limited time.
     pub(crate) fn try_deliver(&mut self) {
         self.deliver_until(Some(Instant::now() + DELIVERY_TIMEOUT));
     }
@@ -42,7 +44,7 @@ impl LastWords {
         self.deliver_until(None);
     }
 
-    /// Sends them until then at most.
+    /// Sends them until `until` at most.
     pub(crate) fn deliver_until(&mut self, until: Option<Instant>) {
         while self.send().is_ok() && !(self.rest.is_empty() && self.to.is_flushed()) {
             if !wait(&mut [PollFd::new(&self.to, PollFlags::OUT)], until) {

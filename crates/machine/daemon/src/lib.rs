@@ -1,7 +1,7 @@
-//! The daemon of a host in a virtual machine, and the commands that speak with it.
+//! The daemon of a host in a virtual machine, and the commands that talk to it.
 //!
-//! One daemon for each host and machine, all equal, run by the user. It is the shell of `regatta_membership`: it brings datagrams, time
-//! and sockets to that pure core. The guide of this folder (README.md) tells where what is.
+//! There is one daemon per host and machine, run by the user; all daemons are equal. The daemon surrounds the pure core
+//! `regatta_membership` with datagrams, time and sockets. The guide of this folder (README.md) lists the modules.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The end of this host's daemon, for a command that asks for it: it returns when the process has ended, and with it all that it held.
+//! Waits for the end of this host's daemon, for a command that asked for it. It returns when the process has ended and
+//! has released its resources.
 
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
@@ -12,7 +13,8 @@ use rustix::process::{Pid, PidfdFlags};
 use crate::ask::Reply;
 use crate::talk::{Talk, wait};
 
-/// Time the process may take after its last answer: longer than a daemon waits for jobs that end with it, and for a locked directory.
+/// Time that the process may take after its last answer: longer than a daemon waits for jobs that end with it, and for
+/// a locked directory.
 pub(crate) const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The process of the daemon at the other end of a talk.
@@ -22,8 +24,9 @@ pub(crate) struct OwnDaemon {
 }
 
 impl OwnDaemon {
-    /// Taken before it is asked anything, since an answer proves that it lives and that the number is still its own. `None`: it is not
-    /// seen from here, as where a container shares the directory of the sockets with its host.
+    /// Returns the process. To be called before any request, since an answer then proves that the process lives and
+    /// still has this process id. Returns `None` if the process is not visible from here, for example if a container
+    /// shares the directory of the sockets with its host.
     pub(crate) fn of(talk: &Talk) -> Option<OwnDaemon> {
         let (pid, _) = local_socket::peer(talk)?;
         OwnDaemon::numbered(Pid::from_raw(pid as i32)?)
@@ -35,7 +38,8 @@ impl OwnDaemon {
     }
 }
 
-/// Waits for the end of a daemon that has said it will come. Of a process that is not seen from here the end of the connection tells.
+/// Waits for the end of a daemon that has agreed to end. If its process is not visible, waits for the end of the
+/// connection.
 pub(crate) fn await_end(
     mut talk: Talk,
     daemon: Option<OwnDaemon>,
@@ -66,7 +70,7 @@ pub(crate) fn await_end(
     }
 }
 
-/// Waits for the end of the process; false: the time is over. A signal is no end.
+/// Waits for the end of the process. Returns `false` after `until`. A signal does not end the wait.
 fn ends_until(process: &OwnedFd, until: Instant) -> bool {
     loop {
         let mut fds = [PollFd::new(process, PollFlags::IN)];
@@ -85,7 +89,7 @@ mod tests {
     use super::*;
     use crate::talk::Wire;
 
-    /// A talk that the other side has ended.
+    /// Returns a talk whose other side is closed.
     fn ended_talk() -> Talk {
         let (ours, _) = UnixStream::pair().expect("sockets");
         Talk::new(Wire::local(ours).expect("a wire"), EXIT_TIMEOUT)

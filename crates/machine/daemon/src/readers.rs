@@ -1,4 +1,4 @@
-//! Properties that hold for any bytes from others, for tests and the fuzzer, which try many.
+//! Properties that hold for any bytes from peers, for tests and the fuzzer.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::ask::{self, Birth, Opening, Reply};
 use crate::seal::{Opener, Sealer, WINDOW};
 
-/// Lines of conversations: refused, or what was read is what is written again.
+/// Checks lines of conversations: each is refused, or encoding what was decoded gives an equal value.
 pub fn speech(bytes: &[u8]) {
     for line in bytes.split(|&byte| byte == b'\n') {
         understood::<Opening>(line);
@@ -24,7 +24,7 @@ fn understood<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(lin
     }
 }
 
-/// A datagram that was sealed, and what is known of it.
+/// A sealed datagram, and what is known about it.
 struct Sent {
     bytes: Vec<u8>,
     body: Vec<u8>,
@@ -33,8 +33,9 @@ struct Sent {
     opened: bool,
 }
 
-/// Datagrams of two senders to one daemon, as the bytes say: sealed, delivered in any order and again and again, damaged, delivered
-/// to another daemon, or made up. Each opens once, where it was sent, unless it comes too late.
+/// Sends datagrams of two senders to one daemon, as the bytes direct: sealed, delivered in any order and repeatedly,
+/// damaged, delivered to another daemon, or made up. Checks that each opens once, at its destination, unless it is too
+/// late.
 ///
 /// Panics if the system gives no random numbers.
 pub fn seals(bytes: &[u8]) {

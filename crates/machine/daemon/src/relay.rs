@@ -1,4 +1,4 @@
-//! A channel through this daemon: a process of this host at one end, another daemon's shell at the other.
+//! A channel through this daemon, between a process of this host and a shell of another daemon.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,19 +14,20 @@ use crate::last_words::LastWords;
 use crate::talk::{self, Wire, wait};
 use crate::witness;
 
-/// Backlog per direction, in bytes, from which on no more is read; whole frames fit.
+/// Backlog per direction from which on no more is read, in bytes; complete frames fit.
 const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
-/// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
+/// Maximum number of bytes read from a connection that has ended: more than the kernels buffer for one.
 const MAX_DRAIN_BYTES: usize = 16 << 20;
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 32 << 10;
-/// Time the other daemon may take nothing of what is left, or may take to hang up after the last word.
+/// Time for which the other daemon may take none of the remaining bytes, or may take to close the connection after the
+/// last message.
 const DRAIN_STALL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time limit for learning why a live daemon has hung up: it may have declared this host dead.
+/// Time limit for learning why a live daemon has closed the connection: it may have declared this host dead.
 const VERDICT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Moves bytes until either side ends, or the channel is cut. `arrived` is what has come of each side already. Returns the last words
-/// for a launcher that is to be told why, which it may not have taken yet.
+/// Moves bytes until either side ends, or the channel is cut. `arrived` has the bytes already received from each side.
+/// Returns the last words for a launcher that has to be told the reason and may not have read it yet.
 pub(crate) fn run(
     mut near: Wire,
     mut far: Wire,
@@ -62,7 +63,7 @@ pub(crate) fn run(
         }
         let mut fds = polls(cut, (&near, &up), (&far, &down));
         wait(&mut fds, None);
-        // Also when nothing is to be read from the launcher at the moment.
+        // Checked even when nothing is to be read from the launcher at the moment.
         if fds[1].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
             break None;
         }
@@ -79,7 +80,7 @@ pub(crate) fn run(
     Some(last)
 }
 
-/// The descriptors to wait for: the launcher's is the second one.
+/// Returns the descriptors to poll. The launcher's is the second one.
 fn polls<'a>(
     cut: &'a Cut,
     (near, up): (&'a Wire, &Way),
@@ -89,7 +90,7 @@ fn polls<'a>(
         PollFd::new(cut, PollFlags::IN),
         PollFd::new(near, up.reads() | down.writes(near)),
     ];
-    // That the other side has hung up is told at once, again and again, also where nothing is asked.
+    // A hang-up of the other side is reported immediately and repeatedly, even if no events are requested.
     let flags = down.reads() | up.writes(far);
     if !flags.is_empty() {
         fds.push(PollFd::new(far, flags));
@@ -97,8 +98,8 @@ fn polls<'a>(
     fds
 }
 
-/// Why the other side has hung up. If its daemon still listens, the reason is about to come; but nobody waits for it longer than
-/// the launcher listens, nor if the other side has said it.
+/// Returns why the other side has closed the connection. If its daemon still listens, this waits for the reason, but at
+/// most while the launcher is connected, and not if the other side has already given a reason.
 fn why_hung_up(near: &Wire, down: &Way, (host, peer): (&str, HostId), cut: &Cut) -> ChannelEnd {
     let is_unknown = !down.closed && cut.why().is_none();
     let ended = is_unknown && witness::is_daemon_gone(peer);
@@ -116,24 +117,24 @@ fn why_hung_up(near: &Wire, down: &Way, (host, peer): (&str, HostId), cut: &Cut)
     cut.why().unwrap_or_else(known)
 }
 
-/// Why nothing more can be passed on.
+/// Reason why nothing more can be forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Broken {
-    /// The side it comes from says what is no message.
+    /// The sender has sent something that is not a message.
     Sender,
-    /// The side it goes to takes nothing any more.
+    /// The receiver accepts nothing more.
     Receiver,
 }
 
 /// One direction.
 struct Way {
     waiting: Vec<u8>,
-    /// How many of the waiting bytes are the rest of whole frames: only whole ones are begun.
+    /// Number of waiting bytes that belong to complete frames: an incomplete frame is not sent.
     whole: usize,
     ended: bool,
-    /// The last frame has come.
+    /// Whether the last frame has been received.
     closed: bool,
-    /// Room for what has come of a connection that is over.
+    /// Share of the budget for bytes of a connection that has ended.
     rest: Share,
 }
 
@@ -170,8 +171,8 @@ impl Way {
         while self.waiting.len() < BACKLOG_LIMIT_BYTES && self.pull_some(from) > 0 {}
     }
 
-    /// Takes all that has come on a connection that is over, although the launcher has not read what came before. All channels together
-    /// keep so much of it and no more.
+    /// Reads everything that was received on a connection that has ended, even if the launcher has not read the earlier
+    /// bytes. The budget limits how much all channels together keep.
     fn pull_rest(&mut self, from: &mut Wire) {
         while self.waiting.len() < MAX_DRAIN_BYTES && self.rest.grow(READ_BYTES) {
             let count = self.pull_some(from);
@@ -180,11 +181,11 @@ impl Way {
                 break;
             }
         }
-        // Nonsense is not passed on.
+        // Bytes that are not a message are not forwarded.
         let _ = self.count_whole();
     }
 
-    /// Takes what has come, up to [`READ_BYTES`] bytes; how many.
+    /// Reads up to [`READ_BYTES`] available bytes. Returns how many.
     fn pull_some(&mut self, from: &mut Wire) -> usize {
         let mut piece = [0; READ_BYTES];
         if self.ended {
@@ -208,7 +209,7 @@ impl Way {
         self.send(to).map_err(|_| Broken::Receiver)
     }
 
-    /// Counts the frames that have come as a whole. An error: they are the last ones, nonsense follows.
+    /// Counts the complete frames. Fails if invalid bytes follow them.
     fn count_whole(&mut self) -> Result<(), Malformed> {
         if self.closed {
             return Ok(());
@@ -234,7 +235,7 @@ impl Way {
         to.flush()
     }
 
-    /// Passes on what a launcher had said before it hung up, as long as the other side takes some of it.
+    /// Forwards what a launcher had sent before it closed the connection, as long as the other side takes some of it.
     fn pass_rest(&mut self, from: &mut Wire, to: &mut Wire) {
         let mut piece = [0; READ_BYTES];
         loop {
@@ -243,7 +244,7 @@ impl Way {
             if self.push(to).is_err() || self.whole == 0 && before < BACKLOG_LIMIT_BYTES {
                 return;
             }
-            // Nobody wants what comes the other way, but it must not hold up this one.
+            // What the other side sends is not needed any more, but must not block this direction.
             let _ = to.recv(&mut piece);
             let until = Instant::now() + DRAIN_STALL_TIMEOUT;
             if self.waiting.len() == before
@@ -254,8 +255,8 @@ impl Way {
         }
     }
 
-    /// Says that the launcher is gone, whatever became of it: only a host that is lost ends without a word. Returns when
-    /// the other side has taken note.
+    /// Tells the other side that the launcher is gone, for whatever reason: only the loss of a host ends a channel
+    /// without a message. Returns when the other side has noticed.
     fn end(&mut self, to: &mut Wire) {
         self.waiting.truncate(self.whole);
         session::put(&ChannelMessage::EndOfInput {}, &mut self.waiting);
@@ -266,7 +267,7 @@ impl Way {
             if self.push(to).is_err() {
                 return;
             }
-            // Closed with something unread, a connection would not deliver what was said last.
+            // Closing a connection with unread bytes would discard what was sent last.
             match to.recv(&mut piece) {
                 Ok(Some(_)) => continue,
                 Ok(None) => {}
@@ -279,7 +280,7 @@ impl Way {
         }
     }
 
-    /// Ends it with a reason of ours, unless the other side has given one.
+    /// Ends the direction with this reason, unless the other side has given one.
     fn conclude(mut self, to: Wire, end: ChannelEnd) -> LastWords {
         self.waiting.truncate(self.whole);
         if !self.closed {
@@ -299,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// A wire, and its other end.
+    /// Returns a wire and its other end.
     fn wire() -> (Wire, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         (Wire::local(ours).expect("a wire"), theirs)
@@ -310,7 +311,7 @@ mod tests {
         ("beta", HostId::new(address, 1, 1))
     }
 
-    /// Frames with this many bytes of data.
+    /// Returns frames with this many bytes of data.
     fn frames(count: usize) -> Vec<u8> {
         let mut frames = Vec::new();
         for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {
@@ -319,10 +320,11 @@ mod tests {
         frames
     }
 
-    /// More than a socket and either direction hold.
+    /// Number of bytes that exceed what a socket and either direction hold.
     const OVERFLOWING_BYTES: usize = 4 << 20;
 
-    /// Hears a channel to its last message, if there is one: how many bytes of data came before it.
+    /// Reads a channel to its last message, if there is one. Returns the number of data bytes before it, and the
+    /// message.
     fn hear(mut from: UnixStream) -> (usize, Option<ChannelMessage>) {
         let (mut frames, mut piece, mut all) = (FrameReader::default(), [0; 32 << 10], 0);
         while let Ok(count @ 1..) = from.read(&mut piece) {
@@ -454,8 +456,8 @@ mod tests {
         );
     }
 
-    /// A channel whose launcher has read nothing of much, when more has come of the other side, which has hung up then; and what the
-    /// launcher hears in the end.
+    /// Runs a channel whose launcher has read almost nothing, while the other side has sent more and then closed the
+    /// connection. Returns what the launcher finally receives.
     fn hear_after_hang_up(
         last: Option<ChannelEnd>,
         before: impl FnOnce(&mut UnixStream, &Cut),
@@ -531,7 +533,7 @@ mod tests {
         }
         assert!(kept <= 3 * READ_BYTES, "{kept}");
         assert!(kept > READ_BYTES && SMALL.left() < READ_BYTES);
-        // Each launcher is told in any case, and what it has taken counts no more.
+        // Each launcher gets its last message in any case, and what it has read no longer counts.
         for (last, launcher) in last_words.into_iter().zip(launchers) {
             last.deliver();
             let (_, heard) = hear(launcher);

@@ -1,18 +1,20 @@
-//! Datagrams between daemons: encrypted, and proved to come from somebody who knows the machine's key.
+//! Datagrams between daemons: encrypted, and authenticated with the machine's key.
 //!
 //! ```text
 //! mark 4 | salt 16 | number 8 | encrypted | tag 16
 //! ```
 //!
-//! Each run of a daemon draws a *salt* and seals under a key of its own, derived from the machine's key and the salt; it counts
-//! its datagrams, and the number is the nonce. So no nonce is used twice under one key, however many daemons share the machine's and however
-//! often they start. To whom a datagram is addressed is sealed in: sent to somebody else it does not open.
+//! Each run of a daemon draws a random *salt* and seals under a key derived from the machine's key and the salt. It
+//! counts its datagrams, and the number is the nonce. So no nonce is used twice under one key, however many daemons
+//! share the machine's key and however often they start. The destination is authenticated as well: a datagram does not
+//! open at another address.
 //!
-//! A datagram that was opened once does not open again, as long as the sender is remembered, and one that comes more than [`WINDOW`]
-//! numbers late does not open at all. Senders forgotten are the ones heard least recently out of [`MAX_SENDERS`]. Replays
-//! that get through all the same change nothing: the membership takes doubled and late datagrams for what they are.
+//! A datagram that was opened once does not open again while its sender is remembered, and one that is more than
+//! [`WINDOW`] numbers late does not open at all. Of more than [`MAX_SENDERS`] senders, those not received from for the
+//! longest time are forgotten. A replay that is accepted nevertheless changes nothing: the membership recognizes
+//! repeated and late datagrams.
 //!
-//! Pure; opening takes any bytes.
+//! Pure; opening accepts any bytes.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -25,16 +27,17 @@ use ring::rand::{SecureRandom, SystemRandom};
 const MARK: [u8; 4] = *b"rgt\x01";
 const SALT: usize = 16;
 const HEAD: usize = 4 + SALT + 8;
-/// Bytes that sealing adds.
+/// Number of bytes that sealing adds.
 pub(crate) const ADDED: usize = HEAD + 16;
-/// How late a datagram may come, counted in datagrams of its sender.
+/// Number of later datagrams of its sender after which a datagram is too late.
 pub(crate) const WINDOW: u64 = 128;
-/// Maximum number of senders that are remembered; each takes less than a hundred bytes, and needs the key to become one.
+/// Maximum number of senders that are remembered. Each takes less than a hundred bytes, and needs the key to be
+/// remembered.
 const MAX_SENDERS: usize = 1 << 16;
 
 type Salt = [u8; SALT];
 
-/// A key for one purpose. Nobody gets from one to another, or back to the machine's.
+/// Derives a key for one purpose. Neither other derived keys nor the machine's key can be computed from it.
 pub(crate) fn derive(key: &Key, purpose: &str, salt: &[u8]) -> Key {
     Key::taken(&mut derived(key, purpose, salt))
 }
@@ -47,10 +50,11 @@ fn derived(key: &Key, purpose: &str, salt: &[u8]) -> [u8; 32] {
     derived
 }
 
-/// The cipher of a run of a daemon, made for each datagram: so the only key that is kept is the machine's, which no core dump has.
+/// Returns the cipher of a run of a daemon. It is made for each datagram, so that only the machine's key is kept, which
+/// is excluded from core dumps.
 fn cipher(machine: &Key, salt: &Salt) -> LessSafeKey {
     let bytes = derived(machine, "regatta datagram", salt);
-    // The algorithm's keys are of this length.
+    // Keys of this algorithm have 32 bytes.
     let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes);
     LessSafeKey::new(key.expect("a key of 32 bytes"))
 }
@@ -61,7 +65,7 @@ fn nonce(number: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// The data that is sealed in beside the bytes: the head, and the address of the receiver.
+/// Returns the associated data: the header, and the address of the receiver.
 fn about(head: &[u8], to: SocketAddr) -> Aad<Vec<u8>> {
     let ip = match to.ip() {
         IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -70,7 +74,7 @@ fn about(head: &[u8], to: SocketAddr) -> Aad<Vec<u8>> {
     Aad::from([head, &ip.octets(), &to.port().to_be_bytes()].concat())
 }
 
-/// Seals what one run of a daemon sends.
+/// Seals the datagrams of one run of a daemon.
 pub(crate) struct Sealer {
     salt: Salt,
     machine: Key,
@@ -78,7 +82,7 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    /// With a fresh salt.
+    /// Creates a sealer with a random salt.
     pub(crate) fn new(machine: &Key) -> std::io::Result<Sealer> {
         let mut salt = Salt::default();
         SystemRandom::new()
@@ -91,7 +95,7 @@ impl Sealer {
         })
     }
 
-    /// The datagram that holds `bytes`, for the daemon at `to`.
+    /// Returns a datagram that contains `bytes`, for the daemon at `to`.
     pub(crate) fn seal(&mut self, to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
         self.next += 1;
         let mut sealed = Vec::with_capacity(bytes.len() + ADDED);
@@ -108,16 +112,16 @@ impl Sealer {
     }
 }
 
-/// A sender, and which of its last numbers have come.
+/// A sender, and which of its latest numbers were received.
 struct Sender {
     newest: u64,
-    /// Bit n: the number `newest - n` has come.
+    /// Bit n: the number `newest - n` was received.
     seen: u128,
     heard: u64,
 }
 
 impl Sender {
-    /// Whether this number may still come.
+    /// Returns whether a datagram with this number is still accepted.
     fn expects(&self, number: u64) -> bool {
         match self.newest.checked_sub(number) {
             None => true,
@@ -141,7 +145,7 @@ impl Sender {
     }
 }
 
-/// Opens what comes to one daemon.
+/// Opens the datagrams received by one daemon.
 pub(crate) struct Opener {
     machine: Key,
     senders: HashMap<Salt, Sender>,
@@ -157,7 +161,8 @@ impl Opener {
         }
     }
 
-    /// The content of a datagram that came to `own`, if a member of the machine sealed it for us and it has not come before.
+    /// Returns the content of a datagram received at `own`, or `None` unless a member of the machine sealed it for this
+    /// daemon and it was not received before.
     pub(crate) fn open<'a>(&mut self, own: SocketAddr, datagram: &'a mut [u8]) -> Option<&'a [u8]> {
         let (head, body) = datagram.split_at_mut_checked(HEAD)?;
         if head[..4] != MARK {
@@ -178,7 +183,7 @@ impl Opener {
             sender.heard = self.opened;
             return Some(bytes);
         }
-        // An unknown sender is remembered only when its datagram opens: a stranger takes no memory.
+        // An unknown sender is remembered only when its datagram opens: a stranger uses no memory.
         self.make_room();
         let sender = Sender {
             newest: number,
@@ -189,7 +194,8 @@ impl Opener {
         Some(bytes)
     }
 
-    /// Forgets the half heard least recently when there are too many; seldom, so it may take its time.
+    /// If there are too many senders, forgets the half not received from for the longest time. This is rare, so it may
+    /// be slow.
     fn make_room(&mut self) {
         if self.senders.len() < MAX_SENDERS {
             return;

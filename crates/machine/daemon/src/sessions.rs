@@ -1,4 +1,4 @@
-//! The answers of a daemon to processes of jobs on its host: `regatta_wire::session` says what flows.
+//! Answers of a daemon to processes of jobs on its host. `regatta_wire::session` describes the messages.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::shells::Wanted;
 use crate::talk::Talk;
 use crate::{shells, tasks, unreached};
 
-/// Answers the request of a process that has connected.
+/// Answers the request of a process.
 pub(crate) fn answer(
     daemon: &Arc<Daemon>,
     talk: Talk,
@@ -62,7 +62,7 @@ pub(crate) fn answer(
     }
 }
 
-/// The request, of a process of this version.
+/// Exchanges hellos with a process and reads its request. Returns `None` unless it has the same version.
 pub(crate) fn greet(daemon: &Daemon, talk: &mut Talk) -> Option<FromJob> {
     if talk.exactly(PREAMBLE.len()).ok()? != PREAMBLE {
         return None;
@@ -91,7 +91,8 @@ pub(crate) fn refuse(talk: &mut Talk, sentence: String) {
     let _ = talk.send_message(&FromDaemon::Refused { sentence });
 }
 
-/// Hears an agent that has lost its owner, as long as it listens for the next one. It must be a process of the session that it names.
+/// Serves an agent that has lost its owner, as long as it listens for the next one. It must be a process of the session
+/// that it names.
 fn hear_agent(
     daemon: &Arc<Daemon>,
     mut talk: Talk,

@@ -1,8 +1,9 @@
-//! A shell of this host for a launcher elsewhere: `sh`, its input and output at one end, messages at the other.
+//! A shell on this host for a launcher elsewhere: `sh`, with its input and output on one side and messages on the
+//! other.
 //!
-//! To the launcher the daemon is what sshd is: it runs `sh`, and bytes go both ways. When the channel ends the shell's input
-//! does, and the agent in it ends everything that it started. An agent that another launcher takes over gets a socket in the place of its
-//! input and output.
+//! To the launcher the daemon is what sshd is: it runs `sh` and carries bytes in both directions. When the channel
+//! ends, the shell's input ends, and the agent in it ends everything that it started. An agent that another launcher
+//! takes over gets a socket to replace its input and output.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -23,28 +24,30 @@ use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
 use crate::tasks;
 
-/// Backlog per direction, in bytes, from which on no more is read; exceeded by one piece at most.
+/// Backlog per direction from which on no more is read, in bytes; exceeded by one chunk at most.
 const BACKLOG_LIMIT_BYTES: usize = 256 << 10;
-/// Time a shell whose channel has ended has to end what it started, before it is killed.
+/// Time in which a shell whose channel has ended must end what it started, before it is killed.
 const SHELL_END_TIMEOUT: Duration = Duration::from_secs(8);
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 32 << 10;
-/// Maximum number of bytes read from a connection that has ended: more than kernels keep of one.
+/// Maximum number of bytes read from a connection that has ended: more than the kernels buffer for one.
 const MAX_DRAIN_BYTES: usize = 16 << 20;
-/// Time a shell may read nothing of its remaining input before the rest is dropped.
+/// Time for which a shell may read none of its remaining input before the rest is dropped.
 const DRAIN_STALL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A shell that runs.
+/// A running shell.
 pub(crate) struct Shell {
     child: Child,
     input: Option<OwnedFd>,
     output: [Option<OwnedFd>; 2],
-    /// The ways that the agent had before its present one, until it has surely let go of them: it takes their end for that of its job.
+    /// The agent's previous input and output, kept open until it has certainly let go of them, since it takes their end
+    /// for the end of its job.
     former: [Option<OwnedFd>; 2],
 }
 
 impl Shell {
-    /// Starts it. `connection` is how the launcher's host and this one see each other, and `session` its number here.
+    /// Starts a shell. `connection` has the addresses by which the launcher's host and this one reach each other, and
+    /// `session` is its number here.
     pub(crate) fn start(connection: &str, session: u64) -> Result<Shell, Refusal> {
         let refused = |error: std::io::Error| {
             Refusal::of_regatta(format!("no shell can be started: {error}"))
@@ -84,11 +87,12 @@ impl Shell {
         Pid::from_child(&self.child)
     }
 
-    /// Serves the channel to the end of either side, and returns when nothing of the shell is left. With a detached session it
-    /// outlives the host of its launcher. Returns the last words for a launcher of this host, which it may not have taken yet.
+    /// Serves the channel until either side ends, and returns when the shell has ended. With a detached session the
+    /// shell outlives the host of its launcher. Returns the last words for a launcher of this host, which may not have
+    /// read them yet.
     ///
-    /// The process has ended then, and is reaped when this is dropped: a channel that is listed goes by its number, which nobody else
-    /// may get before.
+    /// The process has ended then and is reaped when this is dropped: a channel in the list refers to it by its process
+    /// id, which must not be reused before.
     pub(crate) fn serve(
         &mut self,
         (wire, arrived): Way,
@@ -104,7 +108,7 @@ impl Shell {
                 }
                 Parting::Ended => break,
                 Parting::Lost => {
-                    // Bytes on their way to the shell are the beginning of something whose end will never come.
+                    // Bytes on their way to the shell are the beginning of a message whose end will never be received.
                     pump.forget();
                     let next = session.and_then(|session| self.await_launcher(session, cut));
                     let Some((wire, arrived)) = next else { break };
@@ -115,10 +119,10 @@ impl Shell {
         // Processes that read see the end; processes that write get an error.
         self.input = None;
         (self.output, self.former) = ([None, None], [None, None]);
-        // A launcher on this host has no daemon between that could tell it why.
+        // A launcher on this host has no other daemon that could tell it the reason.
         let end = cut.why().filter(|_| pump.is_local());
         let mut last = end.map(|end| pump.conclude(end));
-        // It may not read for long, but its shell ends now.
+        // The launcher may not read for a long time, but its shell ends now.
         let now = Instant::now();
         last.iter_mut()
             .for_each(|last| last.deliver_until(Some(now)));
@@ -130,11 +134,11 @@ impl Shell {
         last
     }
 
-    /// Carries bytes while both sides are there.
+    /// Carries bytes while both sides exist.
     fn carry(&mut self, pump: &mut Pump, cut: &Cut, session: Option<&DetachedSession>) -> Parting {
         while !pump.over && cut.why().is_none() {
             if let Some(session) = session {
-                // Before the look at what it is rung for.
+                // Reset the bell before checking the state for which it rings.
                 session.hush();
                 if session.has_lost_owner() && !pump.ended {
                     return Parting::Lost;
@@ -166,7 +170,8 @@ impl Shell {
         Parting::Ended
     }
 
-    /// The launcher's host is lost, or its connection has broken: the way to another launcher, if one comes to lead.
+    /// Waits for another launcher after the launcher's host is lost or its connection has broken. Returns the
+    /// connection to a launcher that leads, or `None` if there is none.
     fn await_launcher(&mut self, session: &DetachedSession, cut: &Cut) -> Option<Way> {
         let unsure = Instant::now() + session.patience;
         let mut claim: Option<Claim> = None;
@@ -221,7 +226,7 @@ impl Shell {
         None
     }
 
-    /// Reads what there is of the shell's output, which is for nobody.
+    /// Reads and discards the shell's output.
     fn discard(&mut self) {
         let mut piece = [0; READ_BYTES];
         for stream in &mut self.output {
@@ -235,7 +240,7 @@ impl Shell {
         }
     }
 
-    /// From now on the agent speaks on this socket.
+    /// Replaces the agent's input and output by this socket.
     fn replace(&mut self, socket: OwnedFd) -> std::io::Result<()> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         let input = self.input.replace(socket.try_clone()?);
@@ -244,14 +249,14 @@ impl Shell {
         Ok(())
     }
 
-    /// Ends the input: of a socket one direction, since the other one goes on.
+    /// Ends the shell's input. Of a socket only this direction is shut down.
     fn end_input(&mut self) {
         if let Some(input) = self.input.take() {
             let _ = rustix::net::shutdown(&input, Shutdown::Write);
         }
     }
 
-    /// Waits for its end: the status.
+    /// Waits for the shell's end and returns its status.
     fn status(&self) -> i32 {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let ended = rustix::process::waitid(WaitId::Pid(self.pid()), options);
@@ -259,7 +264,7 @@ impl Shell {
         status.unwrap_or(1)
     }
 
-    /// Whether it ends within this time.
+    /// Waits at most for `limit`. Returns whether the shell has ended.
     fn await_end(&self, limit: Duration) -> bool {
         let Ok(fd) = rustix::process::pidfd_open(self.pid(), PidfdFlags::empty()) else {
             return true;
@@ -273,18 +278,18 @@ impl Shell {
 
 impl Drop for Shell {
     fn drop(&mut self) {
-        // It has ended, unless nobody has served it.
+        // It has ended, unless it was never served.
         let _ = self.child.try_wait();
     }
 }
 
-/// How a channel ended.
+/// How the carrying of a channel ended.
 enum Parting {
-    /// The shell has.
+    /// The shell has ended.
     Finished(ChannelEnd),
-    /// Its launcher has ended it, or whoever cut it.
+    /// The launcher has ended the channel, or it was cut.
     Ended,
-    /// Its other end is gone without a word.
+    /// The other end is gone without a message.
     Lost,
 }
 
@@ -294,10 +299,10 @@ struct Claim {
     arrived: FrameReader,
 }
 
-/// The next thing that it says.
+/// The next message of that launcher.
 enum Word {
     None,
-    /// By the run of its host.
+    /// It leads; the run of its host.
     Leads(String),
     GivesUp(String),
     Ended,
@@ -327,7 +332,7 @@ impl Claim {
         }
     }
 
-    /// With what the launcher has said beyond its word.
+    /// Returns the connection, with what the launcher has sent after its message.
     fn into_way(self) -> Way {
         (self.wire, self.arrived.unread().to_vec())
     }
@@ -340,18 +345,18 @@ impl Claim {
     }
 }
 
-/// Bytes between a wire and a shell.
+/// Carries bytes between a wire and a shell.
 struct Pump {
     wire: Wire,
-    /// From the wire, not looked at; for the shell; for the wire.
+    /// Bytes received on the wire and not decoded; input for the shell; messages for the wire.
     arrived: FrameReader,
     input: Vec<u8>,
     out: Vec<u8>,
-    /// Room for what has come of a connection that is over.
+    /// Share of the budget for bytes of a connection that has ended.
     rest: Share,
-    /// No more input comes.
+    /// Whether the input has ended.
     ended: bool,
-    /// The channel has ended.
+    /// Whether the channel has ended.
     over: bool,
 }
 
@@ -370,7 +375,7 @@ impl Pump {
         }
     }
 
-    /// Whether there is room for more of what the launcher says.
+    /// Returns whether more input of the launcher may be read.
     fn has_room(&self) -> bool {
         self.input.len() + self.arrived.unread().len() < BACKLOG_LIMIT_BYTES
     }
@@ -379,13 +384,14 @@ impl Pump {
         matches!(self.wire, Wire::Local(_))
     }
 
-    /// Nothing of what is on its way is for anybody.
+    /// Discards all bytes that are on their way.
     fn forget(&mut self) {
         (self.input, self.out, self.arrived) = Default::default();
         self.rest = Share::none(&OVER);
     }
 
-    /// Whether the launcher's side has said that it ends: the last thing that comes. Takes all that is left to be read.
+    /// Reads everything that is left. Returns whether the launcher's side has ended the input, which is the last
+    /// message.
     fn has_said_end(&mut self) -> bool {
         let mut piece = [0; READ_BYTES];
         while self.input.len() < MAX_DRAIN_BYTES
@@ -401,13 +407,13 @@ impl Pump {
         self.unpack().is_err() || self.ended
     }
 
-    /// Gives the shell what its launcher said before it ended, as long as it takes some of it.
+    /// Passes the shell what its launcher sent before it ended, as long as the shell reads some of it.
     fn feed_rest(&mut self, shell: &mut Shell, cut: &Cut) {
         let mut until = Instant::now() + DRAIN_STALL_TIMEOUT;
         loop {
             let before = self.input.len();
             self.feed(shell);
-            // A shell that cannot write may not read.
+            // A shell that cannot write may not read either.
             shell.discard();
             let Some(input) = shell.input.as_ref().filter(|_| !self.input.is_empty()) else {
                 return;
@@ -427,7 +433,7 @@ impl Pump {
         }
     }
 
-    /// Moves what can be moved. An error: the channel has ended, or says nonsense.
+    /// Moves the bytes that can be moved now. Fails if the channel has ended, or has received an invalid message.
     fn turn(&mut self, shell: &mut Shell) -> std::io::Result<()> {
         let mut piece = [0; READ_BYTES];
         while self.has_room() {
@@ -459,7 +465,7 @@ impl Pump {
         self.send()
     }
 
-    /// Messages that have come, as input of the shell.
+    /// Decodes received messages into input for the shell.
     fn unpack(&mut self) -> std::io::Result<()> {
         let nonsense = || std::io::Error::from(std::io::ErrorKind::InvalidData);
         loop {
@@ -529,13 +535,13 @@ impl Pump {
             fds.push(PollFd::new(fd, PollFlags::IN));
         }
         wait(&mut fds, None);
-        // Also when nothing is to be read at the moment.
+        // Checked even when nothing is to be read at the moment.
         let gone = fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
         drop(fds);
         self.over |= gone;
     }
 
-    /// Tells somebody who listens what is left, and why that is all. Returns what a launcher of this host has not taken yet.
+    /// Sends what is left, and the reason for the end. Returns what a launcher of this host has not read yet.
     fn finish(
         mut self,
         end: ChannelEnd,
@@ -553,16 +559,17 @@ impl Pump {
         Some(last)
     }
 
-    /// Hands the last words to the daemon of the launcher's host, and returns when that has hung up, which it does when it has them
-    /// all: closed with something unread, or spoken to afterwards, a connection would lose what is still on its way. A host may stand
-    /// still for long, so no time ends this, but the verdict of the machine, the end of this daemon, or that the host answers and this
-    /// connection alone does not.
+    /// Sends the last messages to the daemon of the launcher's host, and returns when it has closed the connection,
+    /// which it does when it has received them all. Closing the connection with unread bytes, or after the peer has
+    /// sent more, would lose what is still on its way. A host may be suspended for long, so there is no time limit:
+    /// this ends with the verdict of the machine, the end of this daemon, or the finding that the host answers and only
+    /// this connection does not.
     fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
         self.wire.ask_now_and_then();
         let mut piece = [0; READ_BYTES];
         loop {
             session.iter().for_each(|session| session.hush());
-            // Also when it is cut already: what the kernel takes at once may still arrive.
+            // Even if the channel has been cut: what the kernel takes at once may still be delivered.
             if self.send().is_err() {
                 return;
             }
@@ -575,7 +582,7 @@ impl Pump {
                 return;
             }
             match self.wire.recv(&mut piece) {
-                // Nobody is left who wants it.
+                // What the other side still sends is not needed any more.
                 Ok(Some(_)) => continue,
                 Ok(None) => {}
                 Err(_) => return,

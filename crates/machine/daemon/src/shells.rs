@@ -1,4 +1,4 @@
-//! Shells for jobs: started here or on other hosts, and claimed by launchers that come after others.
+//! Shells for jobs: started here or on other hosts, or claimed by launchers that follow others.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::shell::Shell;
 use crate::talk::{self, Talk};
 use crate::{relay, witness};
 
-/// Minimum time a shell whose channel has broken waits for word of its launcher's host.
+/// Minimum time for which a shell whose channel has broken waits for a verdict about its launcher's host.
 const MIN_VERDICT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The shell that a launcher asks for.
 pub(crate) enum Wanted {
-    /// A new one. Whether it waits for another launcher when this host is lost.
+    /// A new one. `detachable`: whether it is kept for another launcher if this host is lost.
     New { detachable: bool },
     /// The one that waits for another launcher.
     Waiting,
 }
 
-/// A shell on a host, for a process here.
+/// Opens a shell on a host, for a process here.
 pub(crate) fn open(
     daemon: &Arc<Daemon>,
     mut talk: Talk,
@@ -43,7 +43,7 @@ pub(crate) fn open(
     let found = find(daemon, host).map_err(NotOpened::from);
     let opened = found.and_then(|(own, peer)| match wanted {
         Wanted::Waiting if peer == own => Err(waits_here(&job).into()),
-        // A job that is lost with this host needs nobody to wait for.
+        // A shell on the launcher's own host is lost with it, so it is not detachable.
         Wanted::New { .. } if peer == own => {
             let shell = Started::shell(daemon, (job, false), own, Some(caller))?;
             let _ = talk.send_message(&FromDaemon::Opened {
@@ -52,7 +52,8 @@ pub(crate) fn open(
             Ok(Opened::Here(shell))
         }
         wanted => {
-            // Before it is said that there is a channel: one that ended without a word would look like the end of this daemon.
+            // Registered before the launcher is told that the channel is open: a channel that ended without a message
+            // would look like the end of this daemon.
             let way = WayThere::begin(daemon, peer, (job, caller))?;
             let (far, successors) = way.open(daemon, host, wanted)?;
             let _ = talk.send_message(&FromDaemon::Opened { successors });
@@ -78,12 +79,12 @@ enum Opened {
     There(WayThere, Talk),
 }
 
-/// Why there is no channel.
+/// Reason why a channel was not opened.
 #[derive(Debug, PartialEq, Eq)]
 enum NotOpened {
-    /// It cannot be opened: a sentence.
+    /// It cannot be opened, for the reason in the sentence.
     Refused(String),
-    /// It was cut before it was there. The launcher handles that as it does the end of one that was.
+    /// It was cut before it was open. The launcher treats that like the end of an open channel.
     Ended(ChannelEnd),
 }
 
@@ -97,7 +98,7 @@ fn waits_here(job: &str) -> String {
     format!("nothing of the job {job} waits here for another launcher")
 }
 
-/// This host and one that is called so. An error is a sentence.
+/// Returns this host and the one with this name. The error is a sentence.
 fn find(daemon: &Daemon, host: &str) -> Result<(HostId, HostId), String> {
     let state = daemon.lock();
     if let Some(hindrance) = state.hindrance() {
@@ -109,8 +110,8 @@ fn find(daemon: &Daemon, host: &str) -> Result<(HostId, HostId), String> {
     Ok((own, found))
 }
 
-/// A channel to another host. It is known to all before that host is asked for a shell: should it be lost, or this daemon end, nobody
-/// waits for the answer.
+/// A channel to another host. It is registered before that host is asked for a shell: if the host is lost, or this
+/// daemon ends, the request is cancelled.
 struct WayThere {
     number: u64,
     job: String,
@@ -119,7 +120,7 @@ struct WayThere {
 }
 
 impl WayThere {
-    /// An error is a sentence.
+    /// Registers the channel. The error is a sentence.
     fn begin(
         daemon: &Arc<Daemon>,
         peer: HostId,
@@ -144,8 +145,8 @@ impl WayThere {
         })
     }
 
-    /// Has the other host start a shell, or hand over one that waits, with the hosts that its agent names. An error is the end of the
-    /// channel.
+    /// Makes the other host start a shell, or hand over one that waits, with the hosts that its agent names. After an
+    /// error the channel is removed.
     fn open(
         &self,
         daemon: &Daemon,
@@ -212,7 +213,7 @@ impl WayThere {
     }
 }
 
-/// A shell of this host that runs.
+/// A shell that runs on this host.
 struct Started {
     number: u64,
     shell: Shell,
@@ -221,7 +222,8 @@ struct Started {
 }
 
 impl Started {
-    /// Starts one for a launcher on the host `peer`, the process `caller` if that is this one. An error is a sentence.
+    /// Starts a shell for a launcher on the host `peer`; `caller` is the launcher's process if that is this host. The
+    /// error is a sentence.
     fn shell(
         daemon: &Arc<Daemon>,
         (job, detachable): (String, bool),
@@ -264,12 +266,12 @@ impl Started {
         })
     }
 
-    /// Carries its bytes to its end.
+    /// Carries the shell's bytes to its end.
     fn serve(self, daemon: &Arc<Daemon>, talk: Talk) -> Rest {
         let daemon = daemon.clone();
         Box::new(move || {
             let (machine, number) = (daemon.clone(), self.number);
-            // Another launcher may have come since, on another host.
+            // Another launcher, on another host, may have taken the shell over meanwhile.
             let mut watch = DeathWatch::new(move || {
                 let peer = machine.lock().channels.peer(number);
                 peer.is_some_and(witness::answers)
@@ -304,7 +306,7 @@ pub(crate) fn serve_daemon(
     }
 }
 
-/// Gives the shell of a job that has lost its launcher's host to a launcher on another one, `peer`.
+/// Hands the shell of a job that has lost its launcher's host to a launcher on `peer`.
 pub(crate) fn claim_here(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: HostId) {
     let found = {
         let mut state = daemon.lock();
@@ -321,14 +323,14 @@ pub(crate) fn claim_here(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: 
     match found {
         Err(sentence) => _ = talk.send_line(&Reply::Refused(sentence)),
         Ok((session, successors)) => {
-            // Should this fail, the shell finds out when it listens.
+            // If this fails, the shell notices when it reads.
             let _ = talk.send_line(&Reply::Claimed { successors });
             session.give(talk.into_parts());
         }
     }
 }
 
-/// Enters a channel, which is cut at once if the host at its other end has just been lost.
+/// Registers a channel, and cuts it at once if the host at its other end has just been lost or this daemon ends.
 fn register(daemon: &Arc<Daemon>, number: u64, channel: Channel) {
     let mut state = daemon.lock();
     let (peer, cut) = (channel.peer, channel.cut.clone());
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
     use crate::daemon::tests::daemon;
 
-    /// A host of which only the kernel answers, and a channel on its way there, of which all know.
+    /// Returns a host of which only the kernel answers, and a registered channel on its way there.
     fn way_to_silence(daemon: &Arc<Daemon>) -> (TcpListener, WayThere) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let peer = HostId::new(listener.local_addr().expect("its address"), 1, 1);

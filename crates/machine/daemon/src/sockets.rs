@@ -7,7 +7,7 @@ use std::sync::Arc;
 use regatta_connection::calls::CallListener;
 use regatta_launch::Refusal;
 
-/// Maximum number of free ports that are tried until one is free for both.
+/// Maximum number of attempts to find a port that is free for both sockets.
 const MAX_PORT_ATTEMPTS: usize = 64;
 
 /// The sockets of a daemon for datagrams and for connections, at one address and port.
@@ -19,7 +19,7 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// At a port that nobody uses.
+    /// Opens both sockets at a free port.
     pub(crate) fn open(address: IpAddr) -> Result<Sockets, Refusal> {
         let mut last = None;
         for _ in 0..MAX_PORT_ATTEMPTS {

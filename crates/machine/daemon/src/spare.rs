@@ -1,7 +1,8 @@
-//! A thread kept for callers for whom the kernel gives none: it tells them why they are not answered.
+//! A reserve thread for callers for whom no thread can be started: it tells them why they are not served.
 //!
-//! Somebody who is hung up on without a word has to take this daemon for dead. One thread tells all of them, one after the other, each for
-//! a short time. When too many wait, the next one is hung up on.
+//! A caller whose connection is closed without a message has to assume that this daemon has died. One thread tells all
+//! of these callers the reason, one after the other, each for a short time. If too many wait, further ones are closed
+//! without a message.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -15,13 +16,13 @@ use crate::answer;
 use crate::daemon::Daemon;
 use crate::talk::Wire;
 
-/// Maximum number of callers that wait to be told.
+/// Maximum number of callers that wait for the reserve thread.
 const MAX_QUEUED_CALLERS: usize = 64;
 
-/// Somebody who has connected; a process of the user's, or a daemon.
+/// A connection of a caller: a process of the user, or a daemon (`None`).
 type Caller = (Wire, Option<Pid>);
 
-/// The thread in reserve. It ends when this is dropped.
+/// The reserve thread. It ends when this is dropped.
 pub(crate) struct Spare(SyncSender<(Caller, io::Error)>);
 
 impl Spare {
@@ -32,7 +33,7 @@ impl Spare {
         Ok(Spare(unserved))
     }
 
-    /// Serves a caller in a thread of its own. If there is none it is told so.
+    /// Serves a caller in a thread of its own. If none can be started, the reserve thread tells the caller the reason.
     pub(crate) fn serve(&self, daemon: &Arc<Daemon>, thread: Builder, caller: Caller) {
         let caller = Arc::new(Mutex::new(Some(caller)));
         let (daemon, taken) = (daemon.clone(), caller.clone());
@@ -74,11 +75,11 @@ mod tests {
     use crate::daemon::tests::daemon;
     use crate::talk::Talk;
 
-    /// A talk with a daemon that has got no thread for it.
+    /// Returns a talk with a daemon that has no thread for it.
     fn unserved(spare: &Spare, daemon: &Arc<Daemon>) -> Talk {
         let (ours, theirs) = UnixStream::pair().expect("sockets");
         let wire = Wire::local(ours).expect("a wire");
-        // No address space has room for such a stack.
+        // A stack of this size does not fit into any address space.
         let thread = Builder::new().stack_size(1 << 60);
         let caller = (wire, Some(rustix::process::getpid()));
         spare.serve(daemon, thread, caller);
@@ -115,7 +116,7 @@ mod tests {
     fn a_process_of_a_job_for_which_there_is_no_thread_is_told_so() {
         let daemon = daemon();
         let spare = Spare::start(&daemon).expect("a thread");
-        // Somebody who says nothing before it holds up nobody for long.
+        // A caller that sends nothing delays the next one only for a short time.
         let _silent = unserved(&spare, &daemon);
         let mut job = unserved(&spare, &daemon);
         let hello = FromJob::Hello {

@@ -1,7 +1,7 @@
-//! The starter of a daemon on another host, at the far end of a shell: it starts the daemon, and passes on what is said.
+//! The starter of a daemon on another host, at the far end of a shell: it starts the daemon, and relays the messages.
 //!
-//! It is gone when the daemon stays; and if it goes before, the daemon goes too. The starter of a daemon that is tied to it stays as long
-//! as the daemon does, whatever becomes of the channel.
+//! It ends when the daemon has been told to stay; if it ends earlier, the daemon leaves. The starter of a tied daemon
+//! lives as long as the daemon, even if the channel ends.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -33,13 +33,13 @@ pub fn run(temporary: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A daemon that was started.
+/// A started daemon.
 #[derive(Default)]
 struct Started {
     daemon: Option<Talk>,
-    /// It is tied to this process.
+    /// Whether the daemon is tied to this process.
     tied: bool,
-    /// And was told to stay.
+    /// Whether this process must stay: the daemon is tied and was told to stay.
     stays: bool,
 }
 
@@ -47,7 +47,8 @@ fn obey(bytes: &[u8], started: &mut Started, peer: &mut BootstrapPeer) -> Result
     match (ask::decode::<Birth>(bytes)?, started.daemon.as_mut()) {
         (Birth::Begin(charge), None) => {
             started.tied = charge.tied;
-            // The bootstrap may go while the daemon joins: then both ends of the talk are dropped, and it leaves.
+            // The bootstrap may end while the daemon joins: then both ends of the talk are dropped, and the daemon
+            // leaves.
             let failed = |error| Refusal::of_regatta(format!("the starter cannot wait: {error}"));
             let (done, ends) = UnixStream::pair().map_err(failed)?;
             let starting = std::thread::Builder::new().spawn(move || {

@@ -1,7 +1,7 @@
-//! Conversations in lines or messages, over the user's socket or between daemons; and after them, bytes.
+//! Conversations in lines or messages, over the user's socket or between daemons, which may continue as plain bytes.
 //!
-//! Each has a thread of its own, so it may wait, though never without a limit. Nobody is read without end: a line or a message that
-//! is too long is an error.
+//! Each has a thread of its own, so it may block, though never without a time limit. The length of a line or a message
+//! is limited; a longer one is an error.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -20,34 +20,36 @@ use serde::de::DeserializeOwned;
 
 use crate::ask;
 
-/// Time limit for a host's kernel to accept a connection. It does so however busy its processes are, so beyond that nothing gets
-/// through.
+/// Time limit for a host's kernel to accept a connection. It does so however busy its processes are, so beyond this
+/// time the packets do not get through.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(1800);
-/// Time within which a daemon that refuses a caller hangs up. One that hangs up later without a greeting has not heard the caller in
-/// time, because one of the two hosts is busy, so the call is made again.
+/// Time within which a daemon that refuses a caller closes the connection. If a daemon closes it later without a
+/// greeting, it has not read the caller's greeting in time, because one of the two hosts is busy, so the call is
+/// repeated.
 const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 16 << 10;
-/// Bytes of a message's length, before the message.
+/// Size of the length in front of a message, in bytes.
 const HEAD: usize = 4;
 
-/// Something connected that bytes go over; nothing here waits.
+/// A connection that carries bytes. Nothing here blocks.
 #[derive(Debug)]
 pub(crate) enum Wire {
-    /// To a command or a starter of this host.
+    /// A connection to a command or a starter on this host.
     Local(UnixStream),
-    /// To another daemon.
+    /// A connection to another daemon.
     Far(Box<Conversation>),
 }
 
 impl Wire {
-    /// A socket of this host, from now on without waiting.
+    /// Wraps a socket of this host, and makes it non-blocking.
     pub(crate) fn local(stream: UnixStream) -> io::Result<Wire> {
         stream.set_nonblocking(true)?;
         Ok(Wire::Local(stream))
     }
 
-    /// The bytes that are there; `None`: nothing now. The end is an error.
+    /// Receives available bytes. Returns `None` if there are none now, and an error if the other end has closed the
+    /// connection.
     pub(crate) fn recv(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Wire::Far(conversation) => conversation.recv(into),
@@ -58,7 +60,7 @@ impl Wire {
         }
     }
 
-    /// Sends what can be sent now.
+    /// Sends as much as possible now. Returns how many bytes that was.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Wire::Far(conversation) => conversation.send(bytes),
@@ -80,15 +82,15 @@ impl Wire {
         }
     }
 
-    /// Has the kernel ask another host's now and then whether this connection is there, so that it can be seen that it is not.
+    /// Enables TCP keepalive on a connection to another host, so that a broken connection is noticed.
     pub(crate) fn ask_now_and_then(&self) {
         if let Wire::Far(conversation) = self {
-            // Where this cannot be, what was sent last is still asked for.
+            // If this fails, the last data that was sent is retransmitted nevertheless.
             let _ = conversation.ask_now_and_then();
         }
     }
 
-    /// Whether another host's kernel has left unanswered what this one's has sent or asked last.
+    /// Returns whether the other host's kernel has not acknowledged the last data or probe.
     pub(crate) fn is_unanswered(&self) -> bool {
         match self {
             Wire::Far(conversation) => conversation.is_unanswered(),
@@ -116,7 +118,7 @@ fn later(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// Waits for one of these; false: the time is over.
+/// Waits until one of these descriptors is ready. Returns `false` after `until`.
 pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -126,7 +128,8 @@ pub(crate) fn wait(fds: &mut [PollFd<'_>], until: Option<Instant>) -> bool {
     ) || left.is_none()
 }
 
-/// Waits for this one. An error: the time is over, or the other one could be read before (`Interrupted`).
+/// Waits until `own` is ready. Fails with `TimedOut` after `until`, or with `Interrupted` if `other` is readable
+/// before.
 fn wait_unless(
     own: PollFd<'_>,
     until: Option<Instant>,
@@ -152,7 +155,7 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    /// Lines must have gone or come after this time, counted from now.
+    /// Creates a conversation. Sending or receiving fails after `limit` from now.
     pub(crate) fn new(wire: Wire, limit: Duration) -> Talk {
         Talk {
             wire,
@@ -161,13 +164,13 @@ impl Talk {
         }
     }
 
-    /// Calls a daemon, and returns when both have proved that they belong to the machine. A daemon whose host takes the
-    /// connection has the whole limit to answer.
+    /// Calls a daemon, and returns when both ends have proved that they belong to the machine. A daemon whose host has
+    /// accepted the connection has the whole `limit` to answer.
     pub(crate) fn call(address: SocketAddr, keys: &Keys, limit: Duration) -> io::Result<Talk> {
         Talk::call_unless(address, keys, limit, None)
     }
 
-    /// Calls a daemon, unless this can be read before: then the error is `Interrupted`.
+    /// Calls a daemon, but fails with `Interrupted` if `other` is readable before.
     pub(crate) fn call_unless(
         address: SocketAddr,
         keys: &Keys,
@@ -180,8 +183,8 @@ impl Talk {
             let begun = Instant::now();
             let called = Talk::try_call(address, keys, until, other);
             let again = match called.as_ref().map_err(io::Error::kind) {
-                // Just after a network has come back the kernel may still be finding out that a host was away before. The next
-                // attempt makes it ask anew.
+                // Just after a network has recovered, the kernel may still be finding that a host was unreachable
+                // before. The next attempt makes it try again.
                 Err(ErrorKind::HostUnreachable) => !std::mem::replace(&mut was_unreachable, true),
                 Err(ErrorKind::ConnectionRefused) => begun.elapsed() > REFUSAL_TIME,
                 _ => false,
@@ -202,9 +205,9 @@ impl Talk {
         let connected = until.min(Instant::now() + CONNECT_TIMEOUT);
         loop {
             let flags = PollFlags::IN | PollFlags::OUT;
-            // A connected socket can be written at once, so this waits for the connection only.
+            // A connected socket is writable at once, so this waits for the connection only.
             wait_unless(PollFd::new(&call, flags), Some(connected), other)?;
-            // No route, or nobody listens: the kernel knows.
+            // The kernel reports that there is no route, or that no process listens.
             if let Ok(Err(errno)) = rustix::net::sockopt::socket_error(&call) {
                 return Err(errno.into());
             }
@@ -219,24 +222,24 @@ impl Talk {
                 }
                 Greeting::Failed => return Err(ErrorKind::ConnectionRefused.into()),
             };
-            // Once connected it can always be written: from here on only what is read counts.
+            // A connected socket is always writable, so from here on only wait for reading.
             if rustix::net::getpeername(&call).is_ok() {
                 wait_unless(PollFd::new(&call, PollFlags::IN), Some(until), other)?;
             }
         }
     }
 
-    /// No limit from now on, or a new one.
+    /// Removes the time limit, or sets a new one from now.
     pub(crate) fn limit(&mut self, limit: Option<Duration>) {
         self.until = limit.map(|limit| Instant::now() + limit);
     }
 
-    /// Says something.
+    /// Sends a line.
     pub(crate) fn send_line<T: Serialize>(&mut self, what: &T) -> io::Result<()> {
         self.send(&ask::encode(what))
     }
 
-    /// Says something to a process of a job, or as one.
+    /// Sends a message, to a process of a job or as one.
     pub(crate) fn send_message(&mut self, message: &impl Message) -> io::Result<()> {
         let mut bytes = Vec::new();
         framing::put(message, &mut bytes).map_err(|_| ErrorKind::InvalidInput)?;
@@ -259,13 +262,13 @@ impl Talk {
         Ok(())
     }
 
-    /// Hears something.
+    /// Receives a line.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<T> {
         let line = self.line(ask::MAX_LINE_BYTES)?;
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 
-    /// Hears something, unless this can be read before it has come: then the error is `Interrupted`, and nothing is lost.
+    /// Receives a line. Fails with `Interrupted` if `other` is readable before; nothing is lost then.
     pub(crate) fn receive_unless<T: DeserializeOwned>(
         &mut self,
         other: BorrowedFd<'_>,
@@ -274,7 +277,7 @@ impl Talk {
         ask::decode(&line).map_err(|refusal| io::Error::new(ErrorKind::InvalidData, refusal))
     }
 
-    /// The next line, if it is not longer than that.
+    /// Receives a line. Fails if it is longer than `longest`.
     pub(crate) fn line(&mut self, longest: usize) -> io::Result<Vec<u8>> {
         self.line_unless(longest, None)
     }
@@ -298,7 +301,7 @@ impl Talk {
         })
     }
 
-    /// The next bytes, so many.
+    /// Receives exactly `count` bytes.
     pub(crate) fn exactly(&mut self, count: usize) -> io::Result<Vec<u8>> {
         self.take(
             None,
@@ -306,9 +309,10 @@ impl Talk {
         )
     }
 
-    /// Hears a process of a job, or a daemon as one, if the message is not longer than that.
+    /// Receives a message, from a process of a job or as one. Fails if it is longer than `longest`.
     pub(crate) fn receive_message<M: Message>(&mut self, longest: usize) -> io::Result<M> {
-        // Head and body are taken together: when the time is over between them, both are there for the next call.
+        // Length and message are taken together: after a timeout between them, both are still available for the next
+        // call.
         let bytes = self.take(None, |arrived| {
             let Some(head) = arrived.first_chunk() else {
                 return Ok(None);
@@ -323,14 +327,14 @@ impl Talk {
         M::decode(&bytes[HEAD..]).map_err(|_| ErrorKind::InvalidData.into())
     }
 
-    /// The first byte that comes, which stays.
+    /// Waits for the first byte and returns it without taking it.
     pub(crate) fn first_byte(&mut self) -> io::Result<u8> {
         self.take(None, |arrived| Ok((!arrived.is_empty()).then_some(0)))?;
         Ok(self.arrived[0])
     }
 
-    /// The first bytes of what comes, as many as `count` says when enough is there. With the other descriptor readable before that, the error
-    /// is `Interrupted`.
+    /// Takes the first bytes that are received, as many as `count` returns once there are enough. Fails with
+    /// `Interrupted` if the other descriptor is readable before.
     fn take(
         &mut self,
         other: Option<BorrowedFd<'_>>,
@@ -349,7 +353,7 @@ impl Talk {
         }
     }
 
-    /// The socket below, if it is one of this host, for another thread to write to.
+    /// Returns the underlying socket, if it is a socket of this host, so that another thread can write to it.
     pub(crate) fn socket(&self) -> io::Result<UnixStream> {
         match &self.wire {
             Wire::Local(stream) => stream.try_clone(),
@@ -357,7 +361,7 @@ impl Talk {
         }
     }
 
-    /// The lines are over: what is below, and what has come of the bytes that follow.
+    /// Returns the connection, and the bytes that were received after the last line.
     pub(crate) fn into_parts(self) -> (Wire, Vec<u8>) {
         (self.wire, self.arrived)
     }
@@ -369,7 +373,7 @@ impl AsFd for Talk {
     }
 }
 
-/// Why a talk with this host failed, for a sentence.
+/// Returns why a talk with this host failed, as a sentence.
 pub(crate) fn explain(host: &str, error: &io::Error) -> Refusal {
     let why = match error.kind() {
         ErrorKind::TimedOut => "does not answer (is it cut off?)".to_owned(),
@@ -408,7 +412,7 @@ mod tests {
         assert_eq!(talk.receive::<String>().expect("a word"), "two");
     }
 
-    /// They are joined, and other sentences follow.
+    /// The sentences are joined, and others may follow.
     #[test]
     fn sentences_about_hosts_are_without_an_end() {
         for kind in [
@@ -425,14 +429,14 @@ mod tests {
         }
     }
 
-    /// The kernel of a busy host takes a connection long before the daemon comes to look at it.
+    /// The kernel of a busy host accepts a connection long before the daemon handles it.
     #[test]
     fn a_daemon_may_be_slow_to_greet() {
         const KEY: [u8; 32] = [7; 32];
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         let daemon = std::thread::spawn(move || {
-            // Longer than any greeting between tasks may take.
+            // Longer than a greeting between tasks may take.
             let busy = Instant::now() + Duration::from_millis(2200);
             while wait(&mut [], Some(busy)) {}
             let keys = Keys::new(&KEY);

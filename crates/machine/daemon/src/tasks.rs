@@ -1,4 +1,4 @@
-//! The tasks of this host, as the system shows them: the processes whose parent is an agent in a shell of ours.
+//! The tasks of this host, as the system shows them: the processes whose parent is an agent in a shell of this daemon.
 
 use regatta_launch::{Refusal, tree};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -7,13 +7,13 @@ use crate::ask::{Leader, Reply, Task};
 use crate::channels::End;
 use crate::daemon::Daemon;
 
-/// The names of agents, and of agents that have become launchers because theirs was lost with its host.
+/// The process names of agents, and of agents that have become launchers because their launcher's host was lost.
 const AGENTS: [&str; 2] = ["regatta-agent", LEADER];
 const LEADER: &str = "regatta-leader";
-/// Where a task finds its rank.
+/// The variable that contains a task's rank.
 const JOIN_TOKEN: &str = "REGATTA_JOB=";
 
-/// The jobs that have shells on this host, with the shells.
+/// Returns the jobs that have shells on this host, with the shells.
 fn shells(daemon: &Daemon) -> Vec<(String, Pid)> {
     let state = daemon.lock();
     let agent = |channel: &crate::channels::Channel| match channel.end {
@@ -23,7 +23,7 @@ fn shells(daemon: &Daemon) -> Vec<(String, Pid)> {
     state.channels.all().filter_map(agent).collect()
 }
 
-/// The tasks of this host that belong to jobs of the machine.
+/// Returns the tasks of this host that belong to jobs of the machine.
 pub(crate) fn here(daemon: &Daemon) -> Vec<Task> {
     shells(daemon)
         .iter()
@@ -31,7 +31,7 @@ pub(crate) fn here(daemon: &Daemon) -> Vec<Task> {
         .collect()
 }
 
-/// Whether an agent runs in a shell.
+/// Returns whether an agent runs in a shell.
 pub(crate) fn has_agent(shell: Pid) -> bool {
     let processes = tree::below(shell, &[]);
     processes
@@ -39,13 +39,13 @@ pub(crate) fn has_agent(shell: Pid) -> bool {
         .any(|process| AGENTS.contains(&process.name.as_str()))
 }
 
-/// Whether a process runs in a shell.
+/// Returns whether a process runs in a shell.
 pub(crate) fn is_below(shell: Pid, pid: Pid) -> bool {
     let mut processes = tree::below(shell, &[]).into_iter();
     processes.any(|process| process.pid == pid)
 }
 
-/// The jobs that are led from this host, because their launchers' hosts are lost.
+/// Returns the jobs that are led from this host, because their launchers' hosts are lost.
 pub(crate) fn leaders(daemon: &Daemon) -> Vec<Leader> {
     let leader = |(job, shell): &(String, Pid)| {
         let pid = leader_in(*shell)?.as_raw_nonzero();
@@ -92,7 +92,7 @@ fn below(daemon: &Daemon, job: &str, shell: Pid) -> Vec<Task> {
         .collect()
 }
 
-/// The rank in the join token of a task's environment.
+/// Returns the rank in the join token of a task's environment.
 fn rank(environment: &[u8]) -> Option<u32> {
     let entries = environment.split(|&byte| byte == 0);
     let token = entries
@@ -103,7 +103,7 @@ fn rank(environment: &[u8]) -> Option<u32> {
         .map(|token| token.rank)
 }
 
-/// Sends a signal to a task of this host, or, without a rank, to the launcher of a job of this host.
+/// Sends a signal to a task of this host or, without a rank, to the launcher of a job on this host.
 pub(crate) fn kill(
     daemon: &Daemon,
     job: &str,
@@ -122,7 +122,7 @@ pub(crate) fn kill(
     };
     let pid = find().ok_or_else(gone)?;
     let fd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|_| gone())?;
-    // A number can be given to another process; what is held open cannot.
+    // The process id may have been reused before the pidfd was opened, but not since.
     if find() != Some(pid) {
         return Err(gone());
     }
@@ -131,8 +131,8 @@ pub(crate) fn kill(
         .map_err(|errno| Refusal::of_regatta(format!("the signal was not taken: {errno}")))
 }
 
-/// The process that a user sees of a job: the one that leads it in the place of its launcher, or else the one in its name, if
-/// it is a process of the job that speaks with us, or above one.
+/// Returns the process that represents a job to the user: the one that leads it instead of its launcher, or else the
+/// one in the job's name, if that is a process of the job that is connected to this daemon, or an ancestor of one.
 fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
     let shells = shells(daemon);
     let mut ours = shells.iter().filter(|(of, _)| of == job);
@@ -148,7 +148,8 @@ fn launcher(daemon: &Daemon, job: &str) -> Option<Pid> {
         .filter_map(|channel| channel.caller)
         .collect();
     drop(state);
-    // The supervisor speaks with us, or a command below it. Its parent is the watch, whose parent is the front.
+    // The supervisor is connected to this daemon, or a command below it. Its parent is the watch, whose parent is the
+    // front.
     for _ in 0..4 {
         if let Some(found) = above.iter().find(|pid| pid.as_raw_nonzero().get() == named) {
             return Some(*found);

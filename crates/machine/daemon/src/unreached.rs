@@ -1,11 +1,12 @@
-//! Tasks of jobs that cannot reach each other, as the jobs' launchers say it; for those who ask for the hosts.
+//! Tasks of jobs that cannot reach each other, as the jobs' launchers report it, for commands that list the hosts.
 //!
-//! A launcher says it to the daemon of its host, which passes it on to the other daemons, so that it is told on every host. It
-//! counts until the launcher says something else or ends, or until the host that has passed it on is lost. In machines of more than
-//! [`MAX_RELAYING_HOSTS`] hosts only the launcher's host tells.
+//! A launcher reports to the daemon of its host, which relays the report to the other daemons, so that every host shows
+//! it. A report counts until the launcher replaces it or ends, or until the host that has relayed it is lost. In
+//! machines of more than [`MAX_RELAYING_HOSTS`] hosts only the launcher's host shows it.
 //!
-//! A daemon may be out of reach just when it is told that all is well again. So what lasts is told again in each [`RENEWAL_INTERVAL`], and what
-//! another daemon has not told for [`REPORT_LIFETIME`] does not count any more.
+//! A daemon may be unreachable just when the end of a problem is relayed. So a report that persists is relayed again
+//! every [`RENEWAL_INTERVAL`], and a report of another daemon that was not repeated for [`REPORT_LIFETIME`] no longer
+//! counts.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -20,22 +21,23 @@ use crate::daemon::Daemon;
 use crate::everybody;
 use crate::talk::Talk;
 
-/// Machines of more hosts than this do not pass on what a launcher reports.
+/// Maximum number of hosts of a machine in which launchers' reports are relayed.
 pub(crate) const MAX_RELAYING_HOSTS: usize = 256;
-/// Interval after which the other daemons are told again.
+/// Interval at which reports are relayed again.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
-/// Time for which a report of another daemon counts: telling them all may take a renewal and the timeout of one that does not answer.
+/// Time for which a report of another daemon counts: relaying to all may take a renewal and the timeout of a daemon
+/// that does not answer.
 const REPORT_LIFETIME: Duration = Duration::from_secs(8);
 
-/// From whom it is known.
+/// The source of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
-    /// A launcher of this host, by the number of the conversation.
+    /// A launcher of this host, by the number of its conversation.
     Launcher(u64),
     Daemon(HostId),
 }
 
-/// All that is known.
+/// All current reports.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     said: BTreeMap<Source, (Instant, Vec<Unreached>)>,
@@ -52,7 +54,7 @@ impl Remarks {
         };
     }
 
-    /// Reports that other daemons have not repeated for too long count no more.
+    /// Drops reports that other daemons have not repeated for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         let before = self.said.len();
         self.said.retain(|source, (at, _)| {
@@ -62,19 +64,19 @@ impl Remarks {
         self.changes += (before - self.said.len()) as u64;
     }
 
-    /// A host is no more.
+    /// Drops the reports of a host that is gone.
     pub(crate) fn lose(&mut self, host: &HostId) {
         if self.said.remove(&Source::Daemon(*host)).is_some() {
             self.changes += 1;
         }
     }
 
-    /// Changes with everything that is said.
+    /// Returns a count that changes with every report.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// All that was said, as it is now.
+    /// Returns all reports, with their current ages.
     pub(crate) fn all(&self) -> Vec<Unreached> {
         self.of(|_| true)
     }
@@ -93,7 +95,7 @@ impl Remarks {
     }
 }
 
-/// Hears a launcher of this host to its end, which began with this.
+/// Serves a launcher of this host to its end, beginning with its first report.
 pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk, first: Vec<Unreached>) {
     let source = {
         let mut state = daemon.lock();
@@ -118,7 +120,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, mut talk: Talk, first: Vec<Unreached>
     pass_on(daemon);
 }
 
-/// The pairs of a launcher, with the name of its job.
+/// Adds the name of the job to the pairs that a launcher reports.
 pub(crate) fn of_job(job: &str, pairs: Vec<UnreachablePair>) -> Vec<Unreached> {
     let pair = |pair: UnreachablePair| Unreached {
         job: job.to_owned(),
@@ -132,7 +134,7 @@ pub(crate) fn of_job(job: &str, pairs: Vec<UnreachablePair>) -> Vec<Unreached> {
     pairs.into_iter().map(pair).collect()
 }
 
-/// Another daemon passes on what the launchers of its host say.
+/// Records the reports that another daemon relays from the launchers of its host.
 pub(crate) fn receive(daemon: &Arc<Daemon>, from: HostId, said: Vec<Unreached>) {
     put(daemon, Source::Daemon(from), said);
 }
@@ -151,7 +153,8 @@ fn put(daemon: &Arc<Daemon>, source: Source, said: Vec<Unreached>) {
     daemon.announce();
 }
 
-/// Tells the other daemons all that the launchers of this host say; one thread at a time, so that the last one tells the latest.
+/// Relays all reports of this host's launchers to the other daemons. Only one thread at a time, so that the last one
+/// sends the latest reports.
 fn pass_on(daemon: &Arc<Daemon>) {
     let turn = daemon.passing.lock();
     let _turn = turn.unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+//! Runs the inputs kept for the fuzzer, and the properties that must hold for them, without the fuzzer.
 
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;

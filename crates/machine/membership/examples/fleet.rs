@@ -1,4 +1,4 @@
-//! A simulated fleet under churn: how long until all know, and what it costs.
+//! A simulated fleet under churn: how long it takes until all hosts know of a change, and what that costs.
 //!
 //! `cargo run --release -p regatta-membership --example fleet -- [hosts] [seconds] [share of hosts that change per minute]`
 

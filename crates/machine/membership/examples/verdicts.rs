@@ -1,6 +1,8 @@
-//! Wrong verdicts in an hour of virtual time, and the delay from a death to the last survivor's verdict: the tables of the README.
+//! Wrong verdicts in an hour of virtual time, and the delay from a death to the last survivor's verdict: the tables of
+//! the README.
 //!
-//! `cargo run --release -p regatta-membership --example verdicts` takes minutes. `tests/fleet.rs` holds short forms of both.
+//! `cargo run --release -p regatta-membership --example verdicts` takes minutes. `tests/fleet.rs` has short forms of
+//! both.
 
 #[path = "../tests/sim/mod.rs"]
 mod sim;

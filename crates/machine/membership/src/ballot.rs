@@ -1,8 +1,8 @@
-//! How a quorum of one roll agrees on the next one: Paxos, one instance for each epoch.
+//! The vote by which a quorum of one roll agrees on the next one: Paxos, one instance for each epoch.
 //!
-//! Any host may propose; in good weather only the one that leads does. A ballot of round 0 belongs to the oldest host of the roll alone,
-//! which therefore needs no first phase. A host's promises are kept in memory only: a daemon that starts again is
-//! another host, which has promised nothing and counts for nothing until a later roll names it.
+//! Any host may propose; normally only the leader does. A ballot of round 0 belongs to the oldest host of the roll
+//! alone, which therefore needs no first phase. A host's promises are kept in memory only: a daemon that is restarted
+//! is a different host, which has promised nothing and has no vote until a later roll contains it.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use crate::host::HostId;
 use crate::lineage::Lineage;
 use crate::roll::Change;
 
-/// Ballots are ordered; a host that has promised one accepts no lower one.
+/// A ballot. Ballots are ordered; a host that has promised one accepts no lower one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ballot {
     pub round: u32,
@@ -24,17 +24,17 @@ fields!(Ballot { round, by });
 /// The steps of a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Vote {
-    /// Promise to accept nothing below this ballot, and tell what you have accepted.
+    /// Promise to accept nothing below this ballot, and report what you have accepted.
     Prepare(Ballot),
-    /// Promised; accepted so far.
+    /// The promise, with what has been accepted so far.
     Promise(Ballot, Option<(Ballot, Change)>),
     /// Accept this change.
     Accept(Ballot, Change),
-    /// Accepted.
+    /// The change of this ballot is accepted.
     Accepted(Ballot),
-    /// Not accepted: this higher ballot is promised.
+    /// Not accepted: a higher ballot, this one, has been promised.
     Refused(Ballot),
-    /// To the one who leads: I have accepted a change and do not know what became of it.
+    /// To the leader: the sender has accepted a change and does not know whether it was decided.
     Doubt,
 }
 
@@ -80,18 +80,18 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Whether this host has accepted what may have been decided without its knowledge.
+    /// Returns whether this host has accepted a change that may have been decided without its knowledge.
     pub fn in_doubt(&self) -> bool {
         self.accepted.is_some()
     }
 
-    /// The lineage that this host has accepted to begin, if it has. Then it speaks for the old one no more.
+    /// Returns the new lineage that this host has accepted, if any. It no longer speaks for the old one then.
     pub fn accepted_fork(&self) -> Option<Lineage> {
         let accepted = self.accepted.as_ref();
         accepted.and_then(|(_, change)| change.fork)
     }
 
-    /// The answer to a step of a proposer, if it calls for one.
+    /// Returns the answer to a step of a proposer, or `None` if the step needs none.
     pub fn answer(&mut self, vote: &Vote) -> Option<Vote> {
         let (Vote::Prepare(ballot) | Vote::Accept(ballot, _)) = vote else {
             return None;
@@ -108,18 +108,18 @@ impl Acceptor {
     }
 }
 
-/// A vote this host has called.
+/// A vote called by this host.
 pub(crate) struct Proposal {
     ballot: Ballot,
     change: Change,
-    /// The highest ballot that a promise told of; its change must be taken over.
+    /// The highest ballot reported in a promise, whose change must be taken over.
     found: Option<Ballot>,
     accepting: bool,
     votes: HashSet<HostId>,
 }
 
 impl Proposal {
-    /// Proposes `change`; at once if round 0 is ours, after asking for promises otherwise.
+    /// Proposes `change`: at once if the ballot has round 0, otherwise after collecting promises.
     pub fn new(ballot: Ballot, change: Change) -> Proposal {
         Proposal {
             ballot,
@@ -130,7 +130,7 @@ impl Proposal {
         }
     }
 
-    /// The question to hosts that have not voted yet.
+    /// Returns the message to hosts that have not voted yet.
     pub fn question(&self) -> Vote {
         match self.accepting {
             true => Vote::Accept(self.ballot, self.change.clone()),
@@ -146,7 +146,7 @@ impl Proposal {
         &self.change
     }
 
-    /// Whether promises are still being gathered.
+    /// Returns whether promises are still being collected.
     pub fn is_preparing(&self) -> bool {
         !self.accepting
     }
@@ -155,12 +155,12 @@ impl Proposal {
         &self.votes
     }
 
-    /// Makes the change begin a lineage, before anybody is asked to accept it.
+    /// Makes the change begin a lineage, before any host is asked to accept it.
     pub fn fork(&mut self, lineage: Lineage) {
         self.change.fork.get_or_insert(lineage);
     }
 
-    /// Counts an answer to the question asked; others are late or foreign.
+    /// Counts an answer to the current message; ignores late and foreign ones.
     pub fn count(&mut self, by: HostId, vote: Vote) {
         match vote {
             Vote::Promise(ballot, accepted) if ballot == self.ballot && !self.accepting => {
@@ -176,7 +176,8 @@ impl Proposal {
         }
     }
 
-    /// Given whether those who voted are a quorum: true if that decides it. The first phase's quorum leads to the second.
+    /// Moves to the second phase once the first has a quorum. Returns whether the second phase has a quorum, which
+    /// decides the proposal. `is_quorum` says whether the voters are a quorum.
     pub fn is_decided(&mut self, is_quorum: impl Fn(&HashSet<HostId>) -> bool) -> bool {
         if !is_quorum(&self.votes) {
             return false;

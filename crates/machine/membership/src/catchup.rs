@@ -1,6 +1,7 @@
-//! Catching up: a host that is behind asks whoever let it notice.
+//! Catching up: a host that is behind asks the host that let it notice.
 //!
-//! A little behind, it gets the changes; far behind or new, the whole roll, page by page, with the facts of every host.
+//! If it is a little behind, it gets the changes; if it is far behind or new, the whole roll, page by page, with the
+//! facts of every host.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,36 +14,36 @@ use crate::lineage::Lineage;
 use crate::membership::Membership;
 use crate::roll::{Change, Roll};
 
-/// Number of pages sent at one question.
+/// Number of pages sent for one request.
 const PAGES_PER_QUESTION: usize = 8;
 
-/// Number of unanswered questions after which somebody else is asked.
+/// Number of unanswered requests after which another host is asked.
 const MAX_UNANSWERED_QUESTIONS: u32 = 8;
 
-/// Head, kind and the fixed words of a page.
+/// Size of the header, the kind, and the fixed words of a page, in bytes.
 const PAGE_HEAD: usize = HEAD + 1 + 17;
 
-/// A roll that is on its way.
+/// A roll that is being received.
 pub(crate) struct Loading {
     from: SocketAddr,
     lineage: Lineage,
     epoch: u32,
     next: u32,
     total: u32,
-    /// Whether this host takes it over in any case, or only if it counts this host in.
+    /// Whether this host adopts the roll in any case, or only if the roll contains it.
     joins: bool,
-    /// Whether its lineage is live.
+    /// Whether the roll's lineage is live.
     live: bool,
     hosts: Vec<(HostId, u32)>,
-    /// Pages that came before an earlier one.
+    /// Pages that were received before an earlier one.
     ahead: BTreeMap<u32, Vec<(HostId, u32)>>,
     since_asked: usize,
-    /// Questions in a row that brought nothing.
+    /// Number of consecutive requests without an answer.
     in_vain: u32,
 }
 
 impl Membership {
-    /// Somebody is ahead of us. He is asked once, not at each of his datagrams.
+    /// Asks a host that is ahead of this one for what is new, at most once per period.
     pub(crate) fn ask_what_is_new(&mut self, from: SocketAddr) {
         let recently = self
             .asked
@@ -96,7 +97,7 @@ impl Membership {
         self.send(by, &Body::Changes { epoch, changes });
     }
 
-    /// Sends the page that begins with this host; tells how many it holds.
+    /// Sends the page that begins with host `first`. Returns how many hosts it contains.
     fn send_page(&mut self, by: HostId, first: usize) -> usize {
         let mut room = self.settings.datagram - PAGE_HEAD;
         let mut hosts = Vec::new();
@@ -137,7 +138,7 @@ impl Membership {
         }
     }
 
-    /// The roll of a page is loaded from its beginning if it is newer than the one that is here, or on its way.
+    /// Starts to load the roll of a page if that roll is newer than the current one and the one being loaded.
     fn load_if_newer(&mut self, from: SocketAddr, lineage: Lineage, page: &Page, joins: bool) {
         let own = (self.roll.lineage() == lineage).then(|| self.roll.epoch());
         let current = match &self.loading {
@@ -232,8 +233,8 @@ impl Membership {
         loading.lineage == self.roll.lineage() && loading.epoch <= self.roll.epoch()
     }
 
-    /// Also once a period, should pages have been lost. The sender may have died, or gone on to another roll: then
-    /// this one is dropped, and the next datagram of anybody leads to a new question.
+    /// Requests missing pages, also once per period, in case pages were lost. If the sender has died or has another
+    /// roll by now, the load is abandoned, and the next datagram of any host leads to a new request.
     pub(crate) fn ask_for_missing_pages(&mut self) {
         if self.loading.as_ref().is_some_and(|loading| {
             self.is_outdated(loading) || loading.in_vain >= MAX_UNANSWERED_QUESTIONS

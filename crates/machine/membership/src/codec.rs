@@ -1,4 +1,4 @@
-//! How foca's messages are written down.
+//! The encoding of foca's messages.
 
 use bytes::{Buf, BufMut};
 use foca::{Header, Member, Message, State};
@@ -7,7 +7,7 @@ use regatta_wire::fields::{Bytes, Field};
 
 use crate::host::HostId;
 
-/// Little-endian words; a host takes [`HostId::BYTES`], a piece of news 27 bytes.
+/// An encoding in little-endian words; a host takes [`HostId::BYTES`], an update about a member 27 bytes.
 pub(crate) struct Codec;
 
 impl foca::Codec<HostId> for Codec {
@@ -135,7 +135,7 @@ fn put(mut buf: impl BufMut, bytes: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// Foca hands in slices, whose first chunk is all of them.
+/// Reads a value. Foca passes slices, whose first chunk is the whole slice.
 fn take<T>(
     mut buf: impl Buf,
     read: impl FnOnce(&mut Bytes<'_>) -> Result<T, Malformed>,

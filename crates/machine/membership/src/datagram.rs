@@ -1,7 +1,7 @@
-//! A datagram: a head, and either foca's bytes or one of our own messages.
+//! A datagram: a header, and either foca's bytes or a message of this crate.
 //!
-//! The head names the machine and the sender's lineage and epoch, so that whoever is behind notices at the first datagram of anybody, and
-//! takes nothing from another lineage.
+//! The header has the machine and the sender's lineage and epoch, so that a host that is behind notices at the first
+//! datagram of any host, and accepts nothing from another lineage.
 
 use regatta_wire::fields::{Bytes, Field, Rest, Short, whole};
 use regatta_wire::{Malformed, choices, fields};
@@ -11,25 +11,26 @@ use crate::host::{Facts, HostId};
 use crate::lineage::Lineage;
 use crate::roll::Change;
 
-/// Bytes before the body: a mark, the version, the machine, the sender's lineage and epoch, whether it goes on, the kind.
+/// Bytes before the body: magic byte, version, machine, the sender's lineage and epoch, the flags `COUNTS` and `LIVE`,
+/// and the kind.
 pub(crate) const HEAD: usize = 12 + Lineage::BYTES;
 
 const MARK: u8 = b'R';
 const VERSION: u8 = 3;
 
-/// The head of a datagram, without its kind.
+/// The header of a datagram, without the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub machine: u32,
     pub lineage: Lineage,
     pub epoch: u32,
-    /// The sender is on its roll.
+    /// Whether the sender is on its own roll.
     pub counts: bool,
-    /// The sender sees a quorum of its roll, so its lineage goes on.
+    /// Whether the sender sees a quorum of its roll, so that its lineage goes on.
     pub live: bool,
 }
 
-/// Bits of the byte that holds both words about the sender.
+/// Bits of the sender's flag byte.
 const COUNTS: u8 = 1;
 const LIVE: u8 = 2;
 
@@ -38,31 +39,32 @@ const LIVE: u8 = 2;
 pub(crate) enum Body {
     /// For foca, or from it.
     Swim(Rest),
-    /// The sender leaves. Its daemon stays for a moment, to vote.
+    /// The sender leaves. Its daemon runs on for a moment, to vote.
     Bye(HostId),
-    /// You are suspected at this incarnation: object, to the sender.
+    /// The receiver is suspected with this incarnation, and should object to the sender.
     Accused {
         by: HostId,
         host: HostId,
         incarnation: u16,
     },
-    /// The hosts that the sender suspects, at which incarnations.
+    /// The hosts that the sender suspects, with their incarnations.
     Suspects(Short<(HostId, u16)>),
-    /// You call yourself by a name that is used up; this is the latest at your address.
+    /// The receiver's `HostId` is older than one known for its address (its clock was set back); this is the known one.
     Taken(HostId),
-    /// The sender is at `epoch`: tell it what came after; or the pages from `page` on, if that is too much to tell.
+    /// The sender is at `epoch` and requests the later changes or, if these are too many, the pages of the roll from
+    /// `page` on.
     Behind { by: HostId, epoch: u32, page: u32 },
-    /// The changes from `epoch` on; each makes the next epoch.
+    /// The changes from `epoch` on; each leads to the next epoch.
     Changes { epoch: u32, changes: Short<Change> },
     /// One page of a whole roll.
     Page(Page),
-    /// Tell the sender your facts.
+    /// Asks the receiver to send its facts to this host.
     Ask(HostId),
     /// The facts of a host.
     Facts(HostId, Facts),
-    /// The name of the sender: to a host that may be of another lineage.
+    /// The id of the sender, for a host that may be of another lineage.
     Hail(HostId),
-    /// A step of a vote on what the roll of `epoch` shall be.
+    /// A step of a vote on the roll of `epoch`.
     Vote { by: HostId, epoch: u32, vote: Vote },
 }
 choices!(Body {
@@ -80,15 +82,15 @@ choices!(Body {
     11 Hail(host)
 });
 
-/// Hosts of a roll, with their place in the order of arrival and what is known of them.
+/// Hosts of a roll, with their place in the order of arrival and their facts, if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     pub epoch: u32,
-    /// Arrivals up to now.
+    /// Number of hosts that have ever arrived; the next one gets this number.
     pub next: u32,
-    /// How many hosts the roll has.
+    /// Number of hosts on the roll.
     pub total: u32,
-    /// Which of them come first here.
+    /// Index in the roll of the first host on this page.
     pub first: u32,
     pub hosts: Short<(HostId, u32, Option<Facts>)>,
 }
@@ -131,7 +133,7 @@ pub(crate) fn encode(head: Head, body: &Body) -> Vec<u8> {
     to
 }
 
-/// Reads a datagram whose length is known to be sane; whatever it holds, the answer is a body or an error.
+/// Decodes a datagram whose length has been checked. Accepts any bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Result<(Head, Body), Malformed> {
     whole(bytes)
 }

@@ -1,4 +1,4 @@
-//! Deciding on the next roll: who calls for votes, when, and what becomes of it.
+//! Decisions on the next roll: which host calls for votes, when, and what follows from the result.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::roll::Change;
 /// Maximum number of changes kept for hosts that are a little behind.
 const MAX_HISTORY: usize = 64;
 
-/// Periods after which an undecided vote is called again under a higher ballot.
+/// Number of periods after which an undecided vote is called again with a higher ballot.
 const VOTE_TIMEOUT_PERIODS: u32 = 12;
 
-/// Whether those who can vote are enough to decide.
+/// Whether the hosts that can vote are enough to decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Voters {
     TooFew,
     /// A quorum of the roll.
     Quorum,
-    /// No quorum, but all whose death is not certain.
+    /// No quorum, but all hosts whose death is not certain.
     Rest,
 }
 
 impl Membership {
-    /// Once a period: begins a vote, or asks again those who have not answered.
+    /// Begins a vote, or asks the hosts again that have not answered; called once per period.
     pub(crate) fn call_for_votes(&mut self) {
         let own = self.own();
         if !self.roll.contains(&own) {
@@ -56,8 +56,9 @@ impl Membership {
         }
     }
 
-    /// With a quorum, only the leader calls for votes. Without one, every death of the others has to be certain, and the leader may not know
-    /// that it is. So any host that knows calls, after a random time, so that two seldom do at once.
+    /// Returns whether this host may call for votes. With a quorum, only the leader does. Without one, the death of all
+    /// other hosts has to be certain, and the leader may not know that it is. So any host that knows calls, after a
+    /// random time, so that two rarely do at the same time.
     fn may_call(&mut self, leads: bool) -> bool {
         match self.voters() {
             Voters::TooFew => false,
@@ -66,7 +67,8 @@ impl Membership {
         }
     }
 
-    /// A host that has accepted a change, and hears no more of it, asks the leader: the change may have been decided.
+    /// Asks the leader, if this host has accepted a change and has received no result: the change may have been
+    /// decided.
     fn resolve_doubt(&mut self, leader: Option<HostId>) {
         if !self.acceptor.in_doubt() {
             self.voting.doubt_since = None;
@@ -81,7 +83,7 @@ impl Membership {
         }
     }
 
-    /// The hosts that can vote: all that answer, or are leaving.
+    /// Returns whether the hosts that can vote, which are those that answer or are leaving, are enough to decide.
     fn voters(&self) -> Voters {
         let (count, oldest) = self.view.count(&self.roll);
         let leaving = self
@@ -109,7 +111,7 @@ impl Membership {
         }
     }
 
-    /// The dead out, the new in.
+    /// Returns the change that removes dead hosts and adds new ones.
     fn wanted(&self) -> Change {
         let removed: Vec<HostId> = self
             .view
@@ -131,7 +133,7 @@ impl Membership {
         }
     }
 
-    /// A lineage for a change that rests on certainty about the dead.
+    /// Returns the lineage for a change that relies on certainty about the dead.
     fn conclusion(&mut self) -> Lineage {
         let dead = &self.view.certain;
         let eldest = self.roll.first_arrival(|host| !dead.contains(host));
@@ -213,7 +215,7 @@ impl Membership {
         }
     }
 
-    /// Leaves the floor to a higher ballot, and tries again a random while later.
+    /// Abandons the proposal, for a higher ballot if there is one, and tries again after a random time.
     fn give_up(&mut self, higher: Option<Ballot>) {
         if self.voting.proposal.take().is_some() {
             let round = higher.map_or(0, |higher| higher.round + 1);
@@ -224,7 +226,7 @@ impl Membership {
         }
     }
 
-    /// Goes from promises to acceptance to decision, as far as the votes carry.
+    /// Continues from promises to acceptance to decision, as far as the votes allow.
     fn advance_vote(&mut self) {
         loop {
             let Some(mut proposal) = self.voting.proposal.take() else {
@@ -246,8 +248,9 @@ impl Membership {
         }
     }
 
-    /// Whether those who have voted carry the proposal a step further: a quorum of the roll does, and all whose death is not certain do.
-    /// The latter cannot continue the lineage, so that a change which does is decided by a quorum alone.
+    /// Returns whether the votes allow the next step: those of a quorum of the roll do, and those of all hosts whose
+    /// death is not certain do. The latter cannot continue the lineage, so a change that continues it is decided by a
+    /// quorum only.
     fn has_votes(&mut self, proposal: &mut Proposal) -> bool {
         let votes = proposal.votes();
         let oldest = self.roll.oldest().is_some_and(|host| votes.contains(host));
@@ -284,7 +287,7 @@ impl Membership {
         }
     }
 
-    /// The roll goes on by a change that was decided.
+    /// Applies a decided change to the roll.
     pub(crate) fn advance(&mut self, change: &Change) {
         let own = self.own();
         Arc::make_mut(&mut self.roll).advance(change);
@@ -333,7 +336,7 @@ impl Membership {
         self.send(to, &Body::Vote { by, epoch, vote });
     }
 
-    /// Takes over a whole roll that was decided without us.
+    /// Adopts a whole roll that was decided without this host.
     pub(crate) fn adopt(&mut self, roll: crate::roll::Roll) {
         let own = self.own();
         self.roll = Arc::new(roll);

@@ -1,15 +1,16 @@
-//! The failure detector: foca's SWIM, with timers and verdicts of our own.
+//! The failure detector: foca's SWIM, with our own timers and verdicts.
 //!
-//! Foca probes, asks others to probe, suspects, objects and spreads the news. This module does the rest:
+//! Foca probes, asks others to probe, suspects, objects and spreads the updates. This module adds the following:
 //!
-//! - Time in which this process did not run does not count. A timer that fires much too late shifts all others by as much, so a
-//!   daemon that was stopped finishes its probes as usual, and does not blame others for its own absence.
-//! - A suspicion that has run out becomes a verdict only if the rest of this host says [`Verdicts::Pass`]; while it says
-//!   [`Verdicts::Hold`] the verdict waits, and afterwards the suspect has the whole time again.
-//! - No verdict comes sooner than [`Settings::verdict`] after the suspect has last answered a probe of ours. So a link that
-//!   was down for a second leaves the suspect time to object. An answer shows that both ways are open; other messages of the
-//!   suspect do not count, since it may be cut off in one direction.
-//! - A verdict carries its cause, in place of the incarnation, which means nothing for a dead host.
+//! - Time in which this process did not run does not count. A timer that fires much too late shifts all others by the
+//!   same time, so a daemon that was stopped finishes its probes as usual, and does not blame others for its own
+//!   absence.
+//! - A suspicion that has expired becomes a verdict only if the rest of this host says [`Verdicts::Pass`]. While it
+//!   says [`Verdicts::Hold`] the verdict waits, and afterwards the suspect has the whole time again.
+//! - No verdict is passed sooner than [`Settings::verdict`] after the suspect last answered a probe of this host. So a
+//!   link that was down for a second leaves the suspect time to object. An answer shows that both directions work;
+//!   other messages of the suspect do not count, since it may be cut off in one direction.
+//! - A verdict carries its cause instead of the incarnation, which means nothing for a dead host.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -29,23 +30,25 @@ use crate::pending::Pending;
 use crate::roll::Roll;
 use crate::settings::Settings;
 
-/// The incarnation of a host that said goodbye.
+/// The incarnation of a host that has left.
 pub(crate) const LEFT: u16 = u16::MAX;
-/// The incarnation of one whose daemon is gone while its host answers.
+/// The incarnation of a host that answers while its daemon is gone.
 pub(crate) const GONE: u16 = u16::MAX - 1;
 
-/// Offset of the kind of message in foca's bytes.
+/// Offset of the message kind in foca's bytes.
 pub(crate) const KIND_AT: usize = 2 * HostId::BYTES + 2;
 
-/// Number of other members from which on random probes tell a cut-off host; with fewer, suspecting one after the other is soon done.
+/// Minimum number of other members for detecting a cut-off host by random probes; with fewer members, suspecting them
+/// one after the other is fast enough.
 const MIN_MEMBERS_TO_SAMPLE: usize = 4;
 
-/// What to do when the suspicion of a host has run out, as the rest of this host decides.
+/// What to do with a host whose suspicion has expired, as decided by the rest of this host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdicts {
-    /// Too few answer: hold it back.
+    /// Hold the verdict back, because too few hosts answer.
     Hold,
-    /// So many are suspected that this looks like a split. Wait a little to see on which side this host is.
+    /// Delay the verdict a little, because so many hosts are suspected that this looks like a split, to see on which
+    /// side this host is.
     PutOff,
     Pass,
 }
@@ -59,13 +62,14 @@ pub(crate) struct Detector {
     /// Total time in which this process did not run.
     stopped: Duration,
     held: Vec<Timer<HostId>>,
-    /// When each host last answered a probe of ours, in time that this process ran. Kept as long as it delays a verdict.
+    /// When each host last answered a probe of this host, in time that this process ran. Kept as long as it delays a
+    /// verdict.
     answered_at: BTreeMap<HostId, Duration>,
-    /// For each of the last periods whether anybody answered; the newest is the lowest bit.
+    /// For each of the last periods, whether any host answered; the lowest bit is the newest.
     answers: u8,
     answered: bool,
     sized_for: usize,
-    /// Whether this host is leaving. Then it ignores datagrams, so as not to object to its own death.
+    /// Whether this host is leaving. Then it ignores datagrams, so that it does not object to its own death.
     pub leaving: bool,
 }
 
@@ -88,7 +92,7 @@ impl Detector {
             sized_for: 1,
             leaving: false,
         };
-        // Daemons that start together must not all tick together.
+        // Daemons that start together must not tick at the same time.
         let first = settings.period().mul_f64((seed % 97) as f64 / 97.0);
         detector.set(now + first, None);
         detector
@@ -105,8 +109,8 @@ impl Detector {
             .map_or(Duration::MAX, |Reverse(next)| next.due + self.stopped)
     }
 
-    /// Notices whether this process did not run until now. Call it before anything else with an input, since what the
-    /// input causes belongs to the time after.
+    /// Detects whether this process did not run until now. Must be called before anything else with an input, since the
+    /// effects of the input belong to the time after.
     pub fn notice_stop(&mut self, now: Duration) {
         let late = now.saturating_sub(self.deadline());
         if late > self.settings.stall() {
@@ -149,7 +153,7 @@ impl Detector {
                     self.push(due, Some(verdict), true);
                 }
                 Some(timer) => {
-                    // Foca reports timers that are out of order and recovers from them by itself.
+                    // Foca reports timers that fire out of order and recovers from them by itself.
                     let _ = self.foca.handle_timer(timer, &mut self.sink);
                     self.arm(now);
                 }
@@ -168,7 +172,7 @@ impl Detector {
         ticked
     }
 
-    /// Handles a datagram. One that is malformed or for another host changes nothing.
+    /// Handles a datagram. A malformed one, or one for another host, changes nothing.
     pub fn datagram(&mut self, now: Duration, bytes: &[u8]) {
         if !self.leaving && !bytes.is_empty() {
             if let Some(host) = self.who_answers(bytes) {
@@ -187,12 +191,12 @@ impl Detector {
         self.arm(now);
     }
 
-    /// Spreads that `host` is dead, and why. If that is this host, it goes on under the next session.
+    /// Spreads that `host` is dead, and the cause. If it is this host, this host goes on with the next session.
     pub fn condemn(&mut self, now: Duration, host: HostId, cause: u16) {
         self.learn(now, [Member::new(host, cause, State::Down)], true);
     }
 
-    /// Adds hosts, unless it knows better.
+    /// Adds hosts, unless newer information about them is known.
     pub fn introduce(
         &mut self,
         now: Duration,
@@ -202,13 +206,13 @@ impl Detector {
         self.learn(now, hosts.into_iter().map(Member::alive), tell);
     }
 
-    /// Makes foca probe again after a change of name: it would probe nobody until somebody writes to it, and those it knows may all be
-    /// dead. An empty update has that effect.
+    /// Makes foca probe again after a change of identity. Otherwise it would not probe until it receives a message, and
+    /// the members that it knows may all be dead. An empty update has that effect.
     pub fn wake(&mut self, now: Duration) {
         self.learn(now, [], false);
     }
 
-    /// Objects to a suspicion of this host: what it sends from now on says that it is alive.
+    /// Objects to a suspicion of this host: its messages from now on say that it is alive.
     pub fn object(&mut self, now: Duration, incarnation: u16) {
         self.learn(
             now,
@@ -217,7 +221,7 @@ impl Detector {
         );
     }
 
-    /// Goes on under another name.
+    /// Changes the identity of this host.
     pub fn rename(&mut self, now: Duration, own: HostId) {
         if self.foca.change_identity(own, &mut self.sink).is_ok() {
             self.sink.notes.push(Note::Renewed(own));
@@ -230,7 +234,7 @@ impl Detector {
         let _ = self.foca.add_broadcast(&bytes_of(&passenger));
     }
 
-    /// Takes over the suspicions of another.
+    /// Adopts the suspicions of another host.
     pub fn suspect(&mut self, now: Duration, hosts: impl IntoIterator<Item = (HostId, u16)>) {
         self.learn(
             now,
@@ -246,8 +250,8 @@ impl Detector {
         self.foca.iter_members()
     }
 
-    /// Returns whether hardly any of the last six probes, each of a random host, was answered: then most hosts are
-    /// out of reach. A host cut off from thousands would otherwise need minutes to suspect half of them one by one.
+    /// Returns whether at most one of the last six probes, each of a random host, was answered: then most hosts are
+    /// unreachable. A host cut off from thousands would otherwise need minutes to suspect half of them one by one.
     pub fn is_cut_off(&self) -> bool {
         self.foca.num_members() >= MIN_MEMBERS_TO_SAMPLE && (self.answers & 0x3f).count_ones() <= 1
     }
@@ -256,26 +260,27 @@ impl Detector {
         self.foca.num_members() == 0
     }
 
-    /// Returns whether a host is not known to be dead. Facts of hosts travel separately, so they may come before the host or after it.
+    /// Returns whether a host is known and not dead. Facts of hosts are sent separately, so they may be received before
+    /// the host is known or after it is gone.
     pub fn is_there(&self, host: &HostId) -> bool {
         let known = self.known_at(host);
         known.is_some_and(|member| member.id() == host && member.state() != State::Down)
     }
 
-    /// Returns the known member at the address of `host`, whichever run it is.
+    /// Returns the known member at the address of `host`, of whichever run.
     pub fn known_at(&self, host: &HostId) -> Option<&Member<HostId>> {
         self.foca
             .iter_membership_state()
             .find(|member| member.id().same_place(host))
     }
 
-    /// Returns whether any host of `roll` is dead, as far as this host knows.
+    /// Returns whether a host of `roll` is dead, as far as this host knows.
     pub fn has_buried(&self, roll: &Roll) -> bool {
         let mut known = self.foca.iter_membership_state();
         known.any(|member| member.state() == State::Down && roll.contains(member.id()))
     }
 
-    /// Returns how many hosts of `roll` are known to have neither the daemon that it names nor a later one.
+    /// Returns for how many hosts of `roll` neither the daemon on the roll nor a later one runs.
     pub fn without_daemon(&self, roll: &Roll) -> usize {
         let known = self.foca.iter_membership_state();
         known
@@ -284,7 +289,7 @@ impl Detector {
             .count()
     }
 
-    /// Returns the hosts of `roll` that will never act again: a later run is known, or their daemon is gone.
+    /// Returns the hosts of `roll` that will never act again, because a later run is known or their daemon is gone.
     pub fn outlived(&self, roll: &Roll) -> Vec<HostId> {
         let own = Member::alive(self.own());
         let known = self.foca.iter_membership_state().chain([&own]);
@@ -300,7 +305,7 @@ impl Detector {
         runs.collect()
     }
 
-    /// Returns whether this host itself will declare `host` dead when its time is up.
+    /// Returns whether this host itself will declare `host` dead when the suspicion expires.
     pub fn accuses(&self, host: &HostId) -> bool {
         let names = |timer: &Timer<HostId>| matches!(timer, Timer::ChangeSuspectToDown { member_id, .. } if member_id == host);
         self.held.iter().any(names)
@@ -310,7 +315,7 @@ impl Detector {
                 .any(|Reverse(next)| next.what.as_ref().is_some_and(names))
     }
 
-    /// Adapts the time for which news is passed on to the number of hosts.
+    /// Adapts the number of times that an update is passed on to the number of hosts.
     pub fn size_for(&mut self, hosts: usize) {
         if hosts.abs_diff(self.sized_for) * 8 > self.sized_for {
             let config = self.settings.foca(hosts, self.settings.datagram - HEAD);
@@ -320,8 +325,9 @@ impl Detector {
         }
     }
 
-    /// Returns whether a timer is that of a host still suspected; others do not reach foca. Foca (2.0.0) does not condemn a suspect that has
-    /// objected in time, but still sends it word that it is dead, and it would give up its name.
+    /// Returns whether a timer belongs to a host that is still suspected; other timers are not passed to foca. Foca
+    /// (2.0.0) does not declare a suspect dead that has objected in time, but still sends it a message that it is dead,
+    /// on which the suspect would change its identity.
     fn is_still_suspect(&self, host: &HostId, incarnation: u16) -> bool {
         let is = |member: &Member<HostId>| {
             member.id() == host
@@ -331,7 +337,8 @@ impl Detector {
         self.known_at(host).is_some_and(is)
     }
 
-    /// Returns the host whose answer to a probe of ours this is, whether it comes directly or through another host.
+    /// Returns the host whose answer to a probe of this host this is, whether it was sent directly or through another
+    /// host.
     fn who_answers(&self, bytes: &[u8]) -> Option<HostId> {
         let header = Codec.decode_header(bytes).ok()?;
         match header.message {
@@ -342,14 +349,14 @@ impl Detector {
         }
     }
 
-    /// Returns the earliest time of a verdict on a host, in time that this process ran. A suspicion counts from a probe whose
-    /// answer may only be late; the last answer bounds how long the link can have failed.
+    /// Returns the earliest time of a verdict on a host, in time that this process ran. A suspicion begins with a probe
+    /// whose answer may only be late; the last answer limits how long the link can have failed.
     fn earliest_verdict(&self, host: &HostId) -> Duration {
         let answered = self.answered_at.get(host);
         answered.map_or(Duration::ZERO, |&at| at + self.settings.verdict())
     }
 
-    /// Gives suspects whose verdict was held back their whole time again.
+    /// Gives suspects whose verdict was held back the whole time again.
     fn release(&mut self, now: Duration) {
         let due = now - self.stopped + self.settings.suspicion();
         for verdict in std::mem::take(&mut self.held) {

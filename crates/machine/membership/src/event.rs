@@ -1,4 +1,4 @@
-//! Inputs of the membership's state machine, and its outputs.
+//! Inputs and outputs of the membership's state machine.
 
 use std::net::SocketAddr;
 
@@ -7,130 +7,134 @@ use crate::host::{Facts, HostId};
 /// An input: something that a daemon reports to its [`crate::Membership`].
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// A datagram came.
+    /// A datagram was received.
     Datagram {
-        /// From this socket.
+        /// The sender's socket address.
         from: SocketAddr,
-        /// Authentic: the daemon has checked that a member of this machine sent it.
+        /// The content. It is authentic: the daemon has checked that a member of this machine sent it.
         bytes: &'a [u8],
     },
     /// The deadline has passed.
     Timer,
-    /// Create a machine, of this host alone.
+    /// Create a machine that consists of this host.
     CreateMachine,
-    /// Join the machine that the daemon at this address belongs to. May be given several times; the addresses are called until one answers.
+    /// Join the machine of the daemon at this address. May be given several times; the addresses are called until one
+    /// answers.
     Join {
-        /// Where that daemon listens.
+        /// Address at which that daemon listens.
         address: SocketAddr,
     },
-    /// Leave cleanly. [`Event::Departed`] tells when the daemon may end.
+    /// Leave cleanly. [`Event::Departed`] says when the daemon may end.
     Leave,
-    /// The daemon of `host` is gone for certain: its host refused a connection to it. So only the daemon is dead.
+    /// The daemon of `host` is certainly gone: its host refused a connection. So only the daemon is dead.
     DaemonGone {
-        /// Whose daemon.
+        /// The host of that daemon.
         host: HostId,
     },
-    /// The operator vouches that all hosts which do not answer are dead, so this side of a split goes on without a majority.
+    /// The operator asserts that all hosts which do not answer are dead, so that this side of a split goes on without a
+    /// majority.
     Vouch,
 }
 
 /// An output: something that the daemon must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Send a datagram. It may get lost.
+    /// Send a datagram. It may be lost.
     Send {
-        /// To this socket.
+        /// The receiver's socket address.
         to: SocketAddr,
-        /// At most as many as [`crate::Settings::datagram`].
+        /// The content, at most [`crate::Settings::datagram`] bytes.
         bytes: Vec<u8>,
     },
-    /// Something happened.
+    /// An event.
     Event(Event),
 }
 
 /// An event, as this host sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A host is there.
+    /// A host is up.
     HostUp(HostId),
-    /// Its name, cores and architecture have become known. After it is up, and before it is dead or has left.
+    /// The name, cores and architecture of a host have become known. Sent while the host is up.
     Described(HostId, Facts),
-    /// It did not answer; unless it objects, it will be declared dead.
+    /// A host did not answer. Unless it objects, it will be declared dead.
     Suspected(HostId),
-    /// It is silent: look whether its daemon is gone ([`Input::DaemonGone`]).
+    /// A host is silent: find out whether its daemon is gone ([`Input::DaemonGone`]).
     Examine(HostId),
-    /// It answered after all.
+    /// A suspected host has answered.
     Cleared(HostId),
-    /// It is dead. Processes that still run there belong to nobody any more.
+    /// A host is dead. Processes that still run there no longer belong to any job.
     Dead(HostId, Cause),
-    /// It has left cleanly.
+    /// A host has left cleanly.
     Left(HostId),
-    /// Too few of the known hosts answer, so this host takes on no work: the others may be alive, and at work without us.
+    /// Too few of the known hosts answer, so this host accepts no work: the others may be alive, and at work without
+    /// it.
     Minority {
-        /// Hosts that answer, this one included.
+        /// Number of hosts that answer, including this one.
         seen: usize,
-        /// Hosts that were agreed on last.
+        /// Number of hosts that were agreed on last.
         known: usize,
     },
-    /// This host is one of a majority, and may take on work.
+    /// This host is one of a majority, and may accept work.
     Majority {
-        /// Hosts that answer, this one included.
+        /// Number of hosts that answer, including this one.
         seen: usize,
-        /// Hosts that were agreed on last.
+        /// Number of hosts that were agreed on last.
         known: usize,
     },
-    /// This host goes on as a new one, and must end what it ran as the old one.
+    /// This host goes on under a new identity, and must end what it ran under the old one.
     Renewed {
-        /// Its name until now.
+        /// Its old identity.
         old: HostId,
-        /// Its name from now on.
+        /// Its new identity.
         new: HostId,
-        /// Why it had to give up the old one.
+        /// Reason why it had to give up the old one.
         why: Renewal,
     },
-    /// This host and the one at this address belong to the two sides of a split, and neither side has a majority of its roll: none goes on
-    /// until an operator vouches on one of them.
+    /// This host and the one at this address belong to the two sides of a split, and neither side has a majority of its
+    /// roll: neither goes on until an operator vouches on one of them.
     Deadlock(SocketAddr),
-    /// While this host had no majority, the daemons of all hosts that are not here have ended, and their hosts say so: the machine was ended
-    /// without this host, whose daemon must end too.
+    /// While this host had no majority, the daemons of all hosts that do not answer have ended, as their hosts confirm:
+    /// the machine was ended without this host, whose daemon must end, too.
     Ended,
-    /// All have agreed that this host has left, or it has waited long enough.
+    /// All others have agreed that this host has left, or it has waited long enough.
     Departed,
 }
 
-/// Why a host counts as dead.
+/// Reason why a host counts as dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// It stopped answering: the host is dead, or cut off.
     Silent,
-    /// Its daemon is gone; the host lives.
+    /// Its daemon is gone; the host is alive.
     DaemonGone,
-    /// Its daemon runs anew, or was declared dead wrongly and has taken a new name.
+    /// Its daemon was restarted, or was wrongly declared dead and has taken a new identity.
     Replaced,
-    /// It belongs to the side of a split that gave way to the one this host belongs to now.
+    /// It belongs to the side of a split that gave way to the side of this host.
     GaveWay,
 }
 
-/// Why a host goes on under a new name.
+/// Reason why a host goes on under a new identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// The others had declared it dead.
+    /// The other hosts had declared it dead.
     DeclaredDead,
-    /// An operator has vouched on its side of a split that the others were dead. They live, and a majority of them goes on.
+    /// An operator has vouched on its side of a split that the others were dead. They are alive, and a majority of them
+    /// goes on.
     WronglyVouched,
     /// Operators have vouched on both sides of a split, and the other side goes on.
     BothVouched,
-    /// Its side of a split gave way to the other one, which goes on.
+    /// Its side of a split gave way to the other side, which goes on.
     GaveWay,
 }
 
-/// Whether this host may take on work.
+/// Whether this host may accept work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is not, or not yet again, one of the agreed hosts.
     Outside,
     /// It is one of a majority.
     Majority,
-    /// It is one of too few.
+    /// It is not one of a majority.
     Minority,
 }

@@ -1,4 +1,4 @@
-//! Turns foca's outputs and reports into datagrams and events.
+//! Turns foca's outputs and notifications into datagrams and events.
 
 use regatta_wire::fields::Rest;
 
@@ -9,11 +9,11 @@ use crate::foca_output::Note;
 use crate::host::HostId;
 use crate::membership::Membership;
 
-/// The kind of foca's message that tells somebody that he is dead.
+/// The kind of foca's message that tells a host that it is dead.
 const TOLD_DEAD: u8 = 10;
 
 impl Membership {
-    /// Empties what foca has left, until nothing new comes of it.
+    /// Processes foca's outputs, until no new ones result.
     pub(crate) fn settle(&mut self) {
         loop {
             let notes = std::mem::take(&mut self.detector.sink.notes);
@@ -60,7 +60,7 @@ impl Membership {
         }
     }
 
-    /// Earlier runs of this host's daemon never act again, whichever of them the roll names.
+    /// Records that earlier runs of this host's daemon never act again, whichever of them is on the roll.
     pub(crate) fn outlive(&mut self, host: &HostId) {
         let earlier = self.roll.at_place_of(host).filter(|run| host.succeeds(run));
         self.view.certain.extend(earlier);
@@ -73,7 +73,7 @@ impl Membership {
         self.undescribed
             .push_back((host, self.now + self.settings.silence));
         self.notify(Event::HostUp(host));
-        // Facts may have come before their host.
+        // Facts may have been received before their host.
         self.book.lock().refresh(host);
     }
 
@@ -93,7 +93,7 @@ impl Membership {
         });
     }
 
-    /// We are somebody else now. The old name votes no more, which is as certain as anything.
+    /// Completes a change of this host's identity. The old identity never votes again, which is certain.
     pub(crate) fn renewed(&mut self, new: HostId, why: Renewal) {
         let old = self.voted_as;
         self.voted_as = new;
@@ -108,7 +108,8 @@ impl Membership {
         self.judge_standing();
     }
 
-    /// A daemon that starts after its host's clock was set back has an older name than its own past. It is told which.
+    /// Tells a host that its identity is older than a known one at its address, which happens if its host's clock was
+    /// set back before the daemon started.
     fn send_name_is_taken(&mut self, to: HostId) {
         if let Some(known) = self
             .detector

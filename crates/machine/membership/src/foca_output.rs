@@ -1,4 +1,4 @@
-//! Foca's way out: what it wants sent, told and waited for.
+//! Foca's output: datagrams to send, notifications, and timers to set.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use foca::{Notification, Timer};
 
 use crate::host::HostId;
 
-/// A report of foca.
+/// A notification of foca.
 pub(crate) enum Note {
     Up(HostId),
     Down(HostId),
@@ -14,7 +14,7 @@ pub(crate) enum Note {
     Renewed(HostId),
 }
 
-/// Where foca puts what it wants.
+/// Collects foca's outputs.
 #[derive(Default)]
 pub(crate) struct Sink {
     pub sends: Vec<(HostId, Vec<u8>)>,

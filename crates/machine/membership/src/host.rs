@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
-/// Names one run of the daemon of one host.
+/// Identifies one run of the daemon of one host.
 ///
-/// A daemon that starts again at the same address has a higher session and is another host: what was promised to the old
-/// one, and what it had promised, is void. A living daemon that the others have declared dead goes on under the next
-/// session for the same reason. Two runs within one second are told apart by the nonce.
+/// A daemon that is restarted at the same address has a higher session and is a different host: what was promised to
+/// the old one, and what it had promised, is void. A living daemon that the others have declared dead goes on with the
+/// next session for the same reason. The nonce distinguishes two runs within one second.
 ///
-/// Kept as plain bytes of a known size, because a machine of ten thousand hosts holds ten thousand of them in every daemon.
+/// Stored as plain bytes of a known size, because in a machine of ten thousand hosts every daemon has ten thousand of
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId {
     ip: [u8; 16],
@@ -27,11 +28,12 @@ fields!(HostId {
 });
 
 impl HostId {
-    /// Bytes on the wire.
+    /// Encoded size, in bytes.
     pub const BYTES: usize = 24;
 
-    /// The run number `session` of the daemon at `address`; `session` must grow from run to run (seconds since 1970 do),
-    /// `nonce` is any number. Scope and flow of an IPv6 address are not kept: a link-local address names no host for others.
+    /// Returns the id of run `session` of the daemon at `address`. `session` must increase from run to run (seconds
+    /// since 1970 do), `nonce` is any number. Scope and flow of an IPv6 address are not kept: a link-local address
+    /// cannot identify a host for other hosts.
     pub fn new(address: SocketAddr, session: u32, nonce: u16) -> HostId {
         let ip = match address.ip() {
             IpAddr::V4(ip) => ip.to_ipv6_mapped(),
@@ -45,39 +47,39 @@ impl HostId {
         }
     }
 
-    /// Where its daemon listens.
+    /// Returns the address at which its daemon listens.
     pub fn address(&self) -> SocketAddr {
         let ip = Ipv6Addr::from(self.ip);
         let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
         SocketAddr::new(ip, self.port)
     }
 
-    /// The number of the run.
+    /// Returns the number of the run.
     pub fn session(&self) -> u32 {
         self.session
     }
 
-    /// Distinguishes two runs that began in one second.
+    /// Returns the nonce, which distinguishes two runs that began within one second.
     pub fn nonce(&self) -> u16 {
         self.nonce
     }
 
-    /// Whether both are runs of the daemon at one address.
+    /// Returns whether both are runs of the daemon at the same address.
     pub fn same_place(&self, other: &HostId) -> bool {
         self.place() == other.place()
     }
 
-    /// Whether its address comes before that of `other`, whichever runs they are.
+    /// Returns whether its address is ordered before that of `other`, whatever their runs.
     pub(crate) fn is_before(&self, other: &HostId) -> bool {
         self.place() < other.place()
     }
 
-    /// Whether this is a later run than `other` of the same daemon.
+    /// Returns whether this is a later run than `other` of the same daemon.
     pub fn succeeds(&self, other: &HostId) -> bool {
         self.same_place(other) && self.run() > other.run()
     }
 
-    /// The name under which a living daemon goes on after `taken` was used up: the session after it.
+    /// Returns the id under which a living daemon goes on after `taken` was declared dead: with the session after it.
     pub(crate) fn next(&self, taken: &HostId) -> HostId {
         HostId {
             session: self.session.max(taken.session).saturating_add(1),
@@ -116,23 +118,23 @@ impl foca::Identity for HostId {
     }
 }
 
-/// Facts about a host beside its address. They are spread once, when it arrives.
+/// Facts about a host besides its address. They are spread once, when the host arrives.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The name that people use. Only the address is unique.
     pub name: String,
-    /// How many cores tasks may use.
+    /// Number of cores that tasks may use.
     pub cores: u16,
     /// The architecture, as the compiler calls it.
     pub architecture: String,
 }
 
 impl Facts {
-    /// Longest name, and longest architecture, in bytes. Longer ones are cut.
+    /// Maximum length of the name and of the architecture, in bytes. Longer ones are cut.
     pub const TEXT: usize = 64;
 }
 
-/// Texts are short, and say their length in one byte.
+/// Texts are short, and are encoded with a length of one byte.
 impl Field for Facts {
     fn put(&self, to: &mut Vec<u8>) {
         self.cores.put(to);

@@ -1,4 +1,4 @@
-//! Facts about hosts beside their address. They spread as passengers of foca's messages.
+//! Facts about hosts besides their address. They are spread as custom broadcasts of foca.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use regatta_wire::fields::whole;
 
 use crate::host::{Facts, HostId};
 
-/// The facts of all hosts. Shared between [`crate::Membership`] and the foca inside it, which cannot lend what it owns; one
-/// thread at a time has both, so the lock is never contended.
+/// The facts of all hosts. Shared between [`crate::Membership`] and the foca inside it, which cannot lend what it owns.
+/// Only one thread at a time uses either, so the lock is never contended.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Pages>>);
 
@@ -30,7 +30,7 @@ impl Pages {
         self.facts.get(host)
     }
 
-    /// True if that was news.
+    /// Records the facts of a host. Returns whether they are new.
     pub fn put(&mut self, host: HostId, facts: Facts) -> bool {
         if self.facts.get(&host) == Some(&facts) {
             return false;
@@ -40,7 +40,7 @@ impl Pages {
         true
     }
 
-    /// Spreads the facts of this host once more, if there are any.
+    /// Reports the facts of a host once more, if there are any.
     pub fn refresh(&mut self, host: HostId) {
         if self.facts.contains_key(&host) && !self.fresh.contains(&host) {
             self.fresh.push(host);
@@ -51,13 +51,13 @@ impl Pages {
         self.facts.remove(host);
     }
 
-    /// Hosts that facts came of since the last call.
+    /// Returns the hosts whose facts were received since the last call.
     pub fn take_fresh(&mut self) -> Vec<HostId> {
         std::mem::take(&mut self.fresh)
     }
 }
 
-/// Facts of one host replace older ones of it.
+/// The key of a broadcast: facts of a host replace older ones of the same address.
 pub(crate) struct Of(HostId);
 
 impl foca::Invalidates for Of {
@@ -70,7 +70,7 @@ impl foca::BroadcastHandler<HostId> for Book {
     type Key = Of;
     type Error = Malformed;
 
-    /// One passenger: a host and its facts.
+    /// Handles one broadcast: a host and its facts.
     fn receive_item(
         &mut self,
         data: &[u8],

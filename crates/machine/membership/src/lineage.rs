@@ -1,26 +1,27 @@
-//! Lineages: which unbroken chain of quorum decisions a roll belongs to.
+//! Lineages: the unbroken chain of quorum decisions to which a roll belongs.
 //!
-//! Inside one lineage, consecutive rolls are decided by quorums that meet, so there is one roll for each epoch ([`crate::ballot`]). Two things
-//! go on without a quorum: an operator's word, and certainty about the dead. Neither can know what the absent have decided, so neither may
-//! continue their chain: each begins a new lineage, as a recovery from a lost quorum begins a new cluster in consensus systems.
+//! Within one lineage, consecutive rolls are decided by quorums that intersect, so there is one roll for each epoch
+//! ([`crate::ballot`]). Two things go on without a quorum: an operator's assertion, and certainty about the dead.
+//! Neither can know what the absent hosts have decided, so neither may continue their chain: each begins a new lineage,
+//! as a recovery from a lost quorum begins a new cluster in consensus systems.
 //!
-//! Hosts of different lineages take nothing from each other, neither news of deaths nor votes; they only compare ([`crate::reunion`]). The
-//! lower lineage goes on if both could: the one that fewer operators have vouched for, then the one with fewer conclusions from certainty,
-//! then the one whose eldest host has been here longer.
+//! Hosts of different lineages accept nothing from each other, neither deaths nor votes; they only compare
+//! ([`crate::reunion`]). If both could go on, the lower lineage does: the one for which operators have vouched less
+//! often, then the one with fewer conclusions from certainty, then the one whose eldest host arrived earlier.
 
 use rand::{Rng, RngExt};
 use regatta_wire::fields;
 
-/// Names a lineage. The order is the order of precedence, first the one that goes on.
+/// Identifies a lineage. The order is the order of precedence; the first one goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lineage {
-    /// How often an operator's word has stood in for a quorum.
+    /// How often an operator's assertion has replaced a quorum.
     vouched: u16,
-    /// How often certainty about the dead has.
+    /// How often certainty about the dead has replaced a quorum.
     concluded: u16,
-    /// The place in the order of arrival of its eldest host, when the lineage began.
+    /// The place of its eldest host in the order of arrival, when the lineage began.
     eldest: u32,
-    /// Drawn when it began, and never zero; two lineages that began alike differ here.
+    /// A random number, never zero, which distinguishes lineages that began alike.
     nonce: u32,
 }
 fields!(Lineage {
@@ -31,10 +32,10 @@ fields!(Lineage {
 });
 
 impl Lineage {
-    /// Bytes on the wire.
+    /// Encoded size, in bytes.
     pub(crate) const BYTES: usize = 12;
 
-    /// The lineage of hosts that begin with one and the same roll.
+    /// The lineage of hosts that begin with the same roll.
     pub(crate) const FIRST: Lineage = Lineage {
         vouched: 0,
         concluded: 0,
@@ -42,7 +43,7 @@ impl Lineage {
         nonce: 1,
     };
 
-    /// The lineage of a machine that one host founds.
+    /// Returns the lineage of a machine that one host creates.
     pub(crate) fn founded(rng: &mut impl Rng) -> Lineage {
         Lineage {
             nonce: rng.random_range(2..=u32::MAX),
@@ -50,7 +51,7 @@ impl Lineage {
         }
     }
 
-    /// The next one, because an operator vouches that the absent are dead.
+    /// Returns the next lineage, because an operator asserts that the absent hosts are dead.
     pub(crate) fn vouched(&self, eldest: u32, rng: &mut impl Rng) -> Lineage {
         Lineage {
             vouched: self.vouched.saturating_add(1),
@@ -59,7 +60,7 @@ impl Lineage {
         }
     }
 
-    /// The next one, because the absent are certainly dead.
+    /// Returns the next lineage, because the absent hosts are certainly dead.
     pub(crate) fn concluded(&self, eldest: u32, rng: &mut impl Rng) -> Lineage {
         Lineage {
             concluded: self.concluded.saturating_add(1),
@@ -75,17 +76,17 @@ impl Lineage {
         }
     }
 
-    /// Whether this is none: a newcomer has not met anybody yet.
+    /// Returns whether there is no lineage: a new host has not met another one yet.
     pub(crate) fn is_none(&self) -> bool {
         self.nonce == 0
     }
 
-    /// How often an operator's word has stood in for a quorum.
+    /// Returns how often an operator's assertion has replaced a quorum.
     pub fn vouches(&self) -> u16 {
         self.vouched
     }
 
-    /// Any lineage, for tests of decoders.
+    /// Returns any lineage, for tests of decoders.
     #[cfg(test)]
     pub(crate) fn any(words: (u16, u16, u32, u32)) -> Lineage {
         let (vouched, concluded, eldest, nonce) = words;

@@ -1,4 +1,4 @@
-//! [`Membership`]: the state, and what each input does to it.
+//! [`Membership`]: its state, and the effect of each input.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,10 +20,10 @@ use crate::roll::{Change, Roll};
 use crate::settings::Settings;
 use crate::view::View;
 
-/// Number of suspects that may still be single deaths; with more of them the network may have split.
+/// Maximum number of suspects that count as single deaths; with more, the network may have split.
 pub(crate) const MAX_SINGLE_DEATHS: usize = 8;
 
-/// One host's part in keeping a machine together. See the crate's documentation for the contract.
+/// One host's part in keeping a machine together. The crate's documentation describes its use.
 pub struct Membership {
     pub(crate) settings: Settings,
     pub(crate) facts: Facts,
@@ -33,33 +33,33 @@ pub struct Membership {
     pub(crate) book: Book,
     pub(crate) view: View,
     pub(crate) roll: Arc<Roll>,
-    /// The last changes, the newest making the roll what it is.
+    /// The last changes; the newest one led to the current roll.
     pub(crate) history: VecDeque<Change>,
     pub(crate) loading: Option<Loading>,
     pub(crate) asked: Option<Duration>,
-    /// The roll of another lineage that was read last and does not count this host in.
+    /// The last roll of another lineage that was read and does not contain this host.
     pub(crate) read_in_vain: Option<(Lineage, u32)>,
     pub(crate) acceptor: Acceptor,
     pub(crate) voting: Voting,
     pub(crate) standing: Standing,
     /// Whether this host speaks for a quorum of its roll.
     pub(crate) live: bool,
-    /// When it last did, or heard from one of its lineage that does.
+    /// When it last did, or last received a datagram of a host of its lineage that does.
     pub(crate) live_at: Option<Duration>,
-    /// Where hosts may be that are out of sight: they may live, and hold another roll.
+    /// Addresses of hosts that are out of contact: they may be alive, and have another roll.
     pub(crate) parted: VecDeque<SocketAddr>,
-    /// That nobody goes on has been told.
+    /// Whether the deadlock has been reported.
     pub(crate) told_of_deadlock: bool,
-    /// Since when too few answer.
+    /// Since when too few hosts answer.
     pub(crate) short_since: Option<Duration>,
     pub(crate) contacts: Vec<SocketAddr>,
     pub(crate) leaving: Option<Duration>,
     pub(crate) departed: bool,
-    /// The machine was ended without this host.
+    /// Whether the machine was ended without this host.
     pub(crate) ended: bool,
-    /// The name under which this host has voted so far.
+    /// The identity under which this host has voted so far.
     pub(crate) voted_as: HostId,
-    /// Hosts whose facts have not come, and when to ask for them.
+    /// Hosts whose facts are unknown, and when to ask for them.
     pub(crate) undescribed: VecDeque<(HostId, Duration)>,
     pub(crate) ticks: u64,
     output: VecDeque<Output>,
@@ -71,15 +71,16 @@ pub(crate) struct Voting {
     pub proposal: Option<Proposal>,
     pub begun: Duration,
     pub not_before: Duration,
-    /// The next round this host may use; round 0 is the oldest's, once.
+    /// The next round that this host may use; round 0 belongs to the oldest host, once.
     pub round: u32,
-    /// Somebody does not know what became of a vote.
+    /// Whether a host does not know the result of a vote.
     pub unclear: bool,
     pub doubt_since: Option<Duration>,
 }
 
 impl Membership {
-    /// A host that belongs to no machine yet. `seed` drives its random choices; different hosts should have different ones.
+    /// Creates a host that belongs to no machine yet. `seed` determines its random choices; different hosts should have
+    /// different seeds.
     pub fn new(
         own: HostId,
         facts: Facts,
@@ -120,7 +121,7 @@ impl Membership {
         }
     }
 
-    /// One of hosts that all begin with the same roll, so that none has to join.
+    /// Creates one of several hosts that all begin with the same roll, so that none has to join.
     pub fn assembled(
         own: HostId,
         facts: Facts,
@@ -139,7 +140,7 @@ impl Membership {
         membership
     }
 
-    /// Takes an input in. `now` counts from a start of the caller's choice and never goes back.
+    /// Handles an input. `now` counts from a start chosen by the caller and never goes back.
     pub fn handle(&mut self, now: Duration, input: Input<'_>) {
         self.now = now;
         self.detector.notice_stop(now);
@@ -170,39 +171,39 @@ impl Membership {
         self.settle();
     }
 
-    /// The next thing to do, until there is none.
+    /// Returns the next output, or `None` if there is none.
     pub fn poll(&mut self) -> Option<Output> {
         self.output.pop_front()
     }
 
-    /// When to hand in [`Input::Timer`] next.
+    /// Returns when to pass [`Input::Timer`] next.
     pub fn deadline(&self) -> Duration {
         self.detector.deadline()
     }
 
-    /// The identity of this host now.
+    /// Returns the current identity of this host.
     pub fn own(&self) -> HostId {
         self.detector.own()
     }
 
-    /// Whether it may take on work.
+    /// Returns whether it may accept work.
     pub fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// The hosts agreed on last.
+    /// Returns the hosts that were agreed on last.
     pub fn roll(&self) -> &Roll {
         &self.roll
     }
 
-    /// All hosts that are not dead, this one not among them, and whether each is suspected.
+    /// Returns all hosts that are not dead, except this one, and whether each is suspected.
     pub fn hosts(&self) -> impl Iterator<Item = (HostId, bool)> {
         self.detector
             .active()
             .map(|member| (*member.id(), member.state() == foca::State::Suspect))
     }
 
-    /// The facts about a host, if they are known.
+    /// Returns the facts about a host, if known.
     pub fn facts(&self, host: &HostId) -> Option<Facts> {
         if *host == self.own() {
             Some(self.facts.clone())
@@ -211,7 +212,8 @@ impl Membership {
         }
     }
 
-    /// Whether this host counts and sees enough of the others. If not, it declares nobody dead and calls for no votes.
+    /// Returns whether this host is on the roll and sees enough of the others. If not, it declares no host dead and
+    /// calls for no votes.
     pub(crate) fn is_in_majority(&self) -> bool {
         self.roll.contains(&self.own())
             && self.view.is_majority(&self.roll)
@@ -268,8 +270,9 @@ impl Membership {
         }
     }
 
-    /// Two that know each other by used-up names only would never hear of each other again: foca drops what is addressed to
-    /// an old name, except for a call. So whoever is suspected under an old name of his calls back under the new one.
+    /// Objects to a suspicion of this host. Two hosts that know each other only by old identities would never be in
+    /// contact again: foca drops what is addressed to an old identity, except for an announcement. So a host that is
+    /// suspected under an old identity announces itself under the new one.
     fn object(&mut self, by: HostId, host: HostId, incarnation: u16) {
         if self.leaving.is_some() {
             return;
@@ -321,12 +324,12 @@ impl Membership {
         }
     }
 
-    /// Goes on under another name, because this one is used up.
+    /// Goes on under another identity, because the current one is used up.
     fn rename(&mut self, own: HostId) {
         self.detector.rename(self.now, own);
     }
 
-    /// Calls at an address without knowing who is there.
+    /// Calls an address without knowing which host is there.
     pub(crate) fn call(&mut self, address: SocketAddr) {
         self.detector.announce(self.now, HostId::new(address, 0, 0));
     }

@@ -1,4 +1,4 @@
-//! A timer that has been set, ordered by when it is due.
+//! A timer that has been set, ordered by its due time.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use foca::Timer;
 
 use crate::host::HostId;
 
-/// A timer, in this process's own time; equal ones in the order they were set.
+/// A timer, in time that this process ran. Timers with the same due time fire in the order in which they were set.
 pub(crate) struct Pending {
     pub due: Duration,
     pub order: u64,
     pub what: Option<Timer<HostId>>,
-    /// A verdict that has been put off once.
+    /// Whether this is a verdict that has been put off once.
     pub put_off: bool,
 }
 

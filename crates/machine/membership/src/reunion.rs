@@ -1,29 +1,33 @@
-//! Hosts of different lineages meet: who goes on, and what becomes of the others.
+//! Contacts between hosts of different lineages: which lineage goes on, and what the other hosts do.
 //!
-//! The promise: once all living hosts reach each other and none is stopped, all soon belong to one lineage that goes on. Otherwise none goes
-//! on, every host that counts has said so ([`Event::Minority`], and [`Event::Deadlock`] if lineages have met), and one vouch on any host makes
-//! all go on.
+//! The guarantee: once all living hosts reach each other and none is stopped, all soon belong to one lineage that goes
+//! on. Otherwise none goes on, every host that is on its roll has reported so ([`Event::Minority`], and
+//! [`Event::Deadlock`] if lineages have met), and one vouch on any host makes all go on.
 //!
-//! They meet:
+//! How they meet:
 //!
-//! - A host remembers where it was told to join, where the hosts were that it has lost sight of, unless they have left, and where hosts of
-//!   other lineages are; the last 64 of these places. It hails one of them every fourth period, until a host of its own lineage is there. So
-//!   two lineages meet if only one host of one knows an address of the other.
-//! - A hail carries the sender's name. Whichever lineage the sender is of, earlier runs of its daemon never vote again, which may be all that
-//!   the hailed host has been waiting for.
+//! - A host remembers the last 64 of these addresses: those that it was told to join, those of hosts with which it has
+//!   lost contact, unless they have left, and those of hosts of other lineages. It hails one of them every fourth
+//!   period, until a host of its own lineage is there. So two lineages meet if only one host of one knows an address of
+//!   the other.
+//! - A hail carries the sender's identity. Whatever the sender's lineage, earlier runs of its daemon never vote again,
+//!   which may be all that the hailed host has been waiting for.
 //!
-//! One yields:
+//! How one yields:
 //!
-//! - A lineage is *live* as seen from a host while it, or one it has heard of for the length of a suspicion, sees a quorum of the roll.
-//! - A host gives way to a live lineage if its own is not live, or comes after it in the order of precedence ([`crate::lineage`]). Hence a
-//!   majority never gives way to those whom an operator has wrongly vouched for, nor to those who have wrongly concluded that it is dead.
-//! - A host that gives way takes a new name and forgets whom it took for dead, since its news would kill hosts that live. It keeps its
-//!   name only if it goes to a later lineage that counts it in, and none of whose hosts it took for dead: then it has never voted in that
-//!   lineage, and those who have begun it expect it to go on.
-//! - Of lineages that are not live, a host goes to one whose beginning it has accepted, since nobody decides without it in the old one; and
-//!   a host that counts in no vote goes to the later one, as does one that is counted in there. If all hosts that count in its lineage are
-//!   certain never to vote again, a host that counts in no vote goes to any host that counts in another. Nobody else gives way: a majority of
-//!   either may still come together.
+//! - A lineage is *live* as seen from a host while the host sees a quorum of the roll, or has received a datagram,
+//!   within the time of a suspicion, of a host of its lineage that does.
+//! - A host gives way to a live lineage if its own is not live, or comes after it in the order of precedence
+//!   ([`crate::lineage`]). So a majority never gives way to hosts for which an operator has wrongly vouched, nor to
+//!   hosts that have wrongly concluded that the majority is dead.
+//! - A host that gives way takes a new identity and forgets which hosts it considered dead, since its updates would
+//!   kill living hosts. It keeps its identity only if it goes to a later lineage that has it on its roll, and whose
+//!   hosts it did not consider dead: then it has never voted in that lineage, and the hosts that have begun the lineage
+//!   expect it to go on.
+//! - Among lineages that are not live, a host goes to one whose beginning it has accepted, since the old one cannot
+//!   decide without it. A host that is on no roll goes to the later one, as does a host that is on the roll there. If
+//!   all hosts on the roll of its lineage are certain never to vote again, a host that is on no roll goes to any host
+//!   that is on the roll of another. No other host gives way: a majority of either may still come together.
 
 use std::net::SocketAddr;
 
@@ -38,11 +42,12 @@ use crate::membership::Membership;
 use crate::roll::Roll;
 use crate::view::View;
 
-/// Maximum number of addresses kept of hosts that are out of sight.
+/// Maximum number of addresses kept of hosts that are out of contact.
 const MAX_PARTED_HOSTS: usize = 64;
 
 impl Membership {
-    /// Whether a datagram comes from the same lineage. A newcomer belongs to the first lineage it hears of.
+    /// Returns whether a datagram is from the same lineage. A new host joins the first lineage of which it receives a
+    /// datagram.
     pub(crate) fn is_kin(&mut self, head: &Head) -> bool {
         let own = self.roll.lineage();
         if head.lineage.is_none() {
@@ -59,7 +64,7 @@ impl Membership {
         true
     }
 
-    /// A datagram of another lineage: nothing in it is believed but who it is from.
+    /// Handles a datagram of another lineage, of which only the sender's identity is believed.
     pub(crate) fn meet(&mut self, from: SocketAddr, head: &Head, body: Body) {
         if self.leaving.is_some() {
             return;
@@ -73,7 +78,7 @@ impl Membership {
             _ if gives_way => self.ask_what_is_new(from),
             Body::Page(page) if self.is_curious(head) => self.take_page(from, head, page, false),
             Body::Behind { by, page, .. } => self.send_pages(by, page),
-            // Let it notice.
+            // Let the other host notice that this lineage goes on.
             _ if self.live => self.hail(from),
             _ if !head.live && !self.is_lineage_live() => {
                 self.meet_deadlocked(from, head, matches!(body, Body::Hail(_)));
@@ -82,7 +87,8 @@ impl Membership {
         }
     }
 
-    /// Neither lineage goes on. The two tell each other their names, since an earlier run of either daemon may be what the other waits for.
+    /// Handles a contact of two lineages neither of which goes on. The two hosts exchange their identities, since an
+    /// earlier run of either daemon may be what the other is waiting for.
     fn meet_deadlocked(&mut self, from: SocketAddr, head: &Head, was_hailed: bool) {
         if self.is_curious(head) {
             self.ask_what_is_new(from);
@@ -95,7 +101,7 @@ impl Membership {
         }
     }
 
-    /// A host of another lineage tells its name. Whichever lineage it is of, earlier runs of its daemon act in none.
+    /// Handles the identity of a host of another lineage. Earlier runs of its daemon act in no lineage.
     fn take_hail(&mut self, host: &HostId) {
         self.outlive(host);
         self.part_from(&[*host]);
@@ -106,7 +112,7 @@ impl Membership {
         self.send_to(to, &Body::Hail(own));
     }
 
-    /// Whether to read the roll of a later lineage: it may count this host in, and have no quorum without it.
+    /// Returns whether to read the roll of a later lineage: it may contain this host, and have no quorum without it.
     fn is_curious(&self, head: &Head) -> bool {
         let was_read = self.read_in_vain == Some((head.lineage, head.epoch));
         !self.is_lineage_live() && head.lineage > self.roll.lineage() && !was_read
@@ -121,8 +127,8 @@ impl Membership {
         follows || (head.live && (!is_live || head.lineage < own))
     }
 
-    /// Whether this host speaks for a quorum of its roll. A host that has accepted the beginning of a new lineage speaks for the old one no
-    /// more.
+    /// Determines whether this host speaks for a quorum of its roll. A host that has accepted the beginning of a new
+    /// lineage no longer speaks for the old one.
     pub(crate) fn judge_life(&mut self) {
         self.live = self.standing == Standing::Majority
             && self.acceptor.accepted_fork().is_none()
@@ -138,7 +144,7 @@ impl Membership {
             .is_some_and(|at| self.now.saturating_sub(at) < self.settings.suspicion())
     }
 
-    /// Goes over to a roll of another lineage.
+    /// Changes to a roll of another lineage.
     pub(crate) fn change_lineage(&mut self, roll: Roll, is_live: bool) {
         let own = self.own();
         let known = self.hosts().map(|(host, _)| host);
@@ -146,7 +152,7 @@ impl Membership {
         lost.retain(|host| !host.same_place(&own) && !roll.contains(host));
         let rises = roll.lineage() > self.roll.lineage();
         let counts = roll.contains(&own) || !self.roll.contains(&own);
-        // Lest it go back while it has not heard from one that is live.
+        // So that it does not go back before it has received a datagram from a live host.
         self.live_at = is_live.then_some(self.now);
         if rises && counts && !self.detector.has_buried(&roll) {
             self.adopt(roll);
@@ -156,7 +162,7 @@ impl Membership {
         self.part_from(&lost);
     }
 
-    /// Begins anew in another lineage, under another name.
+    /// Starts again in another lineage, under a new identity.
     fn give_way(&mut self, roll: Roll) {
         let why = renewal(self.roll.lineage(), roll.lineage());
         let own = self.own();
@@ -176,7 +182,7 @@ impl Membership {
         self.adopt(roll);
     }
 
-    /// Remembers where hosts were that are counted no more.
+    /// Remembers the addresses of hosts that are no longer on the roll.
     pub(crate) fn part_from(&mut self, hosts: &[HostId]) {
         for host in hosts {
             let mut there = self.detector.active();
@@ -188,7 +194,7 @@ impl Membership {
         }
     }
 
-    /// Remembers where a host may be that is out of sight.
+    /// Remembers the address of a host that is out of contact.
     pub(crate) fn remember_place(&mut self, place: SocketAddr) {
         if !self.parted.contains(&place) {
             self.parted.push_back(place);
@@ -198,7 +204,8 @@ impl Membership {
         }
     }
 
-    /// Calls at one of the hosts that are out of sight, so that a split is noticed when it heals, however long it has lasted.
+    /// Hails one of the hosts that are out of contact, so that the end of a split is noticed, however long it has
+    /// lasted.
     pub(crate) fn look_for_the_parted(&mut self) {
         if self.ticks.is_multiple_of(4) && !self.parted.is_empty() {
             let which = self.rng.random_range(0..self.parted.len());
@@ -206,7 +213,7 @@ impl Membership {
         }
     }
 
-    /// The operator says that whoever does not answer is dead.
+    /// Carries out the operator's assertion that all hosts which do not answer are dead.
     pub(crate) fn vouch(&mut self) {
         let silent: Vec<HostId> = self
             .hosts()
@@ -221,8 +228,9 @@ impl Membership {
         self.begin(lineage);
     }
 
-    /// Nobody is left who could vote: every host of the roll has lost its name. Their daemons, though, or later ones at the same addresses, are
-    /// here; as many of them as would be a quorum begin a new lineage, so no two sides of a split can.
+    /// Begins a new lineage if no host is left that could vote: every host of the roll has lost its identity, but their
+    /// daemons, or later ones at the same addresses, run. As many of them as would be a quorum begin the lineage, so
+    /// two sides of a split cannot both do so.
     pub(crate) fn begin_anew(&mut self) {
         let own = self.own();
         if !self.view.is_extinct(&self.roll) || self.is_lineage_live() || self.loading.is_some() {
@@ -251,14 +259,14 @@ impl Membership {
             .collect()
     }
 
-    /// The place in the order of arrival of the eldest host that answers.
+    /// Returns the place in the order of arrival of the eldest host that answers.
     fn eldest_here(&self) -> u32 {
         let own = self.own();
         self.roll
             .first_arrival(|host| *host == own || self.view.answers(&self.roll, host))
     }
 
-    /// Begins a lineage with the hosts that answer. Hosts of the roll keep their order, the others come after them.
+    /// Begins a lineage with the hosts that answer. Hosts of the roll keep their order, the others follow.
     fn begin(&mut self, lineage: Lineage) {
         let own = self.own();
         let mut here = self.answering();
@@ -283,7 +291,7 @@ impl Membership {
     }
 }
 
-/// Why a host of lineage `ours` gives way to `theirs`.
+/// Returns why a host of lineage `ours` gives way to `theirs`.
 fn renewal(ours: Lineage, theirs: Lineage) -> Renewal {
     match (ours.vouches(), theirs.vouches()) {
         (ours, theirs) if ours > theirs => Renewal::WronglyVouched,

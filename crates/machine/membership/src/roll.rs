@@ -1,10 +1,10 @@
-//! The roll: the hosts among which a majority is counted.
+//! The roll: the hosts of which a majority is needed.
 //!
-//! A roll is numbered by its lineage and its epoch. Each follows from the one before it by a [`Change`] that a quorum of the earlier one has
-//! voted for, so the two sides of a split cannot make different ones ([`crate::ballot`]). A side that goes on without a quorum begins
-//! another lineage ([`crate::lineage`]).
+//! A roll is numbered by its lineage and its epoch. Each follows from the previous one by a [`Change`] for which a
+//! quorum of the previous roll has voted, so the two sides of a split cannot make different ones ([`crate::ballot`]). A
+//! side that goes on without a quorum begins another lineage ([`crate::lineage`]).
 //!
-//! Invariant: two rolls with the same number are equal, wherever and whenever they are held.
+//! Invariant: two rolls with the same number are equal, on all hosts and at all times.
 
 use regatta_wire::Malformed;
 use regatta_wire::fields::{Bytes, Field};
@@ -17,28 +17,28 @@ use crate::lineage::Lineage;
 pub struct Roll {
     lineage: Lineage,
     epoch: u32,
-    /// Each host's place in the order of arrival.
+    /// The hosts, each with its place in the order of arrival.
     hosts: Vec<(HostId, u32)>,
     next: u32,
     oldest: Vec<HostId>,
 }
 
-/// Number of the longest-serving hosts that are kept at hand to find who leads.
+/// Number of longest-serving hosts that are kept sorted, to find the leader.
 const MAX_ELDERS: usize = 16;
 
-/// The change that one epoch makes.
+/// The change from one epoch to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Hosts that are dead or have left.
     pub removed: Vec<HostId>,
-    /// Hosts that have come.
+    /// Hosts that have arrived.
     pub added: Vec<HostId>,
-    /// The lineage that begins with it, if there was no quorum of the roll before.
+    /// The lineage that begins with this change, if there was no quorum of the previous roll.
     pub(crate) fork: Option<Lineage>,
 }
 
 impl Change {
-    /// Maximum number of hosts one change names, so that it fits a datagram with room to spare.
+    /// Maximum number of hosts in a change, so that it fits into a datagram with room to spare.
     pub const MAX_HOSTS: usize = 40;
 
     /// Returns whether it changes nothing.
@@ -92,7 +92,7 @@ impl Roll {
         }
     }
 
-    /// Returns a roll as another host tells it.
+    /// Returns a roll as another host has sent it.
     pub(crate) fn adopted(
         lineage: Lineage,
         epoch: u32,
@@ -112,7 +112,7 @@ impl Roll {
         roll
     }
 
-    /// Returns the chain of decisions that it belongs to.
+    /// Returns the lineage: the chain of decisions to which the roll belongs.
     pub fn lineage(&self) -> Lineage {
         self.lineage
     }
@@ -148,7 +148,7 @@ impl Roll {
         runs.take_while(move |one| one.same_place(host))
     }
 
-    /// Returns the first place in the order of arrival among hosts for which `here` holds.
+    /// Returns the first place in the order of arrival among the hosts for which `here` is true.
     pub(crate) fn first_arrival(&self, here: impl Fn(&HostId) -> bool) -> u32 {
         let eldest = self.eldest(here);
         let at = eldest.and_then(|host| self.find(&host).ok());
@@ -159,17 +159,17 @@ impl Roll {
         self.next
     }
 
-    /// Returns whether `host` counts.
+    /// Returns whether `host` is on the roll.
     pub fn contains(&self, host: &HostId) -> bool {
         self.find(host).is_ok()
     }
 
-    /// Returns the host that has been here longest; it decides between equal halves.
+    /// Returns the host that has been on the roll for the longest time; it decides between equal halves.
     pub fn oldest(&self) -> Option<&HostId> {
         self.oldest.first()
     }
 
-    /// Returns the longest-serving host for which `here` holds.
+    /// Returns the longest-serving host for which `here` is true.
     pub(crate) fn eldest(&self, here: impl Fn(&HostId) -> bool) -> Option<HostId> {
         let found = self.oldest.iter().find(|host| here(host)).copied();
         found.or_else(|| {
@@ -188,7 +188,7 @@ impl Roll {
         2 * count > self.len() || (2 * count == self.len() && count > 0 && with_oldest)
     }
 
-    /// Advances to the next epoch. Skips hosts that the change names in vain.
+    /// Advances to the next epoch. Ignores removed hosts that are not on the roll, and added ones that are.
     pub(crate) fn advance(&mut self, change: &Change) {
         self.epoch += 1;
         self.lineage = change.fork.unwrap_or(self.lineage);

@@ -1,4 +1,4 @@
-//! Decoders, and the safety of the vote, by inputs nobody thought of.
+//! Tests of the decoders, and of the safety of the vote, with random inputs.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -136,7 +136,8 @@ proptest! {
         }
     }
 
-    /// Two who propose at once to five, with every message lost or late at random: what one has decided, the other cannot undo.
+    /// Two hosts propose to five at the same time, with every message randomly lost or late: what one has decided, the
+    /// other cannot undo.
     #[test]
     fn a_vote_has_one_outcome(order in prop::collection::vec((0..2usize, 0..5usize, any::<bool>()), 0..120), rounds in any::<[u8; 2]>()) {
         let hosts: Vec<HostId> = (1..=5).map(numbered).collect();
@@ -174,7 +175,7 @@ proptest! {
     }
 }
 
-/// Facts travel by themselves, and may come before their host and after it.
+/// Facts are sent separately, and may be received before their host is known and after it is gone.
 #[test]
 fn a_host_is_described_only_while_it_is_there() {
     let (own, other) = (numbered(1), numbered(2));
@@ -242,24 +243,24 @@ fn any_two_quorums_meet() {
     }
 }
 
-/// A number as the datagrams have it.
+/// Returns a number as encoded in datagrams.
 fn word(value: u8) -> Vec<u8> {
     vec![value, 0, 0, 0]
 }
 
-/// The bytes of [`numbered`].
+/// Returns the bytes of [`numbered`].
 fn id(port: u8) -> Vec<u8> {
     let address = [&[0; 10][..], &[0xff, 0xff, 10, 0, 0, 1], &[port, 0]];
     [address.concat(), vec![0, 0], word(1)].concat()
 }
 
-/// A lineage and its bytes.
+/// Returns a lineage and its bytes.
 fn fork() -> (Lineage, Vec<u8>) {
     let bytes = [vec![1, 0, 2, 0], word(3), word(4)].concat();
     (Lineage::any((1, 2, 3, 4)), bytes)
 }
 
-/// Bodies and their bytes.
+/// Returns bodies and their bytes.
 fn written() -> Vec<(Body, Vec<u8>)> {
     let (by, host, epoch) = (numbered(7), numbered(8), 9);
     let ballot = Ballot { round: 1, by };
@@ -308,7 +309,7 @@ fn written() -> Vec<(Body, Vec<u8>)> {
     ]
 }
 
-/// Hosts of one version of the protocol must agree about every byte: whoever changes one raises the version.
+/// Hosts with the same protocol version must agree about every byte: a change of the format requires a new version.
 #[test]
 fn datagrams_of_this_version_have_these_bytes() {
     let (lineage, bytes) = fork();

@@ -12,7 +12,7 @@ use crate::host::HostId;
 use crate::membership::{MAX_SINGLE_DEATHS, Membership};
 use crate::roll::Change;
 
-/// Number of times that all hosts together remind a suspect in a period.
+/// Number of reminders that all hosts together send to a suspect in a period.
 const REMINDERS_PER_PERIOD: f64 = 8.0;
 
 impl Membership {
@@ -43,7 +43,7 @@ impl Membership {
             .retain(|_, since| now.saturating_sub(*since) < patience);
     }
 
-    /// Foca does not report suspicions; they are read off its list.
+    /// Reads the suspicions from foca's list, as foca does not report them.
     fn look_for_suspects(&mut self) {
         let suspected = self
             .detector
@@ -72,7 +72,8 @@ impl Membership {
         }
     }
 
-    /// A host without a majority suspects for long, and its suspects' daemons may end meanwhile: one of them after the other is looked at again.
+    /// Examines one of the suspects again. A host without a majority suspects others for a long time, and their daemons
+    /// may end meanwhile.
     fn examine_again(&mut self) {
         let count = self.view.suspects.len();
         if count > 0 && self.standing != Standing::Majority && self.ticks.is_multiple_of(4) {
@@ -85,8 +86,8 @@ impl Membership {
         }
     }
 
-    /// Tells suspects that they are suspected, so that one lost datagram does not kill. Hosts that will pass the verdict always do;
-    /// of the others a few, so that a suspect among ten thousand hosts is not flooded.
+    /// Notifies suspects that they are suspected, so that one lost datagram does not kill a host. Hosts that will pass
+    /// the verdict always do; of the other hosts only a few, so that a suspect among ten thousand hosts is not flooded.
     fn remind_suspects(&mut self) {
         let share = (REMINDERS_PER_PERIOD / self.roll.len().max(1) as f64).min(1.0);
         let suspects: Vec<(HostId, u16)> = self
@@ -109,8 +110,8 @@ impl Membership {
         }
     }
 
-    /// In a split of many, so much news comes up at once, and so much of it goes to the other side, that some is lost for good.
-    /// So hosts that suspect many tell each other whom.
+    /// Sends the suspects of this host to others if there are many. In a split of a large machine there are so many
+    /// updates at once, and so many of them are sent to the other side, that some are lost for good.
     fn compare_suspects(&mut self) {
         let count = self.view.suspects.len();
         if count <= MAX_SINGLE_DEATHS {
@@ -136,8 +137,8 @@ impl Membership {
         }
     }
 
-    /// One missed answer of one host may leave a machine of two without a majority; so a lack of it has to last as long as
-    /// a suspicion does before it counts.
+    /// Determines the standing of this host, and reports changes. One missed answer of one host may leave a machine of
+    /// two without a majority, so a lack of it has to last as long as a suspicion before it counts.
     pub(crate) fn judge_standing(&mut self) {
         if self.was_ended() {
             if !std::mem::replace(&mut self.ended, true) {
@@ -171,9 +172,9 @@ impl Membership {
         self.judge_life();
     }
 
-    /// Whether all are gone that this host was cut off from, and their hosts say so. To those who were there all the time that is a crash, and
-    /// they go on. A host without a majority has missed what the others decided last, which was most likely to end the machine; and as it had no
-    /// work, nothing is lost if that was not so.
+    /// Returns whether all hosts from which this host was cut off are gone, as their hosts confirm. To hosts that were
+    /// in contact all the time that is a crash, and they go on. A host without a majority has missed the last decision
+    /// of the others, which was most likely to end the machine; and as it had no work, nothing is lost if it was not.
     fn was_ended(&self) -> bool {
         let gone = self.view.certain.len();
         self.ended
@@ -184,7 +185,7 @@ impl Membership {
                 && self.detector.without_daemon(&self.roll) == gone)
     }
 
-    /// The others hear it from some of us soon enough; the one who leads hears it first.
+    /// Sends a goodbye to the leader and to a few others, who spread it.
     pub(crate) fn send_goodbye(&mut self) {
         let own = self.own();
         let leader = self
@@ -217,7 +218,7 @@ impl Membership {
         }
     }
 
-    /// A host that sees nobody calls at those it knew, and at those it was told to join.
+    /// Calls known hosts, and the addresses to join, if this host sees no others or belongs to no machine.
     fn look_for_company(&mut self) {
         let outside = self.roll.epoch() == 0;
         if !(self.detector.is_alone() || outside) || !self.ticks.is_multiple_of(4) {
@@ -240,7 +241,7 @@ impl Membership {
         }
     }
 
-    /// Facts travel as news, which may pass a host by.
+    /// Asks a host for its facts if they have not been received: updates may miss a host.
     fn ask_for_facts(&mut self) {
         while let Some((host, due)) = self.undescribed.front().copied()
             && due <= self.now

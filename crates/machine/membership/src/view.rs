@@ -1,6 +1,6 @@
-//! The hosts that this host believes present, compared with the roll.
+//! The hosts that this host believes to be up, compared with the roll.
 //!
-//! Only differences are kept, so that counting costs the same for ten hosts and for ten thousand.
+//! Only differences are stored, so that counting costs the same for ten hosts and for ten thousand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::roll::{Change, Roll};
 
 #[derive(Default)]
 pub(crate) struct View {
-    /// On the roll, and not there.
+    /// Hosts that are on the roll and not up.
     pub away: BTreeSet<HostId>,
-    /// There, and not on the roll.
+    /// Hosts that are up and not on the roll.
     pub fresh: BTreeSet<HostId>,
-    /// Did not answer, each with the incarnation suspected.
+    /// Suspected hosts, and the incarnation in doubt.
     pub suspects: BTreeMap<HostId, u16>,
-    /// On the roll, but known for certain never to act again under that name.
+    /// Hosts that are on the roll, but are certain never to act again under that identity.
     pub certain: BTreeSet<HostId>,
-    /// Have said goodbye but still vote, since then.
+    /// Hosts that have said goodbye but still vote, and since when.
     pub leaving: HashMap<HostId, Duration>,
 }
 
@@ -31,7 +31,7 @@ impl View {
         }
     }
 
-    /// Active and not suspected.
+    /// Returns whether a host is up and not suspected.
     pub fn answers(&self, roll: &Roll, host: &HostId) -> bool {
         self.is_active(roll, host) && !self.suspects.contains_key(host)
     }
@@ -53,7 +53,7 @@ impl View {
         };
     }
 
-    /// How many of the roll answer, and whether its oldest does.
+    /// Returns how many hosts of the roll answer, and whether the oldest one does.
     pub fn count(&self, roll: &Roll) -> (usize, bool) {
         let suspects = self
             .suspects
@@ -64,38 +64,39 @@ impl View {
         (roll.len() - self.away.len() - suspects, oldest)
     }
 
-    /// Whether a quorum of the roll answers.
+    /// Returns whether a quorum of the roll answers.
     pub fn is_quorum(&self, roll: &Roll) -> bool {
         let (count, oldest) = self.count(roll);
         roll.is_quorum(count, oldest)
     }
 
-    /// Whether hosts of the roll are certainly dead, and `here` holds for all others: nobody else is left to disagree. The dead may
-    /// have decided something before, so what is decided like this begins a new lineage.
+    /// Returns whether some hosts of the roll are certainly dead, and `here` is true for all others, so that no host is
+    /// left to disagree. The dead may have decided something before, so a decision like this begins a new lineage.
     pub fn is_rest(&self, roll: &Roll, here: impl Fn(&HostId) -> bool) -> bool {
         let mut rest = roll.hosts().filter(|host| !self.certain.contains(host));
         !self.certain.is_empty() && self.certain.len() < roll.len() && rest.all(here)
     }
 
-    /// Whether nobody of the roll will ever vote again.
+    /// Returns whether no host of the roll will ever vote again.
     pub fn is_extinct(&self, roll: &Roll) -> bool {
         !roll.is_empty() && self.certain.len() == roll.len()
     }
 
-    /// Whether this host may go on: with a quorum, or with all whose death is not certain.
+    /// Returns whether this host may go on: with a quorum, or with all hosts whose death is not certain.
     pub fn is_majority(&self, roll: &Roll) -> bool {
-        // Counted first, since to go through the whole roll is rarely called for.
+        // Compare the counts first, since walking through the whole roll is rarely needed.
         self.is_quorum(roll)
             || (self.count(roll).0 + self.certain.len() == roll.len()
                 && self.is_rest(roll, |host| self.answers(roll, host)))
     }
 
-    /// The host that calls for votes: of all that answer, the one that has been here longest.
+    /// Returns the host that calls for votes: among those that answer, the one that has been on the roll for the
+    /// longest time.
     pub fn leader(&self, roll: &Roll) -> Option<HostId> {
         roll.eldest(|host| self.answers(roll, host))
     }
 
-    /// Keeps its books right over a change; call it after the roll has changed.
+    /// Updates the differences after the roll has changed by `change`.
     pub fn follow(&mut self, change: &Change, own: &HostId) {
         for host in &change.removed {
             if !self.away.remove(host) && host != own {
@@ -111,7 +112,7 @@ impl View {
         }
     }
 
-    /// Starts anew for a whole new roll.
+    /// Computes the differences from a new roll.
     pub fn compare<'a>(
         &mut self,
         roll: &Roll,

@@ -1,4 +1,4 @@
-//! Many hosts: news spreads, the cost of a host does not grow, nobody is blamed wrongly.
+//! Large machines: updates spread, the cost per host does not grow, and no host is blamed wrongly.
 
 mod sim;
 

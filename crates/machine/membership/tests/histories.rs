@@ -1,5 +1,5 @@
-//! After any history, and ten seconds of good network, all go on together, unless nobody may; and at no time do two sides of a split both go on.
-//! `sim/check.rs` has the sentences.
+//! After any history, and ten seconds of good network, all hosts go on together, unless none may; and two sides of a
+//! split never both go on. `sim/check.rs` lists the invariants.
 
 mod sim;
 
@@ -14,15 +14,15 @@ use sim::{Network, World, seconds};
 #[derive(Clone, Debug)]
 enum Mishap {
     Crash(usize),
-    /// The daemon ends, and its host says so to whoever asks.
+    /// The daemon ends, and its host refuses connections.
     Kill(usize),
-    /// An operator says that all are dead who do not answer, which may be wrong.
+    /// An operator asserts that all hosts that do not answer are dead, which may be wrong.
     Vouch(usize),
     Start(usize),
     Restart(usize),
     Leave(usize),
     Stop(usize, u64),
-    /// Which group each host is in, and whether the cut is both ways.
+    /// The group of each host, and whether the cut is in both directions.
     Split(u64, usize, bool),
     Heal,
     Weather {
@@ -72,13 +72,13 @@ fn happen(world: &mut World, mishap: &Mishap) {
         return;
     }
     match mishap {
-        // One host stays: a machine whose last host dies is no more. It may end of its own accord, though.
+        // One host stays: a machine whose last host dies no longer exists. It may end of its own accord, though.
         Mishap::Crash(host) if running.len() > 1 => world.crash(running[host % running.len()]),
         Mishap::Leave(host) if running.len() > 1 => world.leave(running[host % running.len()]),
         Mishap::Kill(host) if running.len() > 1 => world.kill(running[host % running.len()]),
         Mishap::Crash(_) | Mishap::Leave(_) | Mishap::Kill(_) => {}
         Mishap::Vouch(host) => {
-            // Where a majority answers, a daemon hands no vouch on.
+            // Where a majority answers, a daemon does not pass a vouch on.
             let host = running[host % running.len()];
             if world.standing(host) != Standing::Majority {
                 world.input(host, Input::Vouch);
@@ -119,7 +119,7 @@ fn happen(world: &mut World, mishap: &Mishap) {
     }
 }
 
-/// Lets time pass, and holds the world against the rule of one majority, once a split has lasted long enough to be noticed.
+/// Lets time pass, and checks the rule of one majority, once a split has lasted long enough to be noticed.
 fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
     let until = world.now + time;
     while world.now < until {
@@ -131,7 +131,7 @@ fn pass(world: &mut World, time: Duration) -> Result<(), TestCaseError> {
         {
             let majorities = world.majorities_by_lineage();
             let vouched = majorities.iter().any(|(lineage, _)| lineage.vouches() > 0);
-            // On one side, some may not have heard yet that a lineage has begun.
+            // On one side, some hosts may not know yet that a lineage has begun.
             let mut lineages: Vec<_> = majorities.iter().map(|(lineage, _)| lineage).collect();
             lineages.dedup();
             prop_assert!(
@@ -171,7 +171,8 @@ fn live_through(seed: u64, count: usize, mishaps: &[(Mishap, u64)]) -> Result<()
     Ok(())
 }
 
-/// Always the same histories by default, 20 000 in all; `PROPTEST_CASES` asks each test for so many new ones. A history takes 3 ms.
+/// Runs the same histories each time by default, 20 000 in all; `PROPTEST_CASES` sets a number of random ones per test.
+/// A history takes 3 ms.
 fn config(seed: u64) -> ProptestConfig {
     let default = ProptestConfig {
         failure_persistence: None,
@@ -187,7 +188,7 @@ fn config(seed: u64) -> ProptestConfig {
     }
 }
 
-// Two tests, since one uses one core.
+// Two tests, since one test uses one core.
 proptest! {
     #![proptest_config(config(1))]
 
@@ -206,8 +207,8 @@ proptest! {
     }
 }
 
-/// Host 0 is cut off, and 1 and 2 go on without it. Then both lose their names within a second, so that they are gone for certain as far as 0
-/// knows, which therefore goes on alone, beside a roll of theirs that counts nobody who lives.
+/// Host 0 is cut off, and 1 and 2 go on without it. Then both lose their identities within a second, so that as far as
+/// 0 knows they are certainly gone. So 0 goes on alone, beside a roll of the others that contains no living host.
 #[test]
 fn nobody_decides_anew_what_those_who_are_gone_have_decided() {
     use Mishap::*;
@@ -219,13 +220,14 @@ fn nobody_decides_anew_what_those_who_are_gone_have_decided() {
         (Split(17369626412543711143, 3, false), 1873),
         (Restart(310757397426765320), 1665),
     ];
-    // The order of events depends on the seed, and what is known to be wrong happened with the first.
+    // The order of events depends on the seed; the first seed is the one that once failed.
     for seed in (114887880812639671..).take(20) {
         live_through(seed, 3, &mishaps).unwrap();
     }
 }
 
-/// Two of six are vouched for, and one of these dies; of the others half are left. Nobody may go on until somebody vouches again.
+/// Two of six are vouched for, and one of these dies; half of the others are left. No host may go on until an operator
+/// vouches again.
 #[test]
 fn a_host_that_was_vouched_for_does_not_go_back_to_the_earlier_roll() {
     use Mishap::*;
@@ -244,7 +246,8 @@ fn a_host_that_was_vouched_for_does_not_go_back_to_the_earlier_roll() {
     }
 }
 
-/// A vouch, and then so many crashes that either lineage has a quorum of those that live on one side of the split.
+/// A vouch is followed by so many crashes that either lineage has a quorum of the living hosts on one side of the
+/// split.
 #[test]
 fn two_sides_of_which_neither_remembers_the_other_meet_when_the_network_heals() {
     use Mishap::*;
@@ -263,7 +266,8 @@ fn two_sides_of_which_neither_remembers_the_other_meet_when_the_network_heals() 
     }
 }
 
-/// Of six that live, five have lost the names by which the roll of the last vouch counts them, and one keeps its own.
+/// Of six living hosts, five have lost the identities under which the roll of the last vouch lists them, and one keeps
+/// its own.
 #[test]
 fn a_host_that_keeps_its_name_among_hosts_that_lost_theirs_goes_on_with_them() {
     use Mishap::*;
@@ -283,7 +287,8 @@ fn a_host_that_keeps_its_name_among_hosts_that_lost_theirs_goes_on_with_them() {
     }
 }
 
-/// Two hosts of different lineages are left, and neither has a quorum. One of them lacks only an earlier run of the other.
+/// Two hosts of different lineages are left, and neither has a quorum. One of them lacks only an earlier run of the
+/// other.
 #[test]
 fn a_host_that_waits_for_an_earlier_run_of_one_of_another_lineage_goes_on() {
     use Mishap::*;
@@ -299,7 +304,8 @@ fn a_host_that_waits_for_an_earlier_run_of_one_of_another_lineage_goes_on() {
     }
 }
 
-/// The roll of a vouch counts a host that has not heard of it, and the only other host of that roll that lives is not the one that was vouched for.
+/// The roll of a vouch contains a host that does not know of it, and the only other living host of that roll is not the
+/// one that was vouched for.
 #[test]
 fn a_host_that_a_vouch_counts_reads_so_from_any_host_of_that_lineage() {
     use Mishap::*;
@@ -324,7 +330,8 @@ fn a_host_that_a_vouch_counts_reads_so_from_any_host_of_that_lineage() {
     }
 }
 
-/// The only host that a lineage counted has gone back to an earlier one, in which too few are left. One host stays behind, and counts in neither.
+/// The only host on the roll of a lineage has gone back to an earlier lineage, in which too few are left. One host
+/// stays behind, and is on neither roll.
 #[test]
 fn a_host_whose_lineage_has_nobody_left_who_counts_goes_where_somebody_does() {
     use Mishap::*;
@@ -350,7 +357,8 @@ fn a_host_whose_lineage_has_nobody_left_who_counts_goes_where_somebody_does() {
     }
 }
 
-/// All hosts have begun anew while the network was split, and have never seen those of the other side. They know only whom they were told to join.
+/// All hosts have started again while the network was split, and have never seen those of the other side. They only
+/// know the addresses that they were told to join.
 #[test]
 fn sides_that_have_never_seen_each_other_meet_where_they_were_told_to_join() {
     use Mishap::*;

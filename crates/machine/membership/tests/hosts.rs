@@ -1,4 +1,4 @@
-//! Hosts that come, leave, die, are stopped and start again, in good weather.
+//! Hosts that arrive, leave, die, are stopped and restart, on a good network.
 
 mod sim;
 

@@ -1,11 +1,11 @@
-//! Networks that fall apart and come together again.
+//! Networks that split and heal again.
 
 mod sim;
 
 use regatta_membership::{Event, Input, Renewal, Standing};
 use sim::{World, seconds};
 
-/// The hosts of each side, and which side goes on.
+/// Splits a machine of `count` hosts at host `at`, and checks which side goes on.
 fn split(count: usize, at: usize, seed: u64) -> World {
     let mut world = World::joined(seed, count);
     let hosts: Vec<usize> = (0..count).collect();
@@ -69,14 +69,14 @@ fn the_minority_declares_nobody_dead() {
     world.heal();
     world.run(seconds(10.0));
     world.is_whole().unwrap();
-    // Only those who were cut off take new names.
+    // Only the hosts that were cut off take new identities.
     assert_eq!(
         world.count(|event| matches!(event, Event::Renewed { .. })),
         2
     );
 }
 
-/// Cuts off the last host again and again, each time for so long. How often it was declared dead.
+/// Cuts off the last host repeatedly, each time for `down` seconds. Returns how often it was declared dead.
 fn lost_to_flaps(count: usize, seed: u64, down: f64, both_ways: bool) -> usize {
     let mut world = World::joined(seed, count);
     let others: Vec<usize> = (0..count - 1).collect();
@@ -85,7 +85,7 @@ fn lost_to_flaps(count: usize, seed: u64, down: f64, both_ways: bool) -> usize {
         world.split(&[&others, &[count - 1]], both_ways);
         world.run(seconds(down));
         world.heal();
-        // Each time the cut falls on another moment between two probes.
+        // Each cut happens at a different moment between two probes.
         world.run(seconds(1.0 + 0.037 * f64::from(time)));
     }
     world.run(seconds(5.0));
@@ -106,7 +106,8 @@ fn a_host_whose_link_flaps_is_not_lost() {
     }
 }
 
-/// A host that hears nothing speaks on: that others hear it does not keep it alive. Nor do its answers to what was sent before.
+/// A host that receives nothing goes on sending. That others receive it does not keep it alive, nor do its answers to
+/// earlier messages.
 #[test]
 fn a_host_that_is_cut_off_in_one_direction_is_lost_in_time() {
     for seed in 0..20 {
@@ -157,7 +158,7 @@ fn hosts_that_die_one_after_the_other_shrink_the_majority() {
             world.is_whole().unwrap();
         }
     }
-    // Of the last two the younger cannot know whether it is alone.
+    // Of the last two, the younger cannot know whether it is alone.
     assert_eq!(world.standing(7), Standing::Minority);
 }
 
@@ -176,7 +177,7 @@ fn the_operator_can_tell_a_minority_to_go_on() {
     world.is_whole().unwrap();
 }
 
-/// A host that is cut off goes on because somebody vouches for it, wrongly.
+/// A host that is cut off goes on because an operator wrongly vouches for it.
 #[test]
 fn a_wrong_vouch_stops_nobody_but_the_host_it_was_given_on() {
     for (seed, cut_off) in (0..20).zip((0..4).cycle()) {
@@ -184,7 +185,7 @@ fn a_wrong_vouch_stops_nobody_but_the_host_it_was_given_on() {
         let others: Vec<usize> = (0..4).filter(|host| *host != cut_off).collect();
         let names: Vec<_> = others.iter().map(|host| world.name(*host)).collect();
         world.split(&[&others, &[cut_off]], true);
-        // As long as the others have not yet counted it out, and later, and when nobody calls at the dead any more.
+        // Before the others have removed it from the roll, afterwards, and when they no longer call dead hosts.
         let lasting = [0.3, 3.0, 700.0][seed as usize % 3];
         world.run(seconds(2.5));
         assert_eq!(world.standing(cut_off), Standing::Minority);
@@ -219,7 +220,7 @@ fn a_wrong_vouch_stops_nobody_but_the_host_it_was_given_on() {
     }
 }
 
-/// The roll is that of four still when the network heals, and the vouch was given at the first moment at which it could be.
+/// The roll still has four hosts when the network heals, and the vouch was given at the first possible moment.
 #[test]
 fn a_wrong_vouch_in_a_short_split_stops_nobody_else() {
     for seed in 0..20 {
@@ -295,7 +296,7 @@ fn of_two_sides_that_were_both_vouched_for_the_one_with_the_eldest_host_goes_on(
     }
 }
 
-/// The others were ended while it was cut off, so nobody is left to tell it.
+/// The others were ended while it was cut off, so no host is left to tell it.
 #[test]
 fn a_host_that_was_cut_off_ends_when_it_finds_all_others_ended() {
     for seed in 0..20 {
@@ -314,7 +315,7 @@ fn a_host_that_was_cut_off_ends_when_it_finds_all_others_ended() {
     }
 }
 
-/// Of three, two go on, count the third out, and end; new daemons start at their hosts.
+/// Two of three hosts go on, remove the third from the roll, and end; new daemons start on their hosts.
 #[test]
 fn whoever_is_left_goes_on_when_all_who_decided_without_it_have_begun_anew() {
     for seed in 0..20 {
@@ -333,7 +334,7 @@ fn whoever_is_left_goes_on_when_all_who_decided_without_it_have_begun_anew() {
     }
 }
 
-/// The two sides hear of each other, and say that somebody has to decide.
+/// The two sides contact each other, and report that an operator has to decide.
 #[test]
 fn sides_of_which_none_may_go_on_say_so_until_one_is_vouched_for() {
     for seed in 0..20 {
@@ -343,7 +344,7 @@ fn sides_of_which_none_may_go_on_say_so_until_one_is_vouched_for() {
         world.input(3, Input::Vouch);
         world.run(seconds(4.0));
         assert_eq!(world.majorities(), [0, 1].into());
-        // Of either side most die at once, so that none has a majority of its roll.
+        // On each side most hosts die at once, so that neither has a majority of its roll.
         for host in [0, 1, 3, 4] {
             world.crash(host);
         }
@@ -407,7 +408,7 @@ fn a_split_of_the_remaining_half_still_finds_one_majority() {
     world.split(&[&[0, 1, 2], &[3, 4], &[5, 6, 7]], true);
     world.run(seconds(5.0));
     assert_eq!(world.majorities(), [2].into());
-    // The first three meet two of those who went on without them: five of eight, but of an old roll.
+    // The first three meet two of those that went on without them: five of eight, but of an old roll.
     world.split(&[&[0, 1, 2, 3, 4], &[5, 6, 7]], true);
     world.run(seconds(5.0));
     assert_eq!(world.majorities(), [1].into());

@@ -1,4 +1,4 @@
-//! The end of a channel at a shell, towards a launcher of this host, or the daemon of another one.
+//! Tests of the end of a channel at a shell, towards a launcher of this host, or the daemon of another one.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -11,16 +11,16 @@ use super::*;
 use crate::dead_connection::tests::watch;
 use crate::talk::Talk;
 
-/// More than a socket and a pump hold.
+/// Number of bytes that exceed what a socket and a pump hold.
 const OVERFLOWING_BYTES: usize = 4 << 20;
 
-/// A wire, and the launcher's end of it.
+/// Returns a wire, and the launcher's end of it.
 fn wire() -> (Wire, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("sockets");
     (Wire::local(ours).expect("a wire"), theirs)
 }
 
-/// A wire to the daemon of another host, and that one's end of it.
+/// Returns a wire to the daemon of another host, and the other daemon's end of it.
 fn far_wire() -> (Wire, Wire) {
     const KEY: [u8; 32] = [7; 32];
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -45,12 +45,12 @@ fn far_wire() -> (Wire, Wire) {
     (Wire::Far(Box::new(ours)), theirs)
 }
 
-/// No host is asked whether it lives.
+/// Returns a watch that asks no host whether it lives.
 fn unwatched() -> DeathWatch {
     DeathWatch::new(|| false)
 }
 
-/// Frames with this many bytes of data.
+/// Returns frames with this many bytes of data.
 fn frames(count: usize) -> Vec<u8> {
     let mut frames = Vec::new();
     for piece in vec![7; count].chunks(session::MAX_PIECE_BYTES) {
@@ -59,7 +59,7 @@ fn frames(count: usize) -> Vec<u8> {
     frames
 }
 
-/// All that comes on a wire until its end.
+/// Returns everything that is received on a wire until its end.
 fn hear(wire: &mut Wire) -> Vec<u8> {
     let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
     loop {
@@ -71,7 +71,7 @@ fn hear(wire: &mut Wire) -> Vec<u8> {
     }
 }
 
-/// A command in the place of a shell, to which its input is all that there is.
+/// Returns a command instead of a shell, with nothing but its input and output.
 fn reader(command: &str) -> Shell {
     let mut command = Command::new(command);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -161,7 +161,7 @@ fn a_host_that_has_said_something_and_reads_late_hears_all_and_how_its_shell_has
         let cut = Cut::new().expect("a cut");
         pump.finish(end, &cut, None, &mut unwatched())
     });
-    // A connection that was reset would say so.
+    // A reset of the connection would be noticed within this time.
     let late = Instant::now() + Duration::from_millis(300);
     wait(&mut [PollFd::new(&theirs, PollFlags::empty())], Some(late));
     let heard = hear(&mut theirs);
@@ -186,7 +186,7 @@ fn the_end_of_a_shell_is_for_a_host_that_takes_nothing_until_the_machine_gives_t
     for give_up in give_up {
         let (ours, theirs) = far_wire();
         let mut pump = Pump::new(ours, Vec::new());
-        // More than kernels keep of a connection.
+        // More than the kernels buffer for a connection.
         pump.out = frames(4 * OVERFLOWING_BYTES);
         let cut = Cut::new().expect("a cut");
         let session = DetachedSession::new(Duration::ZERO).expect("a session");
@@ -226,7 +226,7 @@ fn the_end_of_a_shell_is_said_once_also_on_a_channel_that_is_cut() {
 
 #[test]
 fn nobody_waits_for_ever_on_a_connection_that_alone_is_dead() {
-    // The other daemon never hangs up: it knows nothing of this connection any more.
+    // The other daemon never closes the connection, which it does not know any more.
     let (ours, _theirs) = far_wire();
     let pump = Pump::new(ours, Vec::new());
     let cut = Cut::new().expect("a cut");
@@ -248,7 +248,7 @@ fn nonsense_of_a_launcher_does_not_take_from_its_shell_what_came_before() {
     assert_eq!(counted.split_whitespace().last(), Some("9"));
 }
 
-/// Whether a child of this process has its number still: it runs, or nobody has waited for it.
+/// Returns whether a child still has its process id: it runs, or has not been waited for.
 fn is_kept(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     rustix::process::waitid(WaitId::Pid(pid), options).is_ok()
@@ -256,7 +256,7 @@ fn is_kept(pid: Pid) -> bool {
 
 #[test]
 fn the_number_of_a_shell_is_kept_until_its_channel_is_not_listed() {
-    // One that its launcher ends, and one that ends by itself.
+    // One shell whose launcher ends it, and one that ends by itself.
     for (command, is_held) in [("cat", false), ("true", true)] {
         let (wire, launcher) = wire();
         let cut = Cut::new().expect("a cut");

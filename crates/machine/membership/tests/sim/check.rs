@@ -1,12 +1,13 @@
-//! The invariants of a world, each a sentence.
+//! The invariants of a simulated world.
 //!
-//! - Two rolls of one number are equal, whenever and by whomever they are held.
-//! - Of two sides of a split at most one goes on, unless an operator has vouched; and never two of one lineage. (`README.md` names a known limit.)
-//! - In a good network all hosts that live soon hold one roll of exactly them, and go on; unless no host may.
-//! - No host may go on if no roll that is the last of its lineage has a quorum alive, and each lacks somebody who may live. A host that
-//!   was vouched for speaks for the roll that was made then, and for no earlier one.
+//! - Two rolls with the same number are equal, on all hosts and at all times.
+//! - At most one side of a split goes on, unless an operator has vouched; and never two of one lineage. (`README.md`
+//!   describes a known limit.)
+//! - In a good network all living hosts soon have one roll of exactly these hosts, and go on; unless no host may.
+//! - No host may go on if no last roll of a lineage has a living quorum, and each lacks a host that may be alive. A
+//!   host that was vouched for speaks for the roll that was made then, and for no earlier one.
 //! - If no host may go on, a single vouch on any host makes all go on.
-//! - A host hears of another that it is there, then what it is like, then that it is gone, in this order.
+//! - A host is told that another one is up, then its description, then that it is gone, in this order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use regatta_membership::{Event, HostId, Lineage, Roll, Standing};
 use super::World;
 
 impl World {
-    /// Takes down which roll a host holds, and notices if another one has the same number.
+    /// Records which roll a host has, and detects a different one with the same number.
     pub fn enter_roll(&mut self, host: usize) {
         let Some(daemon) = &self.hosts[host].daemon else {
             return;
@@ -31,7 +32,7 @@ impl World {
         }
     }
 
-    /// Whether any two rolls of one number, held at any time, were equal; if not, which were not.
+    /// Checks that rolls with the same number were equal at all times. The error has two that were not.
     pub fn rolls_have_one_number(&self) -> Result<(), String> {
         match &self.torn {
             Some((a, b)) => Err(format!("of one number are {a:?} and {b:?}")),
@@ -44,7 +45,8 @@ impl World {
         living.map(|host| self.name(host)).collect()
     }
 
-    /// Whether all that live, being connected, agree on exactly those that live; if not, who differs.
+    /// Checks that all living hosts, which must be connected, agree on exactly the living hosts. The error says which
+    /// differs.
     pub fn agrees(&self) -> Result<(), String> {
         let living = self.living_names();
         for host in self.living() {
@@ -62,7 +64,7 @@ impl World {
         Ok(())
     }
 
-    /// How every host that lives sees the world, a line each.
+    /// Returns a line for each living host with its view of the world.
     pub fn sketch(&self) -> String {
         let line = |host: usize| {
             let daemon = self.daemon(host);
@@ -80,7 +82,7 @@ impl World {
         self.living().into_iter().map(line).collect()
     }
 
-    /// Whether all that live also have one and the same roll of exactly them, and may work.
+    /// Checks that all living hosts also have the same roll of exactly the living hosts, and may accept work.
     pub fn is_whole(&self) -> Result<(), String> {
         self.agrees()?;
         let living = self.living_names();
@@ -94,7 +96,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether hosts may stand still although all are connected: nobody goes on, and rightly so.
+    /// Returns whether no host goes on although all are connected, and none may.
     pub fn stands_still_rightly(&self) -> bool {
         let goes_on = |host: usize| self.standing(host) == Standing::Majority;
         !self.living().into_iter().any(goes_on)
@@ -104,7 +106,7 @@ impl World {
                 .all(|roll| self.may_not_go_on(roll))
     }
 
-    /// The last roll of each lineage, as far as a living host holds it.
+    /// Returns the last roll of each lineage that a living host has.
     fn last_rolls(&self) -> BTreeMap<Lineage, &Roll> {
         let mut last: BTreeMap<Lineage, &Roll> = BTreeMap::new();
         for host in self.living() {
@@ -118,7 +120,8 @@ impl World {
         last
     }
 
-    /// Neither does a quorum of the roll live that follows it, nor are all others of it known to be dead by their later runs.
+    /// Returns whether neither a living quorum of the roll follows it, nor all its other hosts are known to be dead
+    /// from their later runs.
     fn may_not_go_on(&self, roll: &Roll) -> bool {
         let living = self.living_names();
         let mut followers = self.living();
@@ -131,7 +134,7 @@ impl World {
         !has_quorum && !roll.hosts().all(|host| alive(host) || outlived(host))
     }
 
-    /// Groups in which somebody believes to be of the majority, each with the lineages there.
+    /// Returns the groups with a host that is in standing `Majority`, each with the lineages there.
     pub fn majorities_by_lineage(&self) -> BTreeSet<(Lineage, usize)> {
         let majority = |host: &usize| self.standing(*host) == Standing::Majority;
         let living = self.living().into_iter().filter(majority);
@@ -140,13 +143,14 @@ impl World {
             .collect()
     }
 
-    /// Groups in which somebody believes to be of the majority.
+    /// Returns the groups with a host that is in standing `Majority`.
     pub fn majorities(&self) -> BTreeSet<usize> {
         let groups = self.majorities_by_lineage().into_iter();
         groups.map(|(_, group)| group).collect()
     }
 
-    /// Whether each host heard of every other that it is up, then what it is like, and then that it is gone; if not, who heard what else.
+    /// Checks that each host was told of every other that it is up, then its description, and then that it is gone. The
+    /// error says what was told instead.
     pub fn is_told_in_order(&self) -> Result<(), String> {
         let mut up: BTreeSet<(usize, HostId)> = BTreeSet::new();
         for (at, by, event) in &self.log {

@@ -1,4 +1,4 @@
-//! A network of simulated hosts: one clock that jumps from event to event, and every mishap drawn from one seed.
+//! A network of simulated hosts: one clock that jumps from event to event, and all mishaps are determined by one seed.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::cmp::Reverse;
@@ -51,15 +51,15 @@ impl Ord for Next {
     }
 }
 
-/// The weather.
+/// The quality of the network.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub loss: f64,
     pub duplicates: f64,
     pub delay: (Duration, Duration),
-    /// Timers fire up to so much later than they should.
+    /// Maximum delay of timers.
     pub lateness: Duration,
-    /// `cut[a][b]`: nothing gets from group a to group b.
+    /// `cut[a][b]`: nothing is delivered from group a to group b.
     pub cut: [[bool; 4]; 4],
 }
 
@@ -76,12 +76,12 @@ impl Default for Network {
     }
 }
 
-/// A host, its daemon running or not.
+/// A host, whose daemon may or may not run.
 pub struct Host {
     pub daemon: Option<Membership>,
     pub group: usize,
     pub departed: bool,
-    /// Without a daemon it refuses connections, so that others know the daemon to be dead.
+    /// Whether the host refuses connections while it has no daemon, so that others know that the daemon is dead.
     refuses: bool,
     stopped_until: Option<Duration>,
     waiting: Vec<(usize, Rc<[u8]>)>,
@@ -102,14 +102,14 @@ pub struct World {
     pub settings: Settings,
     pub network: Network,
     pub hosts: Vec<Host>,
-    /// All events of all hosts since it was last emptied: when, whose, what.
+    /// All events of all hosts since this was last cleared: time, host, event.
     pub log: Vec<(Duration, usize, Event)>,
     pub longest: usize,
-    /// When the network was last cut or healed, or a stopped process went on.
+    /// When the network was last cut or healed, or a stopped process continued.
     pub unsettled_since: Duration,
-    /// Every roll that any host has ever held, by its number.
+    /// Every roll that any host has had, by its number.
     pub rolls: BTreeMap<(Lineage, u32), Roll>,
-    /// Two rolls of one number, if there ever were.
+    /// Two different rolls with the same number, if there were any.
     pub torn: Option<(Roll, Roll)>,
     queue: BinaryHeap<Reverse<Next>>,
     order: u64,
@@ -151,7 +151,7 @@ impl World {
         }
     }
 
-    /// A machine of so many hosts that came one after the other.
+    /// Returns a machine of this many hosts that joined one after the other.
     pub fn joined(seed: u64, count: usize) -> World {
         let mut world = World::new(seed);
         for host in 0..count {
@@ -163,7 +163,7 @@ impl World {
         world
     }
 
-    /// A machine of this many hosts that are there at once.
+    /// Returns a machine of this many hosts that exist from the beginning.
     pub fn assembled(seed: u64, count: usize) -> World {
         let mut world = World::new(seed);
         let names: Vec<HostId> = (0..count)
@@ -187,7 +187,7 @@ impl World {
                 roll.clone(),
             )
         };
-        // Filling ten thousand lists of ten thousand takes a while.
+        // Filling ten thousand lists of ten thousand entries takes a while.
         let half = count / 2;
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| (half..count).map(make).collect::<Vec<_>>());
@@ -221,7 +221,8 @@ impl World {
         self.hosts.len() - 1
     }
 
-    /// Starts the daemon of a host that has none: it founds the machine if it is the first, and joins living hosts otherwise.
+    /// Starts the daemon of a host that has none: it creates the machine if it is the first, and joins living hosts
+    /// otherwise.
     pub fn start(&mut self, host: usize) {
         let others: Vec<usize> = self
             .living()
@@ -255,7 +256,8 @@ impl World {
             self.input(host, Input::Join { address });
         }
         if !others.is_empty() && self.hosts.len() < 20 {
-            // A few hosts name each other, so that one left over finds the others whoever has died meanwhile.
+            // In a small machine all hosts know each other's addresses, so that a remaining one finds the others,
+            // whichever have died meanwhile.
             for other in (0..self.hosts.len()).filter(|other| *other != host) {
                 self.input(
                     host,
@@ -267,7 +269,7 @@ impl World {
         }
     }
 
-    /// The host falls silent.
+    /// Makes the host fall silent.
     pub fn crash(&mut self, host: usize) {
         self.hosts[host].daemon = None;
         self.hosts[host].refuses = false;
@@ -275,13 +277,13 @@ impl World {
         self.hosts[host].stopped_until = None;
     }
 
-    /// The daemon is killed, and its host refuses connections from then on.
+    /// Kills the daemon; its host refuses connections from then on.
     pub fn kill(&mut self, host: usize) {
         self.crash(host);
         self.hosts[host].refuses = true;
     }
 
-    /// The process is stopped for a while; what is sent to it waits in its socket.
+    /// Stops the process for a while. What is sent to it waits in its socket.
     pub fn stop(&mut self, host: usize, time: Duration) {
         if self.hosts[host].daemon.is_some() {
             let until = self.now + time;
@@ -294,7 +296,7 @@ impl World {
         self.input(host, Input::Leave);
     }
 
-    /// Puts hosts into groups, and cuts the groups off from each other, or only one way.
+    /// Puts hosts into groups, and cuts the groups off from each other, in both directions or only one.
     pub fn split(&mut self, groups: &[&[usize]], both_ways: bool) {
         for (group, hosts) in groups.iter().enumerate() {
             hosts
@@ -315,7 +317,7 @@ impl World {
         self.unsettled_since = self.now;
     }
 
-    /// Hosts whose daemon runs and does not mean to leave.
+    /// Returns the hosts whose daemon runs and is not leaving.
     pub fn living(&self) -> Vec<usize> {
         (0..self.hosts.len())
             .filter(|host| self.hosts[*host].daemon.is_some())
@@ -346,7 +348,7 @@ impl World {
         self.now = until;
     }
 
-    /// Runs until something holds, at most so long. Whether it came to hold.
+    /// Runs until `holds` is true, but at most for `most`. Returns whether it became true.
     pub fn run_until(&mut self, most: Duration, holds: impl Fn(&World) -> bool) -> bool {
         let until = self.now + most;
         while !holds(self) {
@@ -387,7 +389,7 @@ impl World {
             return;
         }
         if self.hosts[to].stopped_until.is_some() {
-            // A socket holds so much and no more.
+            // A socket buffer has a limited size.
             if self.hosts[to].waiting.len() < 500 {
                 self.hosts[to].waiting.push((from, bytes));
             }
@@ -420,7 +422,7 @@ impl World {
         }
     }
 
-    /// Timers and datagrams are all due at once, in either order.
+    /// Continues a stopped process: timers and datagrams are all due at once, in either order.
     fn resume(&mut self, host: usize) {
         self.hosts[host].stopped_until = None;
         self.unsettled_since = self.now;
@@ -439,7 +441,7 @@ impl World {
         }
     }
 
-    /// Takes what a daemon wants done.
+    /// Carries out a daemon's outputs.
     fn after(&mut self, host: usize) {
         let mut suspects = Vec::new();
         while let Some(output) = self.hosts[host].daemon.as_mut().and_then(Membership::poll) {
@@ -478,7 +480,7 @@ impl World {
         }
     }
 
-    /// Whether `host` that tries to connect to a daemon hears that there is none.
+    /// Returns whether `host`, when it connects to a daemon, is refused because there is none.
     fn is_refused(&self, host: usize, suspect: &HostId) -> bool {
         let at = host_at(suspect.address());
         let (own, its) = (self.hosts[host].group, self.hosts[at].group);

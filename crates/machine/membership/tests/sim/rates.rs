@@ -1,4 +1,4 @@
-//! Runs that measure: how fast news spreads under churn, what it costs, and how often somebody is blamed wrongly.
+//! Measurements: how fast updates spread under churn, what that costs, and how often hosts are blamed wrongly.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::{World, seconds};
 #[derive(Debug)]
 pub struct Churn {
     pub changes: usize,
-    /// From a death until the first and until 99 % of the hosts knew of it; then the same until the last: sorted.
+    /// Times from a death until the first host, 99 % of the hosts, and the last host knew of it; each sorted.
     pub first: Vec<Duration>,
     pub most: Vec<Duration>,
     pub all: Vec<Duration>,
-    /// From the start of a daemon until 99 % of the hosts knew it.
+    /// Times from the start of a daemon until 99 % of the hosts knew it.
     pub arrivals: Vec<Duration>,
-    /// From an arrival until the newcomer knew 99 % of the hosts.
+    /// Times from an arrival until the new host knew 99 % of the hosts.
     pub admissions: Vec<Duration>,
     pub bytes_per_second: f64,
     pub datagrams_per_second: f64,
@@ -28,7 +28,7 @@ pub struct Churn {
     pub epochs: u32,
 }
 
-/// Kills and starts hosts at this rate, each an equal share of the time, and watches who learns what when.
+/// Kills and starts hosts at this rate, each half of the time, and records which host learns what when.
 pub fn churn(seed: u64, count: usize, per_minute: f64, time: Duration) -> Churn {
     let mut world = World::assembled(seed, count);
     let mut rng = SmallRng::seed_from_u64(seed ^ 1);
@@ -88,7 +88,7 @@ struct Watch {
 
 impl Watch {
     fn read(&mut self, world: &mut World) {
-        // A host that arrives later learns of an earlier arrival later; that is no delay.
+        // A host that arrives later learns of an earlier arrival later; that does not count as a delay.
         let late = seconds(8.0);
         let newcomers: HashMap<usize, HostId> = self
             .came
@@ -175,7 +175,7 @@ impl Watch {
     }
 }
 
-/// Wrong accusations among so many healthy hosts, in so much time, when datagrams get lost.
+/// Wrong accusations among healthy hosts when datagrams are lost.
 #[derive(Debug)]
 pub struct Blame {
     pub suspicions: usize,
@@ -219,10 +219,10 @@ pub fn quantile(times: &[Duration], share: f64) -> f64 {
     times[((times.len() - 1) as f64 * share).round() as usize].as_secs_f64()
 }
 
-/// From the death of one of this many hosts until all others know.
+/// Returns the time from the death of one of this many hosts until all others know.
 pub fn verdict(seed: u64, count: usize) -> Option<Duration> {
     let mut world = World::assembled(seed, count);
-    // A random moment of everybody's period.
+    // A random moment in the period of every host.
     world.run(seconds(2.0 + (seed % 1000) as f64 / 1000.0));
     let (dead, at) = (world.name(count - 1), world.now);
     world.log.clear();
