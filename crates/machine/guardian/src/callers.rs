@@ -1,10 +1,13 @@
-//! Callers at a listening socket that have proved nothing yet, within bounds.
+//! Callers at a listening socket that have not proved who they are, within limits.
 //!
-//! * *Time.* A caller has a limit for all that it says, counted from when it was let in, however it spreads its bytes.
-//! * *Places.* So many are heard at a time. When one more comes, the one that came first goes: it had the most time.
-//! * *Memory.* All together hold [`MAX_UNPROVED_BYTES`] bytes. When that is not enough, the one that has sent the most goes.
+//! * *Time.* A caller has a time limit for all that it sends, counted from when it was accepted, however its bytes are
+//! spread.
+//! * *Number.* The number of callers at a time is limited. When one more calls, the oldest one is dropped: it had the
+//! most time.
+//! * *Memory.* All callers together may occupy [`MAX_UNPROVED_BYTES`] bytes. When that is exceeded, the one that has
+//! sent the most is dropped.
 //!
-//! One thread reads from all of them. Checking a proof can take long, so a few others do that.
+//! One thread reads from all callers. Checking a proof can take long, so a few other threads do that.
 
 use std::io::{ErrorKind, Read};
 use std::net::{TcpListener, TcpStream};
@@ -21,37 +24,37 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 
-/// Maximum number of bytes held of all callers together that have not proved anything yet.
+/// Maximum number of bytes held for all callers that have not proved anything yet.
 const MAX_UNPROVED_BYTES: usize = 32 << 20;
 /// Size of one read from a caller, in bytes.
 const READ_BYTES: usize = 64 << 10;
 /// Number of threads that check proofs.
 const CHECKER_THREADS: usize = 4;
-/// Pause before the next accept after no descriptor was to be had.
+/// Pause before the next accept after there was no free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Greets a caller that is let in, before it has said anything: tells it a number that its proof must fit, drawn for it alone. None: it
-/// cannot be let in.
+/// Sends a caller that was just accepted a random nonce that its proof must match, drawn for this caller alone. Returns
+/// the nonce, or `None` if the caller cannot be served.
 pub(crate) type Challenge = fn(&TcpStream) -> Option<Secret>;
 
-/// A caller that is told nothing, because what it says is fresh by itself.
+/// Sends nothing to the caller, for messages that cannot be replayed anyway.
 pub(crate) fn no_challenge(_: &TcpStream) -> Option<Secret> {
     Some(Secret::default())
 }
 
-/// How many more bytes a caller must send after these; 0: that is all, none: it makes no sense.
+/// Returns how many bytes must follow these: 0 if the message is complete, `None` if it is invalid.
 pub(crate) type Need = fn(&[u8]) -> Option<usize>;
 
-/// Bounds of one socket.
+/// Limits of one socket.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Callers that are heard at a time.
+    /// Maximum number of callers at a time.
     pub places: usize,
-    /// From when a caller is let in until it has said everything.
+    /// Time in which an accepted caller must send its whole message.
     pub limit: Duration,
 }
 
-/// Callers that have proved who they are; the socket is closed with this.
+/// The callers that have proved who they are. Dropping this closes the socket.
 pub(crate) struct Callers<T> {
     pub heard: Receiver<T>,
     listener: Arc<TcpListener>,
@@ -59,12 +62,12 @@ pub(crate) struct Callers<T> {
 
 impl<T> Drop for Callers<T> {
     fn drop(&mut self) {
-        // Ends the waiting of the thread that holds it, too.
+        // Also ends the wait of the thread that holds the socket.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
     }
 }
 
-/// Somebody who has not said everything yet.
+/// A caller that has not sent its whole message.
 struct Caller {
     stream: TcpStream,
     challenge: Secret,
@@ -72,14 +75,15 @@ struct Caller {
     until: Instant,
 }
 
-/// A caller that has said everything, for the threads that check it.
+/// The whole message of a caller, for the threads that check it.
 pub(crate) struct Claim {
     pub stream: TcpStream,
     pub challenge: Secret,
     pub said: Vec<u8>,
 }
 
-/// Lets callers in, challenges them, and passes on what `prove` makes of those who have said all that `need` demands.
+/// Accepts callers, challenges them, passes those whose message is complete (`need`) to `prove`, and its results to the
+/// receiver.
 pub(crate) fn listen<T: Send + 'static>(
     listener: TcpListener,
     bounds: Bounds,
@@ -125,13 +129,13 @@ fn check<T>(
         };
         let Ok(claim) = claim else { return };
         let length = claim.said.len();
-        // Nobody may want to know any more.
+        // There may be no receiver any more.
         let _ = prove(claim).map(|heard| sender.send(heard));
         held.fetch_sub(length, Ordering::Relaxed);
     }
 }
 
-/// The thread that reads.
+/// The thread that accepts callers and reads from them.
 struct Porch {
     listener: Arc<TcpListener>,
     bounds: Bounds,
@@ -140,9 +144,9 @@ struct Porch {
     /// Oldest first.
     callers: Vec<Caller>,
     claims: SyncSender<Claim>,
-    /// Bytes that are being checked.
+    /// Number of bytes that are being checked.
     held: Arc<AtomicUsize>,
-    /// Nobody is let in before this: there are no descriptors.
+    /// Until when no caller is accepted, because there are no free descriptors.
     closed: Option<Instant>,
 }
 
@@ -165,7 +169,8 @@ impl Porch {
         }
     }
 
-    /// Waits until something is to be done. Is there somebody outside, and which callers have said something?
+    /// Waits until there is something to do. Returns whether a caller waits to be accepted, and for each caller whether
+    /// it has sent something.
     fn wait(&mut self) -> (bool, Vec<bool>) {
         let now = Instant::now();
         self.closed = self.closed.filter(|&until| now < until);
@@ -186,7 +191,7 @@ impl Porch {
         (ready.next().unwrap_or_default(), ready.collect())
     }
 
-    /// Lets in one caller. False: the socket is closed.
+    /// Accepts one caller. Returns `false` if the socket is closed.
     fn let_in(&mut self) -> bool {
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
@@ -208,13 +213,13 @@ impl Porch {
         true
     }
 
-    /// Nobody can be let in: not just now, for a while, or never again. False: never again.
+    /// Handles an error of accept. Pauses if there are no descriptors. Returns `false` if the socket is closed.
     fn wait_or_close(&mut self, error: &std::io::Error) -> bool {
         match Errno::from_io_error(error) {
             Some(Errno::WOULDBLOCK | Errno::CONNABORTED | Errno::INTR) => true,
             // The socket does not listen any more.
             Some(Errno::INVAL | Errno::BADF) => false,
-            // No descriptors or no memory, or an error of the network that belongs to one connection (accept(2)).
+            // No descriptors, no memory, or an error that belongs to one connection (accept(2)).
             _ => {
                 self.closed = Some(Instant::now() + ACCEPT_PAUSE);
                 true
@@ -235,7 +240,7 @@ impl Porch {
     }
 }
 
-/// Reads what a caller has said. False: it goes, or what it says is being checked.
+/// Reads from a caller. Returns `false` if the caller is to be removed: it is dropped, or its message is being checked.
 fn read_caller(
     caller: &mut Caller,
     need: Need,
@@ -255,7 +260,7 @@ fn read_caller(
     match need(&caller.said) {
         None => false,
         Some(0) => {
-            // From here on it is the business of who checks, and waits.
+            // The checking thread uses the stream from here on, and blocks.
             if let Ok(stream) = caller.stream.try_clone()
                 && stream.set_nonblocking(false).is_ok()
             {
@@ -267,7 +272,8 @@ fn read_caller(
                     challenge,
                     said,
                 };
-                // More claims wait than there are places: somebody sends nonsense as fast as it can be checked.
+                // More claims wait than the queue holds: a caller sends invalid messages as fast as they can be
+                // checked.
                 if claims.try_send(claim).is_err() {
                     held.fetch_sub(length, Ordering::Relaxed);
                 }
@@ -285,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// Five bytes are a proof if they are these.
+    /// The five bytes that count as a proof.
     const PROOF: &[u8] = b"proof";
     const NO_LIMIT: Duration = Duration::from_secs(600);
 
@@ -301,7 +307,7 @@ mod tests {
         (callers, address)
     }
 
-    /// A reader of its own, with where it listens and what it passes on.
+    /// Returns a reader, the address at which it listens, and the receiver of its claims.
     fn porch() -> (Porch, SocketAddr, Receiver<Claim>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
@@ -329,7 +335,7 @@ mod tests {
         stream
     }
 
-    /// Whether the other end has been closed, or will be, before anything is read.
+    /// Returns whether the other end has been closed, or will be, before anything is read.
     fn is_sent_away(mut stream: &TcpStream) -> bool {
         let limit = stream.set_read_timeout(Some(Duration::from_secs(60)));
         limit.expect("a limit");
@@ -347,7 +353,7 @@ mod tests {
         let _known = call(address, PROOF);
         let heard = callers.heard.recv_timeout(Duration::from_secs(60));
         assert_eq!(heard.expect("who knows the proof"), PROOF);
-        // The one that came first had to go.
+        // The oldest one had to be dropped.
         assert!(is_sent_away(&dribbling[0]));
     }
 
@@ -361,7 +367,7 @@ mod tests {
         let pause = Some(limit / 10);
         stream.set_read_timeout(pause).expect("a limit");
         let begun = Instant::now();
-        // A byte in each tenth of the limit: no single read ever waits long.
+        // One byte per tenth of the limit: no single read waits for long.
         while !matches!(stream.read(&mut [0]), Ok(0)) && stream.write_all(b"p").is_ok() {
             assert!(begun.elapsed() < 100 * limit, "it is still heard");
         }
@@ -417,7 +423,7 @@ mod tests {
         for never_again in [Errno::INVAL, Errno::BADF] {
             assert_eq!(goes_on(never_again), (false, false), "{never_again}");
         }
-        // The kernel's word on a socket that its owner has ended is one of these.
+        // For a socket that its owner has shut down, the kernel returns one of these errors.
         rustix::net::shutdown(&porch.listener, rustix::net::Shutdown::Both).expect("its end");
         assert!(!porch.let_in());
     }
@@ -428,7 +434,7 @@ mod tests {
         assert!(porch.wait_or_close(&Errno::MFILE.into()));
         let waits = Instant::now();
         let _known = call(address, PROOF);
-        // Nothing wakes it before the pause is over, though somebody waits outside.
+        // Nothing wakes it before the pause is over, even though a caller waits.
         assert_eq!(porch.wait(), (false, Vec::new()));
         assert!(
             waits.elapsed() >= ACCEPT_PAUSE / 2,

@@ -1,15 +1,16 @@
-//! The contract by which the nodes of a step tell each other something before they know each other's addresses.
+//! The interface by which the nodes of a step exchange bytes before they know each other's addresses.
 //!
-//! Each node gives bytes, once, and all get those of all nodes, in their order. Only processes of this user that the launcher has started, or
-//! that can prove they are of this user, may read or give any: the job's key is in them. What was given in another step is not taken.
+//! Each node contributes bytes, once, and every node gets the bytes of all nodes, in the order of the nodes. Only
+//! processes of this user that the launcher has started, or that can prove that they belong to this user, may read or
+//! contribute: the bytes contain the job's key. Contributions to another step are not accepted.
 //!
 //! | launcher | exchange |
 //! |---|---|
-//! | Slurm | [`munge`]: the first node collects and answers, by letters that munge has sealed |
+//! | Slurm | [`munge`]: the first node collects and distributes, in credentials of munge |
 //!
-//! A store of keys and values holds this contract too (PMI, PMIx): put what this node gives under the number of the node, fence, get those
-//! of all nodes (`tests::Store`). Where only tasks can reach the store, the guardian has them do it, on the lines on which they wait for
-//! their answer.
+//! A key-value store (PMI, PMIx) can implement this interface, too: put this node's bytes under the number of the node,
+//! fence, get those of all nodes (`tests::Store`). Where only tasks can reach the store, the guardian lets them do it,
+//! over the connections on which they wait for its answer.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -24,20 +25,21 @@ use crate::callers::Bounds;
 
 mod munge;
 
-/// A function that returns this node's bytes, given the address of this node at which the others reach it. It is called once more if
-/// another address turns out to be right; what the last call returns counts.
+/// A function that returns this node's bytes, given the address of this node at which the others reach it. It is called
+/// again if another address turns out to be the right one; the result of the last call counts.
 pub(crate) type Give<'a> = &'a mut dyn FnMut(IpAddr) -> Result<Vec<u8>, Refusal>;
 
 /// A way for the nodes of a step to exchange bytes.
 pub(crate) trait Exchange: Sync {
-    /// Returns what all nodes of the step have given, in their order, or fails on every node by `until` or soon after it.
+    /// Returns the contributions of all nodes of the step, in the order of the nodes. On failure, it fails on every
+    /// node by `until` or soon after.
     fn exchange(&self, step: &Step, until: Instant, give: Give) -> Result<Vec<Vec<u8>>, Refusal>;
 }
 
 /// The exchange of each launcher whose tasks can be on several nodes.
 const EXCHANGES: [(&str, &dyn Exchange); 1] = [(slurm::NAMES.launcher, &munge::OF_SLURM)];
 
-/// The way of the launcher of this step.
+/// Returns the exchange for the launcher of this step.
 pub(crate) fn of(step: &Step) -> Result<&'static dyn Exchange, Refusal> {
     let launcher = step.names.launcher;
     let found = EXCHANGES.iter().find(|(name, _)| *name == launcher);
@@ -51,7 +53,7 @@ pub(crate) fn of(step: &Step) -> Result<&'static dyn Exchange, Refusal> {
 
 /// Time limit for connecting to a node, and for reading or writing one letter.
 pub(crate) const LETTER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of unexpected callers held at a time, beside the nodes that are expected.
+/// Maximum number of callers held at a time in addition to the expected nodes.
 const MAX_STRANGERS: usize = 64;
 
 pub(crate) fn no_socket(error: &std::io::Error) -> Refusal {
@@ -60,7 +62,7 @@ pub(crate) fn no_socket(error: &std::io::Error) -> Refusal {
     ))
 }
 
-/// A connection to an address; none: it does not answer.
+/// Connects to an address. Returns `None` if it does not answer.
 pub(crate) fn connect(address: &SocketAddr) -> Result<Option<TcpStream>, Refusal> {
     match TcpStream::connect_timeout(address, LETTER_TIMEOUT) {
         Err(error) if is_shortage(&error) => Err(no_socket(&error)),
@@ -68,13 +70,13 @@ pub(crate) fn connect(address: &SocketAddr) -> Result<Option<TcpStream>, Refusal
     }
 }
 
-/// Whether this host has no descriptor or no memory for a call, so that nobody else is to blame. An address that is not to be had
-/// (EADDRNOTAVAIL) may be one of another kind of network, of several that are tried.
+/// Returns whether this host has no descriptor or no memory for a call, so that no other host is to blame. An
+/// unavailable address (EADDRNOTAVAIL) may belong to a different network, when several are tried.
 fn is_shortage(error: &std::io::Error) -> bool {
     error.kind() != std::io::ErrorKind::AddrNotAvailable && dial::shortage(error).is_some()
 }
 
-/// Random bytes.
+/// Returns random bytes.
 pub(crate) fn secret() -> Result<Secret, Refusal> {
     let mut secret = Secret::default();
     SystemRandom::new()
@@ -83,7 +85,7 @@ pub(crate) fn secret() -> Result<Secret, Refusal> {
     Ok(secret)
 }
 
-/// How many may call at the socket of a guardian, and for how long, before they have proved who they are.
+/// Returns the limits for callers of a guardian's socket that have not proved who they are.
 pub(crate) fn bounds(step: &Step) -> Bounds {
     Bounds {
         places: step.nodes.len() + MAX_STRANGERS,

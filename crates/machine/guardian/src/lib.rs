@@ -1,22 +1,24 @@
-//! The guardian of one node's tasks that `srun`, or another launcher with steps, has started: a process that does for them what a launcher
-//! of ours does for its tasks.
+//! The guardian of the tasks that `srun`, or another launcher with steps, has started on one node: a process that does
+//! for them what a launcher of Regatta does for its tasks.
 //!
-//! The task that comes first makes the node socket, and starts the command `regatta guardian` with that socket as its standard input.
-//! The command says which versions it speaks. If the task's library speaks the same it starts itself again, as the process that
-//! stays, and ends: so the guardian is no child of the task, whose own waiting for children it would disturb.
+//! The first task creates the node socket, and starts the command `regatta guardian` with that socket as its standard
+//! input. The command prints its versions. If the task's library has the same, the command starts itself again as the
+//! process that stays, and ends. So the guardian is not a child of the task, in which it would disturb waiting for
+//! children.
 //!
-//! 1. Each task says hello at the node socket. When all of the node have, the guardian closes it (`node`).
-//! 2. With several nodes, the guardians tell each other where everything is (`meet`), in the way of their launcher (`exchange`). Under Slurm
-//!    that is by letters sealed by munge, which only processes of this user on nodes of this cluster can open. So `srun` needs no option, and
-//!    nobody has to trust the ports. A caller that proves nothing is served within bounds (`callers`).
-//!    Where there is no munge, the job ends with a sentence that names `regatta run`, which needs none.
-//! 3. The guardian makes the node's segment with the table of all ranks, and answers each task with its descriptor.
-//! 4. It stays until the last of its tasks has left or ended, watching them by their pidfds, and tells its own table and
-//!    all other guardians at once (`mesh`). Every record between guardians is proved with the job's key. A guardian that is silent or
-//!    gone takes its node's tasks with it, as a lost host does.
+//! 1. Each task sends a hello to the node socket. When all tasks of the node have, the guardian closes the socket
+//! (`node`).
+//! 2. With several nodes, the guardians exchange the addresses of everything (`meet`), in the way of their launcher
+//! (`exchange`). Under Slurm that is by credentials of munge, which only processes of this user on nodes of this
+//! cluster can open. So `srun` needs no option, and the ports do not have to be trusted. Callers that prove nothing are
+//! limited (`callers`). Without munge, the job ends with an error that names `regatta run`, which does not need it.
+//! 3. The guardian creates the node's segment with the table of all ranks, and answers each task with its descriptor.
+//! 4. It stays until the last of its tasks has left or ended. It watches them by their pidfds, and reports to its own
+//! table and at once to all other guardians (`mesh`). Every record between guardians is authenticated with the job's
+//! key. If a guardian is silent or gone, the tasks of its node count as lost, as on a lost host.
 //!
-//! The consequence of a failure is the launcher's affair (`srun --kill-on-bad-exit`, `--wait`): here it is only reported. Nobody here is the
-//! parent of a task, so how it ended is not known, only that it has.
+//! The launcher decides what follows from a failure (`srun --kill-on-bad-exit`, `--wait`); the guardian only reports
+//! it. The guardian is not the parent of the tasks, so it only knows that a task has ended, and not how.
 
 #![forbid(unsafe_code)]
 
@@ -43,10 +45,10 @@ const OURS: Versions = Versions {
     job: VERSION,
 };
 
-/// Why tasks do not become a job.
+/// Reason why tasks do not become a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Refusal {
-    /// Because versions differ.
+    /// Whether the reason is that versions differ.
     versions: bool,
     sentence: String,
 }
@@ -60,7 +62,7 @@ impl Refusal {
     }
 }
 
-/// The step whose tasks on this node are to be guarded.
+/// Returns the step whose tasks on this node are to be guarded.
 fn step() -> Result<Step, String> {
     let step = regatta_foreign::step(&regatta_foreign::environment);
     let step = step.map_err(|(names, what)| {
@@ -72,10 +74,11 @@ fn step() -> Result<Step, String> {
     step.ok_or_else(|| "a guardian is for tasks that srun has started".to_owned())
 }
 
-/// Says on standard output which versions this command speaks, and starts the guardian if they are `versions`, those of
-/// the tasks' library. The error is why there is none; other versions are none, because the library tells of them.
+/// Prints the versions of this command to standard output, and starts the guardian if they equal `versions`, those of
+/// the tasks' library. Fails if it cannot be started. Different versions are not an error, because the library reports
+/// them.
 ///
-/// `words` are the arguments that have this program [`serve`] the node socket, which is its standard input.
+/// `words` are the arguments with which this program calls [`serve`] for the node socket, which is its standard input.
 pub fn start(versions: &str, words: &[&str]) -> Result<(), String> {
     let ours = OURS.to_string();
     let say = |word: &str| writeln!(io::stdout(), "{word}").map_err(|error| error.to_string());
@@ -98,8 +101,8 @@ pub fn start(versions: &str, words: &[&str]) -> Result<(), String> {
     say(guardian::STARTED)
 }
 
-/// Guards the tasks that say hello at the socket which is this process's standard input, until the last of them has
-/// ended. The task in process `maker` has started this one, and all have to come within `patience`.
+/// Guards the tasks that send a hello to the socket on standard input, until the last of them has ended. `maker` is the
+/// process of the task that has started this one. All tasks have to call within `patience`.
 pub fn serve(maker: u32, patience: Duration) -> Result<(), String> {
     let step = step()?;
     // Signals for the tasks are not meant for this process.
@@ -108,7 +111,7 @@ pub fn serve(maker: u32, patience: Duration) -> Result<(), String> {
     let listener = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let nothing = std::fs::File::open("/dev/null").map_err(failed)?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|errno| failed(errno.into()))?;
-    // Neither is needed.
+    // Neither of these is essential.
     let _ = rustix::thread::set_name(c"regatta-guard");
     let _ = std::env::set_current_dir("/");
     raise_files();
@@ -116,7 +119,7 @@ pub fn serve(maker: u32, patience: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// Allows a descriptor for each task here, and for each other node.
+/// Raises the limit of open files, for a descriptor per task here and per other node.
 fn raise_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let most = Rlimit {

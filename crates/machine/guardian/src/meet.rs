@@ -1,10 +1,10 @@
-//! The guardians of a step's nodes come together, and learn where everything is.
+//! The meeting of the guardians of a step's nodes, in which they exchange the addresses of everything.
 //!
-//! Each tells all others in a letter where it and its tasks listen, and its part of the job's key. From the letters of all each makes the
-//! same table by itself. Then they connect to each other.
+//! Each guardian sends all others a letter with its address, those of its tasks, and its part of the job's key. Each
+//! computes the same table from all letters. Then they connect to each other.
 //!
-//! *Encryption.* Each node says in its letter whether it trusts the network, and a job is not encrypted only if all do. A node's wish is that
-//! of the task which has started its guardian (`REGATTA_TRUSTED_NETWORK`).
+//! *Encryption.* Each node's letter says whether it trusts the network, and a job is unencrypted only if all nodes do.
+//! A node has the setting of the task that has started its guardian (`REGATTA_TRUSTED_NETWORK`).
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::mpsc::RecvTimeoutError;
@@ -21,28 +21,28 @@ use crate::exchange::{self, LETTER_TIMEOUT, bounds, connect, no_socket, secret};
 use crate::mesh::{BEAT_INTERVAL, Mesh, Other};
 use crate::{OURS, Refusal, node};
 
-/// Calls that may wait at a guardian's socket: as many nodes as may have been told where it is before it listens there.
+/// Backlog of a guardian's socket: as many nodes as may know its address before it accepts.
 const MAX_PENDING_CONNECTIONS: i32 = 4096;
 
-/// A guardian's knowledge when all have met.
+/// What a guardian knows after the meeting.
 pub(crate) struct Met {
     pub places: Places,
-    /// Where each rank listens.
+    /// The address at which each rank listens.
     pub addresses: Vec<SocketAddr>,
     /// The listening sockets of this node's ranks, ascending.
     pub listeners: Vec<TcpListener>,
     pub mesh: Mesh,
 }
 
-/// The sockets of this node, which its letter names.
+/// The sockets of this node, whose addresses are in its letter.
 struct Sockets {
-    /// Of its ranks, ascending.
+    /// The sockets of its ranks, ascending.
     ranks: Vec<TcpListener>,
     guardian: TcpListener,
 }
 
 impl Sockets {
-    /// Opens them at this address; with the letter.
+    /// Opens the sockets at this address. Returns also the letter.
     fn open(step: &Step, address: IpAddr, trusted: bool) -> std::io::Result<(Self, Letter)> {
         let ranks: Vec<TcpListener> = step
             .here
@@ -88,7 +88,7 @@ pub(crate) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
     join_mesh(step, table?, sockets, until)
 }
 
-/// What the exchange has brought is not of this step.
+/// Returns the error for an exchange whose result does not belong to this step.
 fn senseless(step: &Step) -> Refusal {
     Refusal::new(format!(
         "the nodes of step {} have told something that does not fit this step",
@@ -96,20 +96,20 @@ fn senseless(step: &Step) -> Refusal {
     ))
 }
 
-/// Where everything is.
+/// The addresses of everything.
 struct Table {
     key: Key,
-    /// All nodes trust the network.
+    /// Whether all nodes trust the network.
     trusted: bool,
     /// The guardian of each node.
     guardians: Vec<SocketAddr>,
     /// The node of each rank.
     host_of: Vec<u32>,
-    /// Where each rank listens.
+    /// The address at which each rank listens.
     addresses: Vec<SocketAddr>,
 }
 
-/// Where everything is, from what all nodes have said: the same on each.
+/// Computes the table from all letters; the result is the same on each node.
 fn decide(step: &Step, letters: &[Vec<u8>]) -> Result<Table, Refusal> {
     if letters.len() != step.nodes.len() {
         return Err(senseless(step));
@@ -152,7 +152,7 @@ fn decide(step: &Step, letters: &[Vec<u8>]) -> Result<Table, Refusal> {
     })
 }
 
-/// The key of the job, of which each node has drawn a part. The parts are erased.
+/// Returns the key of the job, of which each node has drawn a part. Erases the parts.
 fn key<'a>(shares: impl Iterator<Item = &'a mut guardian::Secret>) -> Key {
     let mut whole = digest::Context::new(&digest::SHA256);
     whole.update(b"regatta step");
@@ -165,7 +165,7 @@ fn key<'a>(shares: impl Iterator<Item = &'a mut guardian::Secret>) -> Key {
     Key::taken(&mut key)
 }
 
-/// The guardian of another node and this one find no way to each other.
+/// Returns the error for two guardians that cannot reach each other.
 fn unreached(step: &Step, node: u32) -> Refusal {
     Refusal::new(format!(
         "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
@@ -188,8 +188,8 @@ impl Expected {
         }
     }
 
-    /// Says to all that this guardian is there, also to those that have just called it: they may have met all others, and would take it
-    /// for lost while it waits for a slow one.
+    /// Accepts guardians that have called, and sends a beat to all, including those that have just called. Such a
+    /// guardian may have met all others, and would consider this one lost while it waits for a slow node.
     fn beat(&mut self, mesh: &mut Mesh) {
         while let Ok(other) = self.calls.heard.try_recv() {
             self.take_in(other, mesh);
@@ -198,13 +198,13 @@ impl Expected {
     }
 }
 
-/// Connects to all other guardians: calls those before this node, and is called by those after it.
+/// Connects to all other guardians: calls those of lower nodes, and is called by those of higher ones.
 fn join_mesh(step: &Step, table: Table, sockets: Sockets, until: Instant) -> Result<Met, Refusal> {
     let (me, key) = (step.node, table.key);
     let mut mesh = Mesh::default();
     let calls = Other::listen(key.clone(), me, sockets.guardian, bounds(step));
     let calls = calls.map_err(|error| no_socket(&error))?;
-    // A guardian that is called may be slow, and has as long as all have to come.
+    // A guardian that is called may be slow, and has at least as much time as all tasks have to call.
     let until = until.max(Instant::now() + LETTER_TIMEOUT);
     let mut expected = Expected {
         nodes: (me + 1..step.nodes.len() as u32).collect(),
@@ -267,7 +267,7 @@ pub(crate) mod tests {
         (Ipv4Addr::LOCALHOST, port).into()
     }
 
-    /// The letter of a node with this rank.
+    /// Returns the letter of a node with this rank.
     fn letter(rank: u32, trusted: bool) -> Letter {
         Letter {
             versions: OURS,
@@ -332,7 +332,8 @@ pub(crate) mod tests {
         assert!(other.versions, "{other:?}");
     }
 
-    /// Of four nodes the second one is slow, and the fourth has met all others but the third, which waits for the second.
+    /// Of four nodes the second one is slow, and the fourth has met all others except the third, which waits for the
+    /// second.
     #[test]
     fn a_guardian_that_waits_for_one_goes_on_to_say_to_those_that_have_called_that_it_is_there() {
         const KEY: Secret = [9; 32];

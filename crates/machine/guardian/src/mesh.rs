@@ -1,17 +1,19 @@
-//! The guardians of a job on several nodes, each connected to every other: who has left, who has died, which node is lost.
+//! The connections between the guardians of a job on several nodes. They report which tasks have left or died, and
+//! which nodes are lost.
 //!
-//! Each message is proved with a key of its connection and its direction, and counted: nobody without the job's key can say
-//! anything, nor say again or leave out what was said. A connection on which a proof fails is a lost one.
+//! Each message carries an HMAC under a key for its connection and direction, computed over a sequence number as well.
+//! Without the job's key nobody can forge, replay or suppress a message. A connection on which a proof fails counts as
+//! lost.
 //!
 //! ```text
 //! caller                              callee
 //!                    <──  a nonce (32 bytes), drawn for this connection
-//! Record::Node, proof  ──>             who calls, and that it is there now
+//! Record::Node, proof  ──>             identifies the caller, and proves that it is not a replay
 //! records            <──>             records
 //! ```
 //!
-//! The nonce is in the keys of the connection. So nothing that was recorded from one connection is heard on another one, its first
-//! record neither.
+//! The nonce is part of the keys of the connection. So a record captured on one connection is not accepted on another,
+//! not even the first record.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -26,21 +28,21 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::callers::{self, Bounds, Callers, Claim};
 
-/// Time between two beats of a guardian.
+/// Interval between two beats of a guardian.
 pub(crate) const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 /// Silence after which a node's guardian counts as lost: ten missed beats.
 const GUARDIAN_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time limit for delivering the last words before connections are closed.
+/// Time limit for delivering the last messages before connections are closed.
 const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
 
 const PROOF_BYTES: usize = 32;
 const PROVED_RECORD_BYTES: usize = RECORD + PROOF_BYTES;
 
-/// News of other nodes.
+/// A message about another node.
 pub(crate) enum News {
-    /// A node's guardian has said this.
+    /// The guardian of this node has sent this record.
     Told(u32, Record),
-    /// A node is lost.
+    /// This node is lost.
     Lost(u32),
 }
 
@@ -51,7 +53,7 @@ pub(crate) struct Mesh {
     spoken: Option<Instant>,
 }
 
-/// The guardian of another node.
+/// The connection to the guardian of another node.
 pub(crate) struct Other {
     node: u32,
     stream: TcpStream,
@@ -62,7 +64,7 @@ pub(crate) struct Other {
     lost: bool,
 }
 
-/// One direction of a connection.
+/// The proofs of one direction of a connection.
 struct Proofs {
     key: Undumped<hmac::Key>,
     count: u64,
@@ -107,7 +109,8 @@ impl Proofs {
 }
 
 impl Other {
-    /// The guardian of `node`, which is known to be at the other end. Nothing else was ever said under the job's key and this nonce.
+    /// Creates the state for the guardian of `node` at the other end of `stream`. The caller guarantees that no other
+    /// connection has used this nonce with the job's key.
     pub(crate) fn new(
         key: &Secret,
         (me, node): (u32, u32),
@@ -127,8 +130,8 @@ impl Other {
         })
     }
 
-    /// Says to the guardian of `node`, which has been called, who is there, when that has told its nonce. `beat` is called while that
-    /// is awaited: others must not take this node for lost because one of them is slow.
+    /// Waits for the nonce of the guardian of `node` on `stream`, then sends it this node's number. While it waits it
+    /// calls `beat`, so that a slow node does not make the other nodes consider this one lost.
     pub(crate) fn call(
         key: &Secret,
         (me, node): (u32, u32),
@@ -142,7 +145,7 @@ impl Other {
         (!other.lost).then_some(other)
     }
 
-    /// Hears the guardians that call here.
+    /// Accepts the guardians that call this one.
     pub(crate) fn listen(
         key: Key,
         me: u32,
@@ -153,10 +156,10 @@ impl Other {
         callers::listen(listener, bounds, tell_nonce, rest_of_call, prove)
     }
 
-    /// The guardian that has called here, if it is one.
+    /// Returns the connection to the guardian that has called, if the caller is one.
     fn called(key: &Secret, me: u32, claim: Claim) -> Option<Self> {
         let whole: [u8; PROVED_RECORD_BYTES] = claim.said.try_into().ok()?;
-        // Which key it must have follows from what it says; that it has it is then proved.
+        // The record names the caller's node, which selects the key; `open` then verifies that the caller has that key.
         let (bytes, _) = whole.split_first_chunk::<RECORD>()?;
         let Some(Record::Node(node)) = Record::decode(bytes) else {
             return None;
@@ -172,7 +175,8 @@ impl Other {
 
     fn send(&mut self, record: Record) {
         let whole = self.ours.sign(record);
-        // So little fits, unless nobody has read for long.
+        // A record is so small that the socket buffer takes all of it, unless the peer has not read for a long time. A
+        // short write therefore means that the peer is lost.
         if !matches!(self.stream.write(&whole), Ok(count) if count == whole.len()) {
             self.lost = true;
         }
@@ -208,12 +212,12 @@ impl Other {
     }
 }
 
-/// How many bytes a guardian that calls, and has said this, still has to say.
+/// Returns how many bytes of the first record are still missing after `said`.
 fn rest_of_call(said: &[u8]) -> Option<usize> {
     PROVED_RECORD_BYTES.checked_sub(said.len())
 }
 
-/// Tells a caller the nonce of its connection. The socket's buffer is empty and takes it.
+/// Sends the connection's nonce to the caller. This is the first write, so the socket buffer has room for all of it.
 fn tell_nonce(mut stream: &TcpStream) -> Option<Secret> {
     let mut nonce = Secret::default();
     SystemRandom::new().fill(&mut nonce).ok()?;
@@ -221,12 +225,13 @@ fn tell_nonce(mut stream: &TcpStream) -> Option<Secret> {
     (told == nonce.len()).then_some(nonce)
 }
 
-/// The nonce of a connection, from the guardian that was called; `beat` is called each [`BEAT_INTERVAL`] until it is there.
+/// Returns the nonce that the called guardian has sent. Calls `beat` every [`BEAT_INTERVAL`] until the nonce is
+/// received.
 fn read_nonce(mut stream: &TcpStream, until: Instant, mut beat: impl FnMut()) -> Option<Secret> {
     let (mut nonce, mut have) = (Secret::default(), 0);
     while have < nonce.len() {
         let left = until.saturating_duration_since(Instant::now());
-        // No time at all is refused.
+        // `set_read_timeout` returns an error for a zero duration, which ends the wait here.
         stream
             .set_read_timeout(Some(left.min(BEAT_INTERVAL)))
             .ok()?;
@@ -234,7 +239,7 @@ fn read_nonce(mut stream: &TcpStream, until: Instant, mut beat: impl FnMut()) ->
             Ok(0) => return None,
             Ok(count) => have += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // The read's own time is over.
+            // Only the timeout of this read has expired (one beat), not `until`.
             Err(error) if error.kind() == ErrorKind::WouldBlock => beat(),
             Err(_) => return None,
         }
@@ -247,22 +252,22 @@ impl Mesh {
         self.others.push(other);
     }
 
-    /// Whether nobody is left to talk to.
+    /// Returns whether there are no connections left.
     pub(crate) fn is_empty(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// The descriptors to wait for.
+    /// Returns the descriptors to poll.
     pub(crate) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.others.iter().map(|other| other.stream.as_fd())
     }
 
-    /// Says something to all others.
+    /// Sends a record to all others.
     pub(crate) fn send_to_all(&mut self, record: Record) {
         self.others.iter_mut().for_each(|other| other.send(record));
     }
 
-    /// Says that we are there, when it is time.
+    /// Sends a beat to all others, if it is time.
     pub(crate) fn beat(&mut self) {
         if self
             .spoken
@@ -273,7 +278,7 @@ impl Mesh {
         }
     }
 
-    /// The messages that have come, and the nodes that are lost.
+    /// Returns the messages that were received, and the nodes that are lost.
     pub(crate) fn receive(&mut self) -> Vec<News> {
         let mut news = Vec::new();
         for other in &mut self.others {
@@ -286,7 +291,8 @@ impl Mesh {
         news
     }
 
-    /// Ends all connections when what was said last has arrived: closing one that has unread bytes would throw that away.
+    /// Closes all connections once the peers have received the last messages. Closing a socket with unread input would
+    /// reset the connection and discard them.
     pub(crate) fn finish(mut self) {
         let until = Instant::now() + FAREWELL_TIMEOUT;
         for other in &self.others {
@@ -341,7 +347,7 @@ mod tests {
         assert_eq!(heard.open(&whole(back.sign(Record::Left(3)))), None);
     }
 
-    /// The guardian of node 1 listens, and where.
+    /// Returns the listening guardian of node 1 and its address.
     fn listens() -> (Callers<Other>, std::net::SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");

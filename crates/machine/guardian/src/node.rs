@@ -1,4 +1,4 @@
-//! The tasks of one node: they come together, and each is watched to its end.
+//! The tasks of one node: their arrival, and the watch over each to its end.
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,19 +18,20 @@ use rustix::time::Timespec;
 use crate::mesh::{BEAT_INTERVAL, Mesh, News};
 use crate::{OURS, Refusal, meet};
 
-/// A task that has said hello.
+/// A task that has sent its hello.
 struct Task {
     rank: u32,
     pid: u32,
     /// Readable when the process has ended.
     process: OwnedFd,
-    /// Closed at the other end when the task has left.
+    /// Closed by the other end when the task has left.
     line: Option<OwnedFd>,
-    /// The others know that it has left or ended.
+    /// Whether the other nodes know that it has left or ended.
     told: bool,
 }
 
-/// Serves the tasks that say hello at `listener`, until the last of them has ended. The task `maker` has started this process.
+/// Serves the tasks that send a hello to `listener`, until the last of them has ended. `maker` is the task that has
+/// started this process.
 pub(crate) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Duration) {
     let maker =
         Pid::from_raw(maker as i32).and_then(|maker| pidfd_open(maker, PidfdFlags::empty()).ok());
@@ -46,7 +47,7 @@ pub(crate) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     if let Err(refusal) = gathered.and(watched) {
         return refuse(&listener, step, &tasks, &refusal, until);
     }
-    // From now on there may be another node socket, of a job after this one in the same step.
+    // From now on a later job in the same step may create another node socket.
     drop(listener);
     let found = found(step, &mut tasks, until);
     founded.store(true, Ordering::Relaxed);
@@ -56,8 +57,8 @@ pub(crate) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     }
 }
 
-/// Ends this process when all the tasks that are known have ended before there was a job: nobody would want one. One that
-/// is known is the one that made this process.
+/// Ends this process if all known tasks end before there is a job, as no task is left to use it. The task that started
+/// this process is known from the beginning.
 fn end_with(
     maker: Option<OwnedFd>,
     tasks: &[Task],
@@ -79,12 +80,12 @@ fn end_with(
     Ok(())
 }
 
-/// Pause before the next accept after no descriptor was to be had.
+/// Pause before the next accept after there was no free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Maximum number of this user's processes that call and say nothing; beyond that the oldest one is dropped.
+/// Maximum number of this user's processes that connect and send nothing; beyond that the oldest one is dropped.
 const MAX_SILENT_CALLERS: usize = 64;
 
-/// Waits until all tasks of this node have said hello.
+/// Waits until all tasks of this node have sent their hello.
 fn gather(
     listener: &OwnedFd,
     step: &Step,
@@ -121,7 +122,7 @@ fn gather(
                 give_way(&mut callers);
                 continue;
             }
-            // Anybody on this node can call, and would hold descriptors.
+            // Anybody on this node can connect, and would occupy descriptors.
             let ours = caller
                 .ok()
                 .filter(|caller| local_socket::check_user(caller).is_ok());
@@ -131,7 +132,7 @@ fn gather(
             callers.extend(ours);
         }
     }
-    // One may have ended since the lines were looked at, as the one that came last.
+    // A task may have ended since its line was polled, for example the last one.
     let lines = tasks.iter().flat_map(|task| &task.line).map(AsFd::as_fd);
     let ready = ready(lines, Some(Duration::ZERO));
     match ready.iter().position(|&ready| ready) {
@@ -140,7 +141,7 @@ fn gather(
     }
 }
 
-/// No file is to be had for another caller: the one that came first gives way, or all wait for a while.
+/// Frees a descriptor for another caller: drops the oldest one or, if there is none, waits for a while.
 fn give_way(callers: &mut Vec<OwnedFd>) {
     match callers.is_empty() {
         true => std::thread::sleep(ACCEPT_PAUSE),
@@ -182,7 +183,8 @@ fn unseen(step: &Step, rank: u32) -> Refusal {
     ))
 }
 
-/// Reads a caller's hello. Strangers, and tasks that are here already, are sent away; a fault of the whole job is an error.
+/// Reads a caller's hello. Drops strangers, and refuses tasks that have joined already. An error of the whole job is
+/// returned.
 fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>, Refusal> {
     let Some((pid, _)) = local_socket::peer(&line) else {
         return Ok(None);
@@ -250,7 +252,7 @@ fn answer(line: &OwnedFd, refusal: &Refusal) {
         versions: refusal.versions,
         sentence: refusal.sentence.clone(),
     };
-    // A task that does not get it is gone.
+    // A task that does not receive it is gone.
     let _ = local_socket::send(line, &answer.encode(), &[]);
 }
 
@@ -258,10 +260,10 @@ fn send_refusal(task: &Task, refusal: &Refusal) {
     task.line.iter().for_each(|line| answer(line, refusal));
 }
 
-/// Time limit for the hello of a task that is refused: tasks send it at once.
+/// Time limit for the hello of a task that is refused; tasks send it at once.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Tells all tasks of this node, those too that are still to come, that there will be no job.
+/// Tells all tasks of this node, including those that have not called yet, that there will be no job.
 fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, until: Instant) {
     tasks.iter().for_each(|task| send_refusal(task, refusal));
     let mut told = tasks.len();
@@ -274,7 +276,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
         if local_socket::check_user(&line).is_err() {
             continue;
         }
-        // Its hello is read first: a socket that is closed with something unread resets what was said to it.
+        // Read its hello first: closing a socket with unread bytes would discard what was sent to it.
         let soon = until.min(Instant::now() + HELLO_TIMEOUT);
         if local_socket::readable(line.as_fd(), soon)
             && rustix::net::recv(&line, &mut [0_u8; 64][..], RecvFlags::DONTWAIT).is_ok()
@@ -285,7 +287,7 @@ fn refuse(listener: &OwnedFd, step: &Step, tasks: &[Task], refusal: &Refusal, un
     }
 }
 
-/// Makes the job, with the other nodes if there are any, and answers the tasks.
+/// Creates the job, together with the other nodes if there are any, and answers the tasks.
 fn found(step: &Step, tasks: &mut [Task], until: Instant) -> Result<(Job, Mesh), Refusal> {
     tasks.sort_by_key(|task| task.rank);
     let failed = |error: &dyn std::fmt::Display| Refusal::new(error.to_string());
@@ -310,14 +312,14 @@ fn found(step: &Step, tasks: &mut [Task], until: Instant) -> Result<(Job, Mesh),
             .chain(listeners.next().map(AsFd::as_fd))
             .collect();
         if let Some(line) = &task.line {
-            // Its end is noticed by its pidfd.
+            // If the task has ended, its pidfd reports that.
             let _ = local_socket::send(line, &Answer::Welcome.encode(), &descriptors);
         }
     }
     Ok((job, mesh))
 }
 
-/// How many cores the tasks may use between them.
+/// Returns how many cores the tasks may use together.
 fn cores(tasks: &[Task]) -> u32 {
     let mut all = BTreeSet::new();
     for task in tasks {
@@ -329,7 +331,7 @@ fn cores(tasks: &[Task]) -> u32 {
     all.len() as u32
 }
 
-/// Stays until the last task has left or ended.
+/// Watches the tasks until the last of them has left or ended.
 fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
     while !tasks.is_empty() {
         let timeout = (!mesh.is_empty()).then_some(BEAT_INTERVAL);
@@ -356,7 +358,7 @@ fn watch(job: &Job, mut tasks: Vec<Task>, mut mesh: Mesh) {
     mesh.finish();
 }
 
-/// A task has ended, or closed its line.
+/// Handles a task that has ended or closed its line.
 fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
     let state = match ended {
         true => job.state_at_end(task.rank),
@@ -370,11 +372,11 @@ fn attend(job: &Job, task: &mut Task, ended: bool, mesh: &mut Mesh) {
         job.mark_ended(task.rank);
         mesh.send_to_all(Record::Dead(task.rank));
     }
-    // Only now: the task waits for it.
+    // Only now, because the task waits for this.
     task.line = None;
 }
 
-/// Notes news of tasks on other nodes.
+/// Records a message about tasks on other nodes.
 fn note(job: &Job, news: News) {
     let is_there = |rank: u32| {
         let state = job.state(rank);
@@ -398,7 +400,7 @@ fn is_of(job: &Job, rank: u32, node: u32) -> bool {
     rank < job.tasks() && job.host_of(rank) == node
 }
 
-/// Waits until something can be read, or is closed; says where.
+/// Waits until a descriptor is readable or closed. Returns for each whether it is.
 fn ready<'a>(fds: impl Iterator<Item = BorrowedFd<'a>>, timeout: Option<Duration>) -> Vec<bool> {
     let mut fds: Vec<PollFd> = fds
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
@@ -421,7 +423,7 @@ mod tests {
         rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None).expect("a socket")
     }
 
-    /// A node socket, and where it is.
+    /// Returns a node socket and its address.
     fn node_socket(name: &str) -> (OwnedFd, SocketAddrUnix) {
         let name = format!("regatta-node-{name}-{}", std::process::id());
         let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
@@ -431,7 +433,7 @@ mod tests {
         (listener, address)
     }
 
-    /// A task that says hello; its end of the line.
+    /// Connects a task that sends its hello. Returns its end of the line.
     fn hello(address: &SocketAddrUnix, rank: u32) -> OwnedFd {
         let line = socket();
         rustix::net::connect(&line, address).expect("a listener");

@@ -5,7 +5,7 @@ mod sim;
 use regatta_membership::{Event, Input, Renewal, Standing};
 use sim::{World, seconds};
 
-/// Splits a machine of `count` hosts at host `at`, and checks which side goes on.
+/// Returns a machine of `count` hosts that is split at host `at`.
 fn split(count: usize, at: usize, seed: u64) -> World {
     let mut world = World::joined(seed, count);
     let hosts: Vec<usize> = (0..count).collect();

@@ -1,7 +1,8 @@
-//! Which shared libraries a program is linked to: its DT_NEEDED entries.
+//! The shared libraries to which a program is linked: its DT_NEEDED entries.
 //!
-//! Read only to explain why a program did not join, and what it needs to find an MPI; the file is whatever the user named, so
-//! every offset is checked and anything odd is simply no answer. Programs can be large, so only what is looked at is read.
+//! Read only to explain why a program did not join, and to find out what it needs to find an MPI. The file is chosen by
+//! the user, so every offset is checked, and an invalid file gives no answer. Programs can be large, so only the
+//! required parts are read.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,34 +16,34 @@ const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-/// Maximum size of a table, in bytes; larger ones are not taken for one.
+/// Maximum size of a table, in bytes; larger ones count as invalid.
 const MAX_SECTION_BYTES: usize = 1 << 20;
-/// Number of bytes after which a string is cut.
+/// Maximum length of a string, in bytes; longer ones are cut.
 const MAX_STRING_BYTES: usize = 4096;
 
-/// The libraries that the loader is to load with a program or library, and where.
+/// The libraries that the loader has to load for a program or library, and where it searches first.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
-    /// The libraries it asks for.
+    /// The libraries in its DT_NEEDED entries.
     pub(crate) needed: Vec<String>,
-    /// The directories in which the loader looks for them before those of `LD_LIBRARY_PATH`, with `:` between them.
+    /// The directories that the loader searches before those of `LD_LIBRARY_PATH`, separated by `:`.
     pub(crate) first: String,
 }
 
-/// The libraries of a 64-bit little-endian program or library; `None` when the file is none.
+/// Returns the libraries of a 64-bit little-endian program or library, or `None` if the file is neither.
 pub(crate) fn linked(path: &Path) -> Option<Linked> {
     parse(&File::open(path).ok()?)
 }
 
-/// The libraries that such a program asks for.
+/// Returns the libraries that such a program needs.
 pub(crate) fn needed(path: &Path) -> Option<Vec<String>> {
     linked(path).map(|linked| linked.needed)
 }
 
-/// Maximum size of a file that is searched for words, in bytes: beyond that the answer is not worth it.
+/// Maximum size of a file that is searched for words, in bytes; searching a larger one takes too long.
 const MAX_SEARCHED_BYTES: u64 = 256 << 20;
 
-/// Returns whether the program's file contains all of these.
+/// Returns whether the program's file contains all of these words.
 pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
     if path
         .metadata()
@@ -55,24 +56,24 @@ pub(crate) fn contains(path: &Path, words: &[&[u8]]) -> bool {
     words.iter().all(|word| has(word))
 }
 
-/// The loader that such a program asks for; `None` also when it asks for none.
+/// Returns the loader that such a program names, or `None` if it names none.
 pub(crate) fn loader(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let asks = |segment: &Segment| segment.kind == PT_INTERP;
     string(&file, segments(&file)?.into_iter().find(asks)?.offset)
 }
 
-/// Returns whether it is such a program that needs no loader.
+/// Returns whether the file is such a program that needs no loader.
 pub(crate) fn is_static(path: &Path) -> bool {
     loader(path).is_none() && needed(path).is_some()
 }
 
 /// The bytes of a file.
 trait Bytes {
-    /// So many of them from there on, or fewer at the end.
+    /// Reads `length` bytes at offset `at`, or fewer at the end of the file.
     fn up_to(&self, at: usize, length: usize) -> Option<Vec<u8>>;
 
-    /// So many of them from there on.
+    /// Reads `length` bytes at offset `at`, or returns `None` if there are fewer.
     fn exactly(&self, at: usize, length: usize) -> Option<Vec<u8>> {
         self.up_to(at, length).filter(|found| found.len() == length)
     }
@@ -122,7 +123,7 @@ fn parse(file: &(impl Bytes + ?Sized)) -> Option<Linked> {
     })?;
     let text =
         |&(_, name): &(u64, u64)| string(file, strings.checked_add(usize::try_from(name).ok()?)?);
-    // The loader ignores the older kind of path beside the newer one.
+    // The loader ignores DT_RPATH if there is a DT_RUNPATH.
     let first = match all(DT_RUNPATH).next() {
         Some(_) => None,
         None => all(DT_RPATH).next(),
@@ -133,7 +134,7 @@ fn parse(file: &(impl Bytes + ?Sized)) -> Option<Linked> {
     })
 }
 
-/// The segments of a file that begins as such programs do.
+/// Returns the segments of a file that begins like such a program.
 fn segments(file: &(impl Bytes + ?Sized)) -> Option<Vec<Segment>> {
     let head = file.exactly(0, 64)?;
     if head.get(..6)? != b"\x7fELF\x02\x01" {

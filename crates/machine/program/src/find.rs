@@ -1,4 +1,4 @@
-//! Finding the program that the user named, and explaining why it cannot be executed.
+//! Finds the program that the user named, and explains why it cannot be executed.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use crate::refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND};
 
-/// The file that `name` means: itself when it contains a slash, otherwise the first of that name in `search` (the
-/// value of `PATH`) that can be executed.
+/// Returns the file that `name` means: itself if it contains a slash, otherwise the first executable file of that name
+/// in `search` (the value of `PATH`).
 pub fn find(name: &OsStr, search: Option<&OsStr>) -> Result<PathBuf, Refusal> {
     if name.is_empty() {
         return Err(Refusal::new(
@@ -52,7 +52,7 @@ fn not_in_path(name: &OsStr) -> Refusal {
     Refusal::new(STATUS_NOT_FOUND, sentence)
 }
 
-/// Whether `path` is something that can be executed.
+/// Checks that `path` can be executed.
 fn examine(path: &Path) -> Result<(), Refusal> {
     let shown = path.display();
     let status = match path.metadata() {
@@ -83,7 +83,7 @@ fn examine(path: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Why `execve` refused a program that [`find`] had found.
+/// Explains why `execve` refused a program that [`find`] had found.
 pub fn explain(path: &Path, errno: Errno) -> Refusal {
     let shown = path.display();
     let sentence = match errno {
@@ -111,12 +111,12 @@ pub fn explain(path: &Path, errno: Errno) -> Refusal {
     Refusal::new(STATUS_NOT_EXECUTABLE, sentence)
 }
 
-/// The interpreter on a script's first line.
+/// Returns the interpreter on a script's first line.
 pub(crate) fn interpreter(path: &Path) -> Option<String> {
     first_line(path)?.into_iter().next()
 }
 
-/// The words after `#!` on a script's first line.
+/// Returns the words after `#!` on a script's first line.
 pub(crate) fn first_line(path: &Path) -> Option<Vec<String>> {
     let mut first = [0_u8; 256];
     let length = std::fs::File::open(path).ok()?.read(&mut first).ok()?;
@@ -132,7 +132,7 @@ pub(crate) fn first_line(path: &Path) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    /// A directory of this test's own.
+    /// A temporary directory of this test.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -1,8 +1,8 @@
 //! Programs that were built for an MPI whose interface Regatta does not have.
 //!
-//! Started by us, each task of such a program would be a world of its own: as many times the same work as there are tasks, and
-//! nothing that tells of it. So it is refused before anything starts. Programs for MPICH's interface run on our library
-//! of it, if the loader finds that ([`crate::loaded`]).
+//! If Regatta started such a program, each task would be a world of its own: the same work would be done once per task,
+//! without any notice. So the program is refused before anything starts. Programs for MPICH's interface run on
+//! Regatta's library for it, if the loader finds that ([`crate::loaded`]).
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::libraries::Variable;
 use crate::refusal::{Refusal, STATUS_NOT_EXECUTABLE};
 use crate::{elf, loaded};
 
-/// How a program gets an MPI that can run it here.
+/// How to get a program to use an MPI that works here.
 const REBUILD_ADVICE: &str = "compile it with the options of `pkg-config --cflags --libs regatta-mpi`, or start it with that library's mpirun";
-/// Words in every program that contains MPICH itself: beginnings of the names of variables that MPICH reads.
+/// Words that every program with MPICH inside contains: prefixes of the variables that MPICH reads.
 const MPICH_WORDS: [&[u8]; 2] = [b"MPIR_CVAR_", b"PMI_RANK"];
 
-/// Refuses a program that is linked to the library of another MPI's own interface, or has an MPI in it; or for which the
-/// loader finds another library of MPICH's interface than ours.
+/// Refuses a program that is linked to a library with another MPI's own interface, or has an MPI inside, or for which
+/// the loader finds a library of MPICH's interface that is not Regatta's.
 pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     let libraries = elf::needed(program).unwrap_or_default();
     let has = |words: &[&[u8]]| elf::contains(program, words);
@@ -46,7 +46,7 @@ pub(crate) fn is_mpich(library: &str) -> bool {
     library.starts_with("libmpi.so.12") || library.starts_with("libmpich.so.12")
 }
 
-/// Why a program that needs these libraries, and has these words in it, cannot run here.
+/// Returns why a program that needs these libraries, and contains these words, cannot run here, if there is a reason.
 fn reason(libraries: &[String], has: impl Fn(&[&[u8]]) -> bool) -> Option<String> {
     let linked = |part: &str| libraries.iter().find(|library| library.starts_with(part));
     let standard = linked("libmpi_abi.so");
@@ -56,7 +56,7 @@ fn reason(libraries: &[String], has: impl Fn(&[&[u8]]) -> bool) -> Option<String
             "is linked to two MPIs, {standard} and {own}, of which only one can know the job: {REBUILD_ADVICE}"
         ));
     }
-    // Open MPI 1.10 had the number that MPICH's interface has.
+    // Open MPI 1.10 had the same version number as MPICH's interface.
     let open = b"ompi_mpi_comm_world".as_slice();
     if own.starts_with("libmpi.so.40") || own.starts_with("libmpi.so.20") || has(&[open]) {
         return Some(format!(

@@ -1,9 +1,11 @@
-//! What a program is: the file that a name means, what it is linked to, what it needs here to become a task, and why it does not.
+//! Examination of a program: the file that a name means, the libraries to which it is linked, what it needs to become a
+//! task, and why it does not become one.
 //!
-//! A job's program is the user's. It may be a script, be written in Python, or be linked to another MPI's or PVM's library, or to ours where the
-//! loader does not find it. In each case every task would be a world of its own, or end with the loader's error. So the file is read before
-//! anything starts ([`find()`], [`check_libraries`], [`admit`]), and what is wrong is one sentence, a [`Refusal`].
-//! Nothing of the program is executed for that, but glibc's loader is asked.
+//! A job's program is chosen by the user. It may be a script, be written in Python, or be linked to another MPI's or
+//! PVM's library, or to Regatta's where the loader does not find it. In each of these cases every task would be a world
+//! of its own, or end with the loader's error. So the file is examined before anything starts ([`find()`],
+//! [`check_libraries`], [`admit`]), and a problem is reported as one sentence, a [`Refusal`]. Nothing of the program is
+//! executed for that, but glibc's loader may be called.
 
 #![forbid(unsafe_code)]
 
@@ -30,8 +32,9 @@ pub use python::{variables as variables_for_python, with_library as with_mpi_for
 pub use refusal::{Refusal, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, STATUS_REFUSED, STATUS_USAGE};
 pub use why_alone::why_alone;
 
-/// The environment with all that this program needs to become a task here. Refuses a program whose processes would not become tasks, because it is built for an MPI
-/// that Regatta does not have, and a program that is to be profiled but cannot be.
+/// Returns the environment with everything that this program needs to become a task here. Refuses a program whose
+/// processes would not become tasks because it is built for an MPI that Regatta does not have, and a program that is to
+/// be profiled but cannot be.
 pub fn admit(
     program: &Path,
     arguments: &[OsString],

@@ -1,16 +1,16 @@
-//! Our libraries in the environment of tasks: they load those that belong to this command.
+//! Adds Regatta's libraries to the environment of tasks, so that they load those that belong to this command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::{profiled, trampoline};
 
-/// A variable, and what it says.
+/// The name and the value of an environment variable.
 pub type Variable = (OsString, OsString);
 
-/// Where the loader looks for libraries before its usual places.
+/// The variable with the directories that the loader searches before its default ones.
 const LOADER: &str = "LD_LIBRARY_PATH";
-/// Where our libraries can be, from the command's directory, and what is there then.
+/// The possible directories of Regatta's libraries, relative to the command's, and a file that is in each.
 const LIBRARIES: [(&str, &str); 7] = [
     ("../lib/regatta-pvm", "libpvm3.so.3"),
     ("../lib/regatta-nx", "libnx.so.0"),
@@ -20,7 +20,7 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("../lib", "libregatta.so.0"),
     ("", "libregatta.so.0"),
 ];
-/// Beginnings of the names of our libraries.
+/// Prefixes of the names of Regatta's libraries.
 const OURS: [&str; 9] = [
     "libregatta.so",
     "libpvm3.so",
@@ -32,11 +32,13 @@ const OURS: [&str; 9] = [
     "libmpi.so.12",
     "libmpich.so.12",
 ];
-/// The loader's usual places: they need no naming, and named in front they would hide what the user has put before them.
+/// The loader's default directories. They do not have to be listed, and if listed first they would hide what the user
+/// has put before them.
 const USUAL: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
 
-/// Returns the environment with the directories of our libraries in front of the loader's path, but for those that are in it already: tasks load
-/// the libraries that belong to this command, and not another PVM's. MPItrampoline finds ours, too.
+/// Returns the environment with the directories of Regatta's libraries in front of the loader's path, except those that
+/// are in it already. So tasks load the libraries that belong to this command, and not those of another PVM.
+/// MPItrampoline finds Regatta's, too.
 pub fn with_libraries(environment: Vec<Variable>) -> Vec<Variable> {
     let command = std::env::current_exe().unwrap_or_default();
     let folder = command.parent().unwrap_or(Path::new("/"));
@@ -54,7 +56,8 @@ pub(crate) fn is_ours(file: &str) -> bool {
     OURS.iter().any(|ours| file.starts_with(ours))
 }
 
-/// Puts our directories there, and before these the directories from which a process with these mappings has loaded our libraries.
+/// Adds the directories as [`with_libraries`] does, and in front of them those from which a process with these mappings
+/// has loaded Regatta's libraries.
 pub fn with_libraries_of(environment: Vec<Variable>, maps: &str) -> Vec<Variable> {
     let ours = |file: &OsStr| is_ours(&file.to_string_lossy());
     let loaded = maps.lines().filter_map(|line| {
@@ -64,13 +67,13 @@ pub fn with_libraries_of(environment: Vec<Variable>, maps: &str) -> Vec<Variable
     in_front(with_libraries(environment), loaded)
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 pub(crate) fn value<'a>(environment: &'a [Variable], name: &str) -> Option<&'a OsStr> {
     let found = environment.iter().find(|(known, _)| known == name);
     found.map(|(_, value)| value.as_os_str())
 }
 
-/// Puts these directories in front of the loader's path, but for those that are in it.
+/// Puts these directories in front of the loader's path, except those that are in it already.
 pub(crate) fn in_front(
     mut environment: Vec<Variable>,
     folders: impl Iterator<Item = PathBuf>,

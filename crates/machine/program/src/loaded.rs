@@ -1,7 +1,9 @@
-//! Does the loader of this host find the libraries of ours that a program is linked to, and not those of another MPI?
+//! Checks whether the loader of this host finds the libraries of Regatta to which a program is linked, and not those of
+//! another MPI.
 //!
-//! The program is the user's and must be on each host under the same path; our libraries need not be there, as the launcher sends
-//! only its command. Asked before anything starts, it is one sentence; afterwards each task ends with one of the loader's.
+//! The program must exist on each host under the same path. Regatta's libraries may be missing there, as the launcher
+//! only sends its command. Checked before anything starts, this gives one error; otherwise each task would end with an
+//! error of the loader.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,7 +13,8 @@ use crate::foreign_mpi::is_mpich;
 use crate::libraries::{Variable, is_ours};
 use crate::refusal::{Refusal, STATUS_NOT_FOUND};
 
-/// Refuses a program whose loader says that one of our libraries is missing. No answer is no refusal.
+/// Refuses a program if the loader says that one of Regatta's libraries is missing. Accepts it if the loader gives no
+/// answer.
 pub fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     let wanted = elf::needed(program).unwrap_or_default();
     if !wanted.iter().any(|name| is_ours(name)) {
@@ -35,7 +38,8 @@ pub fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     ))
 }
 
-/// Refuses a program whose loader finds another MPI's library for MPICH's interface: each of its tasks would be alone.
+/// Refuses a program for which the loader finds another MPI's library with MPICH's interface: each of its tasks would
+/// be alone.
 pub(crate) fn check_mpich(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     let listed = list(program, environment).unwrap_or_default();
     let found = listed.lines().find_map(|line| {
@@ -62,8 +66,8 @@ pub(crate) fn check_mpich(program: &Path, environment: &[Variable]) -> Result<()
     }
 }
 
-/// The libraries that glibc's loader would load, asked as ldd(1) asks. Only glibc's loader, known by its file name,
-/// is called: another loader would ignore the variable and run the program.
+/// Returns the libraries that glibc's loader would load, determined as ldd(1) does. Only glibc's loader, recognized by
+/// its file name, is called: another loader would ignore the variable and run the program.
 fn list(program: &Path, environment: &[Variable]) -> Option<String> {
     let loader = elf::loader(program)?;
     let name = Path::new(&loader).file_name()?.to_str()?;

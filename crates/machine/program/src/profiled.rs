@@ -1,4 +1,4 @@
-//! Tasks that are profiled: the loader loads the recorder first, which then stands before libregatta.so.
+//! Profiled tasks: the loader loads the recorder first, so its functions replace those of libregatta.so.
 
 use std::path::Path;
 
@@ -6,22 +6,22 @@ use crate::elf;
 use crate::libraries::{Variable, value};
 use crate::refusal::Refusal;
 
-/// The variable that has tasks profiled: how, and the folder for their records.
+/// The variable that makes tasks be profiled. Its value says how, and has the folder for their records.
 pub const FOLDER: &str = "REGATTA_PROFILE";
 /// The library that records.
 pub const RECORDER: &str = "libregatta_recorder.so";
-/// Where it can be, from the command's directory.
+/// The possible directories of the recorder, relative to the command's.
 const PLACES: [&str; 2] = ["../lib/regatta", ""];
-/// The libraries that the loader loads before those of the program.
+/// The variable with libraries that the loader loads before those of the program.
 const PRELOADED: &str = "LD_PRELOAD";
 
-/// The environment with the recorder in it, if tasks are to be profiled and this host has the recorder beside the command, which is in
-/// this folder.
+/// Returns the environment with the recorder in it, if tasks are to be profiled and the recorder is installed beside
+/// the command, which is in `folder`.
 pub(crate) fn with_recorder(mut environment: Vec<Variable>, folder: &Path) -> Vec<Variable> {
     if value(&environment, FOLDER).is_none() {
         return environment;
     }
-    // Of another host, or of a job around this one.
+    // It may have the recorder of another host, or of a job around this one.
     let before = value(&environment, PRELOADED)
         .unwrap_or_default()
         .to_owned();
@@ -43,14 +43,14 @@ pub(crate) fn with_recorder(mut environment: Vec<Variable>, folder: &Path) -> Ve
     environment
 }
 
-/// Refuses to profile where nothing would come of it: the recorder is not there, or cannot be loaded into the program.
+/// Refuses to profile if that would fail: the recorder does not exist, or cannot be loaded into the program.
 pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     if value(environment, FOLDER).is_none() {
         return Ok(());
     }
     let first = value(environment, PRELOADED).and_then(|all| all.to_str());
     let first = first.and_then(|all| all.split(':').next());
-    // The loader separates names also by blanks.
+    // The loader also separates names at blanks.
     if first.is_none_or(|first| !first.ends_with(RECORDER) || first.contains(' ')) {
         return Err(Refusal::of_regatta(format!(
             "tasks cannot be profiled: {RECORDER}, which records their calls, is not beside the command regatta or in ../lib/regatta there, or the path to it has a blank or colon, or others could have put it there; install Regatta on that host (make install)"

@@ -1,9 +1,9 @@
-//! Programs in Python, and the MPI that their mpi4py was built for.
+//! Python programs, and the MPI for which their mpi4py was built.
 //!
-//! mpi4py is built for one MPI's interface, or for several, of which it takes one when it is imported. With another MPI than
-//! ours each task would be a world of its own. So the files of the interpreter that is to be started tell which interfaces there
-//! are: the tasks are told where our library for one of them is, or the user is told what to do. Nothing is executed for that, and
-//! where nothing is found nothing is said.
+//! mpi4py is built for one MPI's interface, or for several, of which it selects one when it is imported. With an MPI
+//! other than Regatta each task would be a world of its own. So the interfaces are determined from the files of the
+//! interpreter that is to be started. Then the tasks get the location of Regatta's library for one of them, or the user
+//! gets an error with a remedy. Nothing is executed for that, and if nothing is found, nothing is reported.
 
 mod folders;
 mod mpi4py;
@@ -17,12 +17,13 @@ use crate::libraries::{self, Variable};
 use crate::refusal::{Refusal, STATUS_NOT_EXECUTABLE};
 use mpi4py::{Choice, Mpi4py, Ours};
 
-/// Names the library that mpi4py is to load; the other one names an interface. A user who has set one of them has chosen.
+/// The variables with which a user selects mpi4py's library, or an interface. If the user has set one, it is not
+/// changed.
 const LIBRARY: &str = "MPI4PY_LIBMPI";
 const INTERFACE: &str = "MPI4PY_MPIABI";
 
-/// The environment with what the mpi4py of a program in Python needs to find our library. Refuses a program that imports one
-/// which cannot.
+/// Returns the environment with what the mpi4py of a Python program needs to find Regatta's library. Refuses a program
+/// that imports an mpi4py which cannot use it.
 pub fn with_library(
     program: &Path,
     arguments: &[OsString],
@@ -43,7 +44,8 @@ pub fn with_library(
     Ok(environment)
 }
 
-/// Returns the variables that a program in Python needs beside those of this process and `added`. For programs that are not started by a job's plan.
+/// Returns the variables that a Python program needs in addition to those of this process and `added`. For programs
+/// that are not started by a job's plan.
 pub fn variables(
     program: &OsStr,
     arguments: &[OsString],
@@ -63,7 +65,7 @@ pub fn variables(
     Ok(after)
 }
 
-/// Why the tasks of a program in Python have not joined, if its mpi4py is the reason.
+/// Returns why the tasks of a Python program have not joined, if its mpi4py is the reason.
 pub(crate) fn reason(program: &Path) -> Option<String> {
     let environment: Vec<Variable> = std::env::vars_os().collect();
     match choice(program, &environment)? {
@@ -78,7 +80,7 @@ pub(crate) fn reason(program: &Path) -> Option<String> {
     }
 }
 
-/// None: the program is not in Python, or has no mpi4py.
+/// Returns what mpi4py needs, or `None` if the program is not in Python or has no mpi4py.
 fn choice(program: &Path, environment: &[Variable]) -> Option<Choice> {
     let set = |name| libraries::value(environment, name);
     let interpreter = interpreter(program, set("PATH"))?;
@@ -93,7 +95,7 @@ fn choice(program: &Path, environment: &[Variable]) -> Option<Choice> {
     }
 }
 
-/// The interpreter that executes a program, by the path by which it is called.
+/// Returns the interpreter that executes a program, by the path by which it is called.
 fn interpreter(program: &Path, search: Option<&OsStr>) -> Option<PathBuf> {
     if is_python(program.file_name()?) {
         return Some(program.to_owned());
@@ -107,7 +109,7 @@ fn interpreter(program: &Path, search: Option<&OsStr>) -> Option<PathBuf> {
     is_python(called.file_name()?).then_some(called)
 }
 
-/// Returns whether this is the name of a Python: `python`, `python3`, `python3.13`, `python3.13t`.
+/// Returns whether this is the name of a Python interpreter: `python`, `python3`, `python3.13`, `python3.13t`.
 fn is_python(name: &OsStr) -> bool {
     let version = name.to_str().and_then(|name| name.strip_prefix("python"));
     let version = version.map(|version| version.strip_suffix('t').unwrap_or(version));

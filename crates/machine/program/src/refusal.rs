@@ -1,28 +1,29 @@
-//! A job that cannot be started: the sentence, and the status to exit with.
+//! A job that cannot be started: the message, and the exit status.
 
-/// The command line makes no sense.
+/// Status for an invalid command line.
 pub const STATUS_USAGE: u8 = 2;
-/// Regatta itself could not do what it was asked to.
+/// Status if Regatta itself could not do what was requested.
 pub const STATUS_REFUSED: u8 = 125;
-/// The program is there, but cannot be executed.
+/// Status for a program that exists but cannot be executed.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
-/// There is no such program.
+/// Status for a program that does not exist.
 pub const STATUS_NOT_FOUND: u8 = 127;
 
-/// Why nothing (or not everything) was started. The statuses are those of `env`, `timeout` and the shells.
+/// Reason why nothing, or not everything, was started. The statuses are those of `env`, `timeout` and the shells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The event, its meaning, and the remedy.
+    /// The message: what happened, what it means, and the remedy.
     pub sentence: String,
-    /// The status that the command exits with.
+    /// The exit status of the command.
     pub status: u8,
 }
 
 impl Refusal {
-    /// Makes a refusal with any status. [`Refusal::usage`] and [`Refusal::of_regatta`] are shorter for theirs.
+    /// Creates a refusal with any status. [`Refusal::usage`] and [`Refusal::of_regatta`] are shorter for their
+    /// statuses.
     pub fn new(status: u8, sentence: impl Into<String>) -> Self {
         let sentence: String = sentence.into();
-        // A sentence of another of our commands has its prefix already.
+        // A message of another Regatta command has the prefix already.
         let bare = sentence.strip_prefix("regatta: ").map(str::to_owned);
         Self {
             sentence: bare.unwrap_or(sentence),
@@ -30,12 +31,12 @@ impl Refusal {
         }
     }
 
-    /// The command line makes no sense.
+    /// Creates the refusal of an invalid command line.
     pub fn usage(sentence: impl Into<String>) -> Self {
         Self::new(STATUS_USAGE, sentence)
     }
 
-    /// Regatta itself could not do it.
+    /// Creates a refusal because Regatta itself could not do it.
     pub fn of_regatta(sentence: impl Into<String>) -> Self {
         Self::new(STATUS_REFUSED, sentence)
     }
@@ -58,7 +59,7 @@ mod tests {
         let said = |sentence: &str| Refusal::of_regatta(sentence).sentence;
         assert_eq!(said("regatta: no such host"), "no such host");
         assert_eq!(said("ssh: no such host"), "ssh: no such host");
-        // Only the command that tells the user puts it there again.
+        // Only the command that prints it for the user adds the prefix again.
         assert_eq!(said("regatta: regatta: twice"), "regatta: twice");
     }
 }

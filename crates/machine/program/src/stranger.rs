@@ -1,8 +1,9 @@
-//! Another PVM's library, which a running task has loaded in place of ours.
+//! Detects another PVM's library that a running task has loaded instead of Regatta's.
 
 use std::path::{Path, PathBuf};
 
-/// Another PVM's library in the text of a process's mappings. Our library of that name brings libregatta.so.
+/// Returns another PVM's library in the text of a process's mappings. Regatta's library of that name also loads
+/// libregatta.so.
 pub fn other_pvm(maps: &str) -> Option<PathBuf> {
     let files = || {
         maps.lines()
@@ -18,7 +19,7 @@ pub fn other_pvm(maps: &str) -> Option<PathBuf> {
     (!has_ours).then(|| PathBuf::from(library))
 }
 
-/// What is wrong with a task that has loaded this library, as a line of its standard error.
+/// Returns a line for the standard error of a task that has loaded this library, which explains the problem.
 pub fn sentence(library: &Path) -> String {
     let library = library.display();
     format!(

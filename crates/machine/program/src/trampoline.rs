@@ -1,17 +1,18 @@
-//! MPItrampoline, which JAX and packages of Julia's have in them: a library of MPI's functions that loads the MPI which a variable
-//! names.
+//! MPItrampoline, which JAX and Julia packages contain: a library of MPI functions that loads the MPI named by a
+//! variable.
 
 use std::path::{Path, PathBuf};
 
 use crate::libraries::{Variable, value};
 
-/// The variables, and where from the command's folder the file is that each names.
+/// The variables, and the file for each, relative to the command's folder.
 const FILES: [(&str, &str); 2] = [
     ("MPITRAMPOLINE_LIB", "../lib/regatta-mpi/libmpiwrapper.so"),
     ("MPITRAMPOLINE_MPIEXEC", "../lib/regatta/mpi/mpiexec"),
 ];
 
-/// Returns the environment with what MPItrampoline needs to find our library. A user who has set the first variable has chosen another one.
+/// Returns the environment with what MPItrampoline needs to find Regatta's library. If the user has set the first
+/// variable, it is not changed.
 pub(crate) fn with_trampoline(mut environment: Vec<Variable>, folder: &Path) -> Vec<Variable> {
     if value(&environment, FILES[0].0).is_some() {
         return environment;
@@ -25,7 +26,7 @@ pub(crate) fn with_trampoline(mut environment: Vec<Variable>, folder: &Path) -> 
     environment
 }
 
-/// This file without `..`, under its own name, unless another user could have put it there.
+/// Returns the path of this file without `..`, under its own name, or `None` if another user could have put it there.
 fn trusted(file: &Path) -> Option<PathBuf> {
     regatta_trust::check(file).ok()?;
     Some(file.parent()?.canonicalize().ok()?.join(file.file_name()?))

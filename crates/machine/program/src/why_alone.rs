@@ -1,11 +1,11 @@
-//! Why the tasks of a program have not joined their job.
+//! Explains why the tasks of a program have not joined their job.
 
 use std::path::Path;
 
 use crate::foreign_mpi::is_mpich;
 use crate::{elf, find, python};
 
-/// Why a program does not join, as far as its file tells.
+/// Returns why a program does not join, as far as its file shows.
 pub fn why_alone(name: &str, path: &Path) -> String {
     if let Some(reason) = python::reason(path) {
         return reason;

@@ -1,7 +1,9 @@
-//! The exchange of nodes that trust each other through munge: the first node hears all others, and tells everybody everything.
+//! The exchange of nodes that trust each other through munge: the first node collects the letters of all others, and
+//! distributes them.
 //!
-//! The way to the first node is a few ports that follow from the number of the step. What proves who calls, and hides what is said, are
-//! letters that only processes of this user on nodes of this cluster can open. Each answer names a random number of the call that it answers.
+//! The first node listens on one of a few ports derived from the step's number. Messages are munge credentials: only
+//! processes of this user on nodes of this cluster can decode them, which authenticates the sender and hides the
+//! content. Each answer contains the nonce of the call that it answers.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -18,27 +20,27 @@ use super::{Exchange, Give, LETTER_TIMEOUT, bounds, connect, no_socket, secret};
 use crate::Refusal;
 use crate::callers::{self, Callers, Claim};
 
-/// The range of ports at which the first node may listen: below the ephemeral ports, above those of most services.
+/// The range of ports on which the first node may listen: below the ephemeral ports, above those of most services.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
 /// Number of ports in [`PORTS`] that are tried.
 const PORTS_TRIED: u32 = 4;
-/// First and maximum pause between two calls at a node that does not listen yet; it doubles in between.
+/// First and maximum pause between two calls to a node that does not listen yet; doubled each time.
 const RETRY_PAUSE: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(200)];
 /// Maximum size of a node's letter, in bytes.
 const MAX_LETTER_BYTES: usize = 1 << 20;
 /// Maximum size of the answer to a letter, in bytes.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
-/// How every letter begins: a credential of munge.
+/// The prefix of every letter: a credential of munge.
 const SEAL: &[u8] = b"MUNGE:";
 
-/// The means of an exchange: letters, and where nodes are.
+/// The functions that an exchange needs: seal, open, and address lookup. Tests replace them.
 #[derive(Clone, Copy)]
 pub(super) struct Munge {
     /// Seals bytes for processes of a user.
     seal: fn(&[u8], u32) -> Result<String, String>,
     /// Opens a letter that a process of a user has sealed for that user.
     open: fn(&str, u32) -> Result<Vec<u8>, String>,
-    /// The addresses of a node.
+    /// Returns the addresses of a node.
     addresses: fn(&str) -> Result<Vec<IpAddr>, String>,
 }
 
@@ -58,7 +60,7 @@ impl Exchange for Munge {
             user,
             until,
         };
-        // Fails early where munge does not work: this node could neither call the first node nor answer calls.
+        // Fail early if munge does not work: this node could neither call the first node nor answer calls.
         peer.seal(b"")?;
         match step.node {
             0 => peer.lead(give),
@@ -75,7 +77,7 @@ struct Peer<'a> {
     until: Instant,
 }
 
-/// Nodes that have been heard: their calls, and the connections on which they wait for an answer.
+/// The nodes that have called: their calls, and the connections on which they wait for an answer.
 type Calls = BTreeMap<u32, (Call, TcpStream)>;
 
 impl Peer<'_> {
@@ -95,7 +97,7 @@ impl Peer<'_> {
         ))
     }
 
-    /// The first node: hears all others, and tells everybody everything.
+    /// Runs the first node: collects the letters of all others, and sends all letters to each.
     fn lead(&self, give: Give) -> Result<Vec<Vec<u8>>, Refusal> {
         let listener = self.bind()?;
         let (open, id, user) = (self.means.open, self.step.id.clone(), self.user);
@@ -128,7 +130,7 @@ impl Peer<'_> {
         Ok(letters)
     }
 
-    /// Sends an answer. A node that is gone by now is found lost by all.
+    /// Sends an answer. Write errors are ignored: if the node is gone, the mesh reports it as lost to all nodes.
     fn answer(&self, reply: &Reply, stream: &TcpStream) -> Result<(), Refusal> {
         let mut bytes = reply.encode();
         let sealed = self.seal(&bytes);
@@ -137,7 +139,7 @@ impl Peer<'_> {
         Ok(())
     }
 
-    /// The first node listens at the first of the step's ports that is free.
+    /// Listens on the first free port among the step's ports.
     fn bind(&self) -> Result<TcpListener, Refusal> {
         ports(self.step, self.user)
             .find_map(|port| {
@@ -154,7 +156,7 @@ impl Peer<'_> {
             })
     }
 
-    /// Awaits the calls of all other nodes. If not all come, those that have are told why.
+    /// Waits for the calls of all other nodes. On timeout it sends the reason to the nodes that did call.
     fn read_calls(&self, callers: &Callers<(Call, TcpStream)>) -> Result<Calls, Refusal> {
         let mut calls = Calls::new();
         while calls.len() + 1 < self.step.nodes.len() {
@@ -194,7 +196,7 @@ impl Peer<'_> {
         ))
     }
 
-    /// Any other node: finds the first, and is told everything.
+    /// Runs any other node: finds the first node, and receives all letters from it.
     fn follow(&self, give: Give) -> Result<Vec<Vec<u8>>, Refusal> {
         let step = self.step;
         let first = (self.means.addresses)(&step.nodes[0]).map_err(Refusal::new)?;
@@ -224,7 +226,7 @@ impl Peer<'_> {
         )))
     }
 
-    /// Calls where the first node may be. None: it is not there, or not yet.
+    /// Tries one address and port. Returns `None` if the first node does not listen there, or not yet.
     fn call(&self, address: SocketAddr, give: Give) -> Result<Option<Vec<Vec<u8>>>, Refusal> {
         let Some(stream) = connect(&address)? else {
             return Ok(None);
@@ -245,7 +247,7 @@ impl Peer<'_> {
         {
             return Ok(None);
         }
-        // The first node gives up at about the same time; its reasons are the better ones.
+        // Wait a little longer than `until`: the first node gives up at about that time and sends a better error.
         let Some(sealed) = read_letter(&stream, self.until + LETTER_TIMEOUT) else {
             return Ok(None);
         };
@@ -267,10 +269,10 @@ impl Peer<'_> {
     }
 }
 
-/// The ports at which a step may be found; the same on all its nodes.
+/// Returns the ports on which a step's first node may listen; the same on all its nodes.
 fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
     let name = format!("{user}/{}", step.id);
-    // FNV-1a: well spread, and the same in every version.
+    // FNV-1a: well distributed, and the same in every version.
     let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
@@ -278,7 +280,7 @@ fn ports(step: &Step, user: u32) -> impl Iterator<Item = u16> {
     (0..PORTS_TRIED).map(move |n| (PORTS.start + (hash.wrapping_add(n * 2_999)) % count) as u16)
 }
 
-/// Writes a letter as it travels, its length and its text, if the other end takes all of it in time.
+/// Writes a letter as its length and its text. Fails if the other end does not take all of it by `until`.
 fn write_letter(mut stream: &TcpStream, text: &str, until: Instant) -> std::io::Result<()> {
     let whole = [&(text.len() as u32).to_le_bytes(), text.as_bytes()].concat();
     let mut sent = 0;
@@ -293,7 +295,7 @@ fn write_letter(mut stream: &TcpStream, text: &str, until: Instant) -> std::io::
     Ok(())
 }
 
-/// How long there is until then; an error when it is over.
+/// Returns the time left until `until`, or `TimedOut`.
 fn left(until: Instant) -> std::io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     match left.is_zero() {
@@ -302,7 +304,7 @@ fn left(until: Instant) -> std::io::Result<Duration> {
     }
 }
 
-/// Reads an answer that is complete in time, however its bytes are spread.
+/// Reads a letter that is complete by `until`, however its bytes are spread. Returns `None` otherwise.
 fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
     let mut whole = Vec::new();
     let mut piece = vec![0; 64 << 10];
@@ -313,7 +315,7 @@ fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
         }
         stream.set_read_timeout(Some(left(until).ok()?)).ok()?;
         let more = more.min(piece.len());
-        // No memory is reserved for a promise before its bytes come.
+        // Do not allocate for the announced length; grow the buffer as bytes arrive.
         match stream.read(&mut piece[..more]) {
             Ok(0) => return None,
             Ok(count) => whole.extend_from_slice(&piece[..count]),
@@ -323,7 +325,8 @@ fn read_letter(mut stream: &TcpStream, until: Instant) -> Option<String> {
     }
 }
 
-/// How many bytes a letter that begins so still lacks; none if it is too long.
+/// Returns how many bytes are missing to complete the letter that starts with `whole`, or `None` if its length is above
+/// `longest`.
 fn rest_of_letter(whole: &[u8], longest: usize) -> Option<usize> {
     let Some((length, text)) = whole.split_first_chunk::<4>() else {
         return Some(4 - whole.len());
@@ -332,13 +335,13 @@ fn rest_of_letter(whole: &[u8], longest: usize) -> Option<usize> {
     (length <= longest).then(|| length.saturating_sub(text.len()))
 }
 
-/// Judges likewise a node's letter, which is a credential.
+/// Like [`rest_of_letter`], for a letter from another node: its text must also begin with `SEAL`.
 fn rest_of_call(whole: &[u8]) -> Option<usize> {
     let text = whole.get(4..).unwrap_or_default();
     let seal = &SEAL[..text.len().min(SEAL.len())];
     text.starts_with(seal).then_some(())?;
     let more = rest_of_letter(whole, MAX_LETTER_BYTES)?;
-    // An empty one is not worth asking munge about.
+    // An empty credential is not worth a call of munge.
     (more > 0 || text.len() > SEAL.len()).then_some(more)
 }
 
@@ -347,7 +350,8 @@ fn local_address(stream: &TcpStream) -> Result<IpAddr, Refusal> {
     Ok(address.ip().to_canonical())
 }
 
-/// The call in a letter, if it is one of this step. Nobody else is answered.
+/// Returns the call in a letter, if it belongs to this step, after sending the place proof. Other callers get no
+/// answer.
 fn receive(
     claim: Claim,
     open: impl Fn(&str) -> Option<Vec<u8>>,
@@ -359,13 +363,14 @@ fn receive(
     let call = Call::decode(&bytes);
     erase(&mut bytes);
     let call = call.filter(|call| call.step == step)?;
-    // This is the place: the answer comes when all are here.
+    // Tell the caller that it has found the first node. The full answer follows when all nodes have called.
     write_letter(&stream, &here(&call.nonce), Instant::now() + LETTER_TIMEOUT).ok()?;
     Some((call, stream))
 }
 
-/// The word that this is the place. Only a process of this user opens the letter and knows its nonce, so a stranger at one of the ports,
-/// which anybody can compute, keeps nobody from trying the others.
+/// The proof that the first node listens here: a hash over the nonce, which only a process of this user can read.
+/// Anybody can compute the ports, so another process may listen on one of them; without this proof callers go on to the
+/// next port.
 fn here(nonce: &Secret) -> String {
     let said = [b"regatta: this is the place", &nonce[..]].concat();
     let proof = digest(&SHA256, &said);
@@ -376,7 +381,7 @@ fn here(nonce: &Secret) -> String {
         .collect()
 }
 
-/// Whether the other end has opened the letter with this nonce.
+/// Reads the first answer and returns whether it proves that the other end has opened the letter.
 fn is_the_place(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
     read_letter(stream, until) == Some(here(nonce))
 }
@@ -385,7 +390,7 @@ fn is_the_place(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    /// Means that need no munge: what is sealed can be read by anybody, and every node is this host.
+    /// Functions that need no munge: sealed bytes can be read by everybody, and every node is this host.
     pub(in crate::exchange) const IN_THE_CLEAR: Munge = Munge {
         seal: |bytes, _| Ok(format!("MUNGE:{}", hex(bytes))),
         open: |letter, _| unhex(letter.strip_prefix("MUNGE:").unwrap_or("x")),

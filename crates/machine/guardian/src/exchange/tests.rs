@@ -1,4 +1,4 @@
-//! What every exchange must do, held against those that there are, and against a store of keys and values.
+//! Tests of what every exchange must do, with the existing ones and a key-value store.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use crate::meet::tests::step;
 
 const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A launcher's store, as PMI and PMIx have it: put, fence, get.
+/// A launcher's key-value store with the operations of PMI and PMIx: put, fence, get.
 struct Store {
     values: Mutex<BTreeMap<String, Vec<u8>>>,
     fence: Barrier,
@@ -27,7 +27,7 @@ impl Exchange for Store {
     }
 }
 
-/// Every node gets what all have given, in their order, and what it has given last itself is among that.
+/// Checks that every node gets the contributions of all, in the order of the nodes, including its own last one.
 fn brings_everything_to_everybody(exchange: &dyn Exchange, name: &str, nodes: u32) {
     let until = Instant::now() + TEST_TIMEOUT;
     let run = |node: u32| {
@@ -90,7 +90,7 @@ fn every_launcher_that_has_steps_has_an_exchange() {
     assert!(checked > 0);
 }
 
-/// The first node gives up when not all have come, and says to those that have who is missing.
+/// The first node gives up when not all nodes have called, and tells those that have which are missing.
 #[test]
 fn nodes_that_wait_for_one_that_does_not_come_are_told_which() {
     let until = Instant::now() + Duration::from_millis(300);

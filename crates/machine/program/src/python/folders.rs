@@ -1,17 +1,18 @@
-//! Where an interpreter looks for packages, as far as its files tell.
+//! The folders in which an interpreter searches for packages, as far as they can be determined from its files.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The folders of packages of an interpreter.
+/// The package folders of an interpreter.
 pub(super) struct Folders {
-    /// Its version, as in `3.11`, if it is known.
+    /// Its version, for example `3.11`, if known.
     pub(super) version: Option<String>,
-    /// The folders, in the order in which it looks there.
+    /// The folders, in search order.
     pub(super) all: Vec<PathBuf>,
 }
 
-/// The folders of the interpreter that is called by this path, in an environment. None: it has been told to look elsewhere.
+/// Returns the folders of the interpreter that is called by this path, in an environment. Returns `None` if the
+/// environment makes it search elsewhere.
 pub(super) fn of<'a>(
     interpreter: &Path,
     set: impl Fn(&'static str) -> Option<&'a OsStr>,
@@ -53,7 +54,7 @@ pub(super) fn of<'a>(
     Some(Folders { version, all })
 }
 
-/// An interpreter outside of virtual environments.
+/// An interpreter outside virtual environments.
 struct Base {
     prefix: PathBuf,
     version: Option<String>,
@@ -69,7 +70,8 @@ impl Base {
         })
     }
 
-    /// The user's packages, and those that belong to it: as it is built usually, and as distributions have it.
+    /// Returns the folder of the user's packages, and the interpreter's own: those of a usual build, and those of
+    /// distributions.
     fn folders<'a>(&self, set: impl Fn(&'static str) -> Option<&'a OsStr>) -> Vec<PathBuf> {
         let version = self.version.as_deref();
         let mut all = Vec::new();
@@ -88,7 +90,7 @@ impl Base {
     }
 }
 
-/// The folders of packages in a folder of libraries, of this version or of all.
+/// Returns the package folders in a library folder, for this version or for all.
 fn packages(library: &Path, version: Option<&str>) -> Vec<PathBuf> {
     let of_versions: Vec<PathBuf> = match version {
         Some(version) => vec![library.join(format!("python{version}"))],
@@ -106,7 +108,7 @@ fn packages(library: &Path, version: Option<&str>) -> Vec<PathBuf> {
     of_versions.into_iter().flat_map(kinds).collect()
 }
 
-/// The value in a line `name = value` of a virtual environment's settings says.
+/// Returns the value of a line `name = value` in a virtual environment's settings.
 fn setting<'a>(settings: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = settings.lines().filter_map(|line| line.split_once('='));
     lines
@@ -114,7 +116,7 @@ fn setting<'a>(settings: &'a str, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value.trim())
 }
 
-/// The first two numbers of a version.
+/// Returns the first two numbers of a version.
 fn short(version: &str) -> Option<String> {
     let mut numbers = version.split('.');
     let (major, minor) = (numbers.next()?, numbers.next()?);

@@ -1,7 +1,8 @@
-//! The interfaces for which an mpi4py was built, and what follows for a job of ours.
+//! The interfaces for which an mpi4py was built, and the consequence for a job.
 //!
-//! A package that was compiled on a machine has one module, linked to that MPI's library. A wheel has one for each interface, with
-//! its name in the file's, and loads the one that fits the library it finds.
+//! A package that was compiled on a machine has one module, linked to that machine's MPI library. A wheel has one
+//! module for each interface, with the interface in the file's name, and loads the one that matches the library it
+//! finds.
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +17,16 @@ enum Interface {
     OpenMpi,
 }
 
-/// A module of mpi4py's.
+/// A module of mpi4py.
 #[derive(Debug)]
 struct Module {
     file: PathBuf,
     interface: Interface,
-    /// One of several that the package chooses from.
+    /// Whether it is one of several from which the package selects.
     is_choice: bool,
 }
 
-/// An mpi4py.
+/// An installed mpi4py.
 #[derive(Debug)]
 pub(super) struct Mpi4py {
     interpreter: PathBuf,
@@ -36,28 +37,28 @@ pub(super) struct Mpi4py {
 /// The consequence for a job.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// It finds our library, or the user has chosen one.
+    /// It finds Regatta's library, or the user has selected one.
     Nothing,
-    /// It is told to load this file.
+    /// It must be told to load this file.
     Load(PathBuf),
-    /// The loader looks in this folder first.
+    /// The loader must search this folder first.
     Folder(PathBuf),
-    /// It cannot run here: why, and what helps.
+    /// It cannot run here; the reason and the remedy.
     Mismatch(String),
 }
 
-/// Our libraries, as far as they are installed.
+/// Regatta's libraries, as far as they are installed.
 #[derive(Debug, Default)]
 pub(super) struct Ours {
-    /// The one of the standard interface.
+    /// The library with the standard interface.
     pub(super) standard: Option<PathBuf>,
-    /// The one of MPICH's.
+    /// The library with MPICH's interface.
     pub(super) mpich: Option<PathBuf>,
-    /// The compiler for programs of MPI.
+    /// The compiler for MPI programs.
     pub(super) compiler: Option<PathBuf>,
 }
 
-/// Where our libraries can be, from the command's directory.
+/// The possible locations of Regatta's libraries, relative to the command's directory.
 const STANDARD: [&str; 3] = [
     "../lib/regatta-mpi/libmpi_abi.so.1",
     "libmpi_abi.so.1",
@@ -84,7 +85,7 @@ impl Ours {
 }
 
 impl Mpi4py {
-    /// The first one in these folders, if it has a module for the interpreter.
+    /// Returns the first mpi4py in these folders, if it has a module for the interpreter.
     pub(super) fn of(interpreter: &Path, folders: &Folders) -> Option<Mpi4py> {
         let mut all = folders.all.iter().map(|folder| folder.join("mpi4py"));
         let folder = all.find(|folder| folder.join("__init__.py").is_file())?;
@@ -101,7 +102,7 @@ impl Mpi4py {
         })
     }
 
-    /// The consequence where the user may have chosen a library, and with these of ours.
+    /// Returns the consequence, given whether the user has selected a library and which of Regatta's libraries exist.
     pub(super) fn choose(&self, chosen: bool, ours: &Ours) -> Choice {
         if let Some(module) = self.modules.iter().find(|module| !module.is_choice) {
             return self.of_linked(module, ours);
@@ -123,7 +124,7 @@ impl Mpi4py {
         }
     }
 
-    /// The consequence of a package that is linked to one library.
+    /// Returns the consequence for a package that is linked to one library.
     fn of_linked(&self, module: &Module, ours: &Ours) -> Choice {
         let library = match module.interface {
             Interface::OpenMpi => None,
@@ -133,7 +134,7 @@ impl Mpi4py {
         let linked = elf::linked(&module.file).unwrap_or_default();
         let found = library.and_then(|library| Some((library, library.parent()?)));
         let Some((library, folder)) = found else {
-            // Without a library of ours the loader finds one by itself, or none.
+            // Without a library of Regatta the loader finds another one by itself, or none.
             return match module.interface {
                 Interface::Standard => Choice::Nothing,
                 other => self.mismatch(other.name(), ours),
@@ -184,7 +185,7 @@ impl Interface {
     }
 }
 
-/// A module MPI of an interpreter's version, if the file is one.
+/// Returns the module `MPI` for an interpreter's version, if the file is one.
 fn module(file: PathBuf, version: Option<&str>) -> Option<Module> {
     let name = file.file_name()?.to_str()?;
     let middle = name.strip_prefix("MPI.")?.strip_suffix("so")?;
@@ -212,7 +213,7 @@ fn module(file: PathBuf, version: Option<&str>) -> Option<Module> {
     })
 }
 
-/// Is a file with this tag, as in `cpython-311-x86_64-linux-gnu`, for this version?
+/// Returns whether a file with this tag, for example `cpython-311-x86_64-linux-gnu`, is for this version.
 fn is_of(tag: &str, version: Option<&str>) -> bool {
     let (Some(rest), Some(version)) = (tag.strip_prefix("cpython-"), version) else {
         return true;
@@ -221,7 +222,7 @@ fn is_of(tag: &str, version: Option<&str>) -> bool {
     digits.trim_end_matches(|it: char| it.is_ascii_alphabetic()) == version.replace('.', "")
 }
 
-/// The interface of a library by its name.
+/// Returns the interface of a library, by its name.
 fn interface_of(library: &str) -> Option<Interface> {
     if library.starts_with("libmpi_abi.so") {
         return Some(Interface::Standard);
@@ -233,7 +234,7 @@ fn interface_of(library: &str) -> Option<Interface> {
     is_mpich.then_some(Interface::Mpich)
 }
 
-/// The file of this name in the first of a module's directories that has one.
+/// Returns the file of this name in the first of these directories that has one.
 fn first_of(directories: &str, module: &Path, name: &str) -> Option<PathBuf> {
     let origin = module
         .canonicalize()

@@ -1,27 +1,27 @@
-//! The script that an interpreter is to execute, by its arguments: does it name a package?
+//! The script that an interpreter executes, determined from its arguments, and whether it names a package.
 
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of bytes of a script that are read.
+/// Maximum number of bytes that are read of a script.
 const MAX_READ_BYTES: u64 = 1 << 20;
-/// The one long option whose value is an argument of its own.
+/// The only long option whose value is a separate argument.
 const CHECKS: &str = "--check-hash-based-pycs";
 
-/// The text that is executed.
+/// What is executed.
 #[derive(Debug, PartialEq, Eq)]
 enum Script {
     /// This text, or a module of this name.
     Text(OsString),
     File(PathBuf),
-    /// Text that is typed, or that cannot be told.
+    /// Text that is typed, or that cannot be determined.
     Other,
 }
 
-/// Does the script that a program stands for, or that an interpreter is given, name this package? One that imports it by
-/// way of others does not.
+/// Returns whether the script that a program is, or that an interpreter is given, names this package. A script that
+/// imports it only indirectly does not.
 pub(super) fn names(program: &Path, arguments: &[OsString], package: &str) -> bool {
     let has = |bytes: &[u8]| {
         bytes
@@ -48,7 +48,7 @@ pub(super) fn names(program: &Path, arguments: &[OsString], package: &str) -> bo
     }
 }
 
-/// The script of an interpreter with these arguments.
+/// Returns the script of an interpreter with these arguments.
 fn script(arguments: &[OsString]) -> Script {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -63,7 +63,7 @@ fn script(arguments: &[OsString]) -> Script {
             CHECKS => drop(words.next()),
             long if long.starts_with("--") => {}
             option if option.starts_with('-') => {
-                // Letters of several options may stand together. The rest after one with a value is that value.
+                // Letters of several options may be combined. What follows an option with a value is that value.
                 let Some(at) = option.find(['c', 'm', 'W', 'X']) else {
                     continue;
                 };

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 
-/// A directory of a test's own.
+/// A temporary directory of a test.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -21,7 +21,7 @@ impl Scratch {
         path
     }
 
-    /// A virtual environment for version 3.11 with these modules of mpi4py's; its interpreter.
+    /// Creates a virtual environment for version 3.11 with these modules of mpi4py. Returns its interpreter.
     fn environment(&self, modules: &[&str]) -> PathBuf {
         self.file("venv/pyvenv.cfg", "home = /nonexistent\nversion = 3.11.7\n");
         self.file("venv/lib/python3.11/site-packages/mpi4py/__init__.py", "");
@@ -125,7 +125,7 @@ fn a_module_that_is_linked_to_a_library_tells_its_interface() {
     }
 }
 
-/// A module that asks for this library, which is also in the folder `other` beside it.
+/// Compiles a module that is linked to this library, which is also in the folder `other` beside it.
 fn compile_module(scratch: &Scratch, module: &Path, library: &str, rpath: &str) {
     let source = scratch.file("empty.c", "");
     let other = module.with_file_name("other");
