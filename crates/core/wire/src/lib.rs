@@ -67,8 +67,8 @@ pub struct Frame {
     pub kind: Kind,
     /// Separates the messages of libraries and collectives.
     pub context: u32,
-    /// The message's tag; unused in `Clear`, `Begun` and `Void`. In `Withdrawn`, a non-zero tag says that the group of
-    /// the context is revoked.
+    /// The message's tag; unused in `Clear`, `Begun` and `Void`. In `Withdrawn`, the engine's tag for
+    /// revocations says that the group of the context is revoked.
     pub tag: i32,
 }
 

@@ -28,8 +28,7 @@ pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 pub enum Parcel {
     /// An engine's frame. Numbered.
     Frame(Kind),
-    /// The sender of a stream has abandoned it. The receiver knows the stream from a frame, received earlier or still
-    /// to come. Numbered.
+    /// The sender of a stream has abandoned it, after it has sent a frame that names the stream. Numbered.
     Cancelled,
     /// The sender of a stream has abandoned it, and it will not be used: no frame has named it, or its receiver has
     /// declined. Numbered.
@@ -48,7 +47,7 @@ pub enum Parcel {
     /// A message between blocked tasks: [`deadlock_probe::DeadlockProbe`]. It is sent once all numbered parcels have
     /// been sent.
     DeadlockProbe,
-    /// The word says how many of the peer's streams, counted from the first, the sender has released.
+    /// The word says how many of the peer's streams the sender has released so far.
     Released,
     /// The first parcel of a connection in each direction: the word says how many bytes of numbered parcels have been
     /// received, the context how many of these have not been taken.

@@ -178,7 +178,7 @@ pub struct UnreachablePair {
     pub task: u32,
     /// The other task.
     pub peer_task: u32,
-    /// Milliseconds since the first task last had an answer.
+    /// Duration of the silence, in milliseconds.
     pub since_ms: u64,
     /// Whether each counts as dead for the other.
     pub given_up: bool,
