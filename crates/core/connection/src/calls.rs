@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::channel::Channel;
-use crate::dial::{ask_now_and_then, be_patient, dial};
+use crate::dial::{dial, never_time_out, set_keepalive};
 use crate::handshake::{Handshake, Identity, Outcome};
 use crate::listener::Listener;
 use regatta_secure::Key;
@@ -125,7 +125,7 @@ impl CallListener {
 
     /// Drops overdue guests. Returns whether guests are left or accepting is paused; then [`CallListener::attend`] must
     /// be called soon, even if no descriptor is ready.
-    pub fn is_busy(&mut self) -> bool {
+    pub fn drop_overdue(&mut self) -> bool {
         self.listener.tidy(Instant::now())
     }
 
@@ -185,9 +185,9 @@ impl Conversation {
 
     /// Enables TCP keepalive, one probe per second, without a limit: a host that is suspended for a long time does not
     /// lose the connection.
-    pub fn ask_now_and_then(&self) -> io::Result<()> {
-        be_patient(self)?;
-        ask_now_and_then(self, true)
+    pub fn enable_keepalive(&self) -> io::Result<()> {
+        never_time_out(self)?;
+        set_keepalive(self, true)
     }
 
     /// Returns whether the last data or keepalive probe has had to be retransmitted.

@@ -74,28 +74,28 @@ pub fn set_up(socket: impl AsFd) -> io::Result<()> {
     };
     // Kernels before 6.15 do not know the option. There tasks try another connection instead.
     match set {
-        0 => be_patient(socket),
+        0 => never_time_out(socket),
         _ => Ok(()),
     }
 }
 
 /// Sets TCP_USER_TIMEOUT to 24 h, so that the kernel does not end a connection because data or keepalive probes are not
 /// acknowledged.
-pub fn be_patient(socket: impl AsFd) -> io::Result<()> {
-    let patience = USER_TIMEOUT.as_millis() as u32;
-    Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), patience)?)
+pub fn never_time_out(socket: impl AsFd) -> io::Result<()> {
+    let timeout = USER_TIMEOUT.as_millis() as u32;
+    Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), timeout)?)
 }
 
 /// Enables or disables TCP keepalive with a period of one second, for a connection on which one end may wait for the
 /// other for long without sending anything. If keepalive is enabled already and nothing was received for a second, the
 /// kernel sends a probe at once.
-pub fn ask_now_and_then(socket: impl AsFd, ask: bool) -> io::Result<()> {
+pub fn set_keepalive(socket: impl AsFd, on: bool) -> io::Result<()> {
     let socket = socket.as_fd();
-    if ask {
+    if on {
         sockopt::set_tcp_keepidle(socket, MAX_RETRANSMISSION_INTERVAL)?;
         sockopt::set_tcp_keepintvl(socket, MAX_RETRANSMISSION_INTERVAL)?;
     }
-    Ok(sockopt::set_socket_keepalive(socket, ask)?)
+    Ok(sockopt::set_socket_keepalive(socket, on)?)
 }
 
 #[cfg(test)]

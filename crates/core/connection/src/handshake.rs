@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use regatta_memory::undumped::Undumped;
 use regatta_secure::{Bounds, Callee, Caller, FIRST, Key, SECOND, THIRD};
-use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
+use regatta_wire::hello::{HELLO, Hello, PROOF_BYTES, WELCOME, Welcome};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::epoll::EventFlags;
@@ -60,7 +60,7 @@ impl Identity {
     /// Creates the identity of task `me` of a job that began with `tasks` tasks and may have `most`.
     pub fn new(key: &Key, me: u32, (tasks, most): (u32, u32), encrypted: bool) -> Identity {
         let proofs = hmac::Key::new(hmac::HMAC_SHA256, key);
-        let channel = [0; WORD];
+        let channel = [0; PROOF_BYTES];
         let mut keys = Undumped::new(Keys { proofs, channel });
         keys.channel = proof(&keys.proofs, "regatta channel", &[]);
         Identity {
@@ -87,23 +87,23 @@ impl Identity {
         u32::from_be_bytes([a, b, c, d])
     }
 
-    pub(crate) fn proof(&self, label: &str, said: &[u8]) -> [u8; WORD] {
-        proof(&self.keys.proofs, label, said)
+    pub(crate) fn proof(&self, label: &str, transcript: &[u8]) -> [u8; PROOF_BYTES] {
+        proof(&self.keys.proofs, label, transcript)
     }
 
     /// Returns whether the proof is valid, in constant time.
-    fn holds(&self, label: &str, said: &[u8], proof: &[u8]) -> bool {
-        hmac::verify(&self.keys.proofs, &labelled(label, said), proof).is_ok()
+    fn holds(&self, label: &str, transcript: &[u8], proof: &[u8]) -> bool {
+        hmac::verify(&self.keys.proofs, &labelled(label, transcript), proof).is_ok()
     }
 }
 
-fn labelled(label: &str, said: &[u8]) -> Vec<u8> {
-    [label.as_bytes(), &[0], said].concat()
+fn labelled(label: &str, transcript: &[u8]) -> Vec<u8> {
+    [label.as_bytes(), &[0], transcript].concat()
 }
 
-fn proof(key: &hmac::Key, label: &str, said: &[u8]) -> [u8; WORD] {
-    let mut proof = [0; WORD];
-    proof.copy_from_slice(hmac::sign(key, &labelled(label, said)).as_ref());
+fn proof(key: &hmac::Key, label: &str, transcript: &[u8]) -> [u8; PROOF_BYTES] {
+    let mut proof = [0; PROOF_BYTES];
+    proof.copy_from_slice(hmac::sign(key, &labelled(label, transcript)).as_ref());
     proof
 }
 
@@ -147,10 +147,10 @@ pub struct Handshake {
     stage: Stage,
     /// The number of the peer: the task that is called, or the one that the caller claims to be.
     peer: u32,
-    buffer: [u8; HELLO + WORD],
+    buffer: [u8; HELLO + PROOF_BYTES],
     have: usize,
     /// Transcript of both sides, without the Noise messages.
-    said: Vec<u8>,
+    transcript: Vec<u8>,
     noise: Noise,
     /// Whether the connection was refused.
     refused: bool,
@@ -176,9 +176,9 @@ impl Handshake {
             channel: Channel::plain(socket),
             stage,
             peer,
-            buffer: [0; HELLO + WORD],
+            buffer: [0; HELLO + PROOF_BYTES],
             have: 0,
-            said: Vec::new(),
+            transcript: Vec::new(),
             noise: Noise::None,
             refused: false,
             patient: false,
@@ -251,12 +251,12 @@ impl Handshake {
     fn awaited(&self, own: &Identity) -> usize {
         match self.stage {
             Stage::Connecting => 0,
-            Stage::Hello => HELLO + WORD,
+            Stage::Hello => HELLO + PROOF_BYTES,
             Stage::First => FIRST,
-            Stage::Welcome => WELCOME + WORD,
+            Stage::Welcome => WELCOME + PROOF_BYTES,
             Stage::Second => SECOND,
             Stage::Proof if own.encrypted => THIRD,
-            Stage::Proof => WORD,
+            Stage::Proof => PROOF_BYTES,
         }
     }
 
@@ -308,39 +308,39 @@ impl Handshake {
             encrypted: own.encrypted,
             nonce: nonce()?,
         };
-        let mut words = self.proved(own, "regatta hello", &hello.encode());
+        let mut message = self.proved(own, "regatta hello", &hello.encode());
         if own.encrypted {
-            let (caller, first) = Caller::begin(&own.keys.channel, &self.said)?;
+            let (caller, first) = Caller::begin(&own.keys.channel, &self.transcript)?;
             self.noise = Noise::Caller(caller);
-            words.extend_from_slice(&first);
+            message.extend_from_slice(&first);
         }
-        self.say(&words)?;
+        self.send(&message)?;
         self.stage = Stage::Welcome;
         Ok(true)
     }
 
     /// Appends `bytes` and their proof to the transcript; returns both as sent on the wire.
     fn proved(&mut self, own: &Identity, label: &str, bytes: &[u8]) -> Vec<u8> {
-        self.said.extend_from_slice(bytes);
-        let proof = own.proof(label, &self.said);
-        self.said.extend_from_slice(&proof);
+        self.transcript.extend_from_slice(bytes);
+        let proof = own.proof(label, &self.transcript);
+        self.transcript.extend_from_slice(&proof);
         [bytes, &proof].concat()
     }
 
     /// Sends a message. The socket buffer is empty at this point, so a short write is an error.
-    fn say(&mut self, words: &[u8]) -> io::Result<()> {
-        let n = self.channel.send(&[IoSlice::new(words)])?;
-        (n == words.len())
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let n = self.channel.send(&[IoSlice::new(bytes)])?;
+        (n == bytes.len())
             .then_some(())
             .ok_or(io::ErrorKind::WriteZero.into())
     }
 
     /// Checks the proof that follows the first `size` bytes of the buffer, and adds both to the transcript.
     fn holds(&mut self, own: &Identity, label: &str, size: usize) -> bool {
-        let (bytes, proof) = self.buffer[..size + WORD].split_at(size);
-        self.said.extend_from_slice(bytes);
-        let holds = own.holds(label, &self.said, proof);
-        self.said.extend_from_slice(proof);
+        let (bytes, proof) = self.buffer[..size + PROOF_BYTES].split_at(size);
+        self.transcript.extend_from_slice(bytes);
+        let holds = own.holds(label, &self.transcript, proof);
+        self.transcript.extend_from_slice(proof);
         holds
     }
 
@@ -371,7 +371,7 @@ impl Handshake {
 
     fn handle_first(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
         let answer = self.buffer.first_chunk();
-        let answer = answer.map(|first| Callee::answer(&own.keys.channel, &self.said, first));
+        let answer = answer.map(|first| Callee::answer(&own.keys.channel, &self.transcript, first));
         let Some(Ok((callee, second))) = answer else {
             return Ok(Some(Outcome::Failed));
         };
@@ -386,10 +386,10 @@ impl Handshake {
             version: own.version,
             nonce: nonce()?,
         };
-        let mut words = self.proved(own, "regatta welcome", &welcome.encode());
-        words.extend_from_slice(behind);
+        let mut message = self.proved(own, "regatta welcome", &welcome.encode());
+        message.extend_from_slice(behind);
         self.stage = Stage::Proof;
-        self.say(&words)
+        self.send(&message)
     }
 
     fn handle_welcome(&mut self, own: &Identity) -> io::Result<Option<Outcome>> {
@@ -405,8 +405,8 @@ impl Handshake {
             self.stage = Stage::Second;
             return Ok(None);
         }
-        let words = self.proved(own, "regatta proof", &[]);
-        self.say(&words)?;
+        let message = self.proved(own, "regatta proof", &[]);
+        self.send(&message)?;
         Ok(Some(Outcome::Authenticated(self.peer)))
     }
 
@@ -416,7 +416,7 @@ impl Handshake {
             return Ok(Some(Outcome::Failed));
         };
         let (session, third) = caller.finish(second, Bounds::CONNECTION, own.records)?;
-        self.say(&third)?;
+        self.send(&third)?;
         self.channel.secure(session);
         Ok(Some(Outcome::Authenticated(self.peer)))
     }
@@ -449,13 +449,13 @@ impl Handshake {
 
 /// Returns whether these first bytes can begin a greeting. All greetings begin with the same magic bytes.
 fn is_greeting(bytes: &[u8]) -> bool {
-    let begin = b"regatta\x02";
-    let n = bytes.len().min(begin.len());
-    bytes[..n] == begin[..n]
+    let magic = b"regatta\x02";
+    let n = bytes.len().min(magic.len());
+    bytes[..n] == magic[..n]
 }
 
-fn nonce() -> io::Result<[u8; WORD]> {
-    let mut nonce = [0; WORD];
+fn nonce() -> io::Result<[u8; PROOF_BYTES]> {
+    let mut nonce = [0; PROOF_BYTES];
     SystemRandom::new()
         .fill(&mut nonce)
         .map_err(|_| io::Error::other("no random numbers"))?;

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use regatta_secure::{FIRST, SECOND, THIRD};
-use regatta_wire::hello::{HELLO, Hello, WELCOME, WORD, Welcome};
+use regatta_wire::hello::{HELLO, Hello, PROOF_BYTES, WELCOME, Welcome};
 
 use crate::channel::Channel;
 use crate::handshake::{Handshake, Identity, Outcome, VERSION};
@@ -140,14 +140,14 @@ fn a_version_without_noise_is_told_apart_too() {
         from: 0,
         to: 1,
         encrypted: true,
-        nonce: [5; WORD],
+        nonce: [5; PROOF_BYTES],
     };
     let mut said = hello.encode().to_vec();
     said.extend(older.proof("regatta hello", &said));
     caller.write_all(&said).unwrap();
     let end = shake.advance(&own(1, true));
     assert!(matches!(end, Some(Outcome::OtherVersion(0))), "{end:?}");
-    let mut heard = [0; WELCOME + WORD];
+    let mut heard = [0; WELCOME + PROOF_BYTES];
     caller.read_exact(&mut heard).unwrap();
     let welcome = Welcome::decode(heard.first_chunk().unwrap()).unwrap();
     assert_eq!(welcome.version, VERSION);
@@ -201,16 +201,19 @@ fn who_has_the_key_and_means_another_job_or_task_is_hung_up_on() {
 /// Changes each part of what a real caller sends, and of what it receives, one after the other.
 #[test]
 fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
-    let whole = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
+    let whole = [
+        HELLO + PROOF_BYTES + FIRST + THIRD,
+        WELCOME + PROOF_BYTES + SECOND,
+    ];
     let places = [
         (0, HELLO - 1),
         (0, HELLO),
-        (0, HELLO + WORD),
-        (0, HELLO + WORD + FIRST - 1),
+        (0, HELLO + PROOF_BYTES),
+        (0, HELLO + PROOF_BYTES + FIRST - 1),
         (0, whole[0] - 1),
         (1, WELCOME - 1),
         (1, WELCOME),
-        (1, WELCOME + WORD),
+        (1, WELCOME + PROOF_BYTES),
         (1, whole[1] - 1),
     ];
     for changed in places {
@@ -240,7 +243,10 @@ fn a_greeting_that_is_changed_on_the_way_comes_to_nothing() {
                 | relay(1, &mut behind, &mut before, &mut passed, changed);
         }
         // A caller is done before the listener has verified its last message.
-        let expected = [changed.0 == 0 && changed.1 >= HELLO + WORD + FIRST, false];
+        let expected = [
+            changed.0 == 0 && changed.1 >= HELLO + PROOF_BYTES + FIRST,
+            false,
+        ];
         assert_eq!(met, expected, "{changed:?}");
     }
 }

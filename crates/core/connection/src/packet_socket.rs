@@ -79,7 +79,7 @@ impl Sender {
 }
 
 /// Sets a socket option (setsockopt).
-fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+fn set_option<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` lives across the call, which reads `size` bytes of it.
     let done = unsafe {
@@ -99,7 +99,7 @@ fn set<T>(socket: &OwnedFd, level: i32, name: i32, value: &T) -> io::Result<()> 
 
 /// Attaches a BPF filter that passes only frames of our EtherType that are addressed to `tag`, or addressed to `group`
 /// with `tag` in the receiver list.
-fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
+fn attach_filter(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
     let step = |code: u32, jt: usize, jf: usize, k| libc::sock_filter {
         code: code as u16,
         jt: jt as u8,
@@ -133,20 +133,20 @@ fn keep_others_out(socket: &OwnedFd, tag: u32, group: u32) -> io::Result<()> {
         len: steps.len() as u16,
         filter: steps.as_mut_ptr(),
     };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 /// Creates the receive ring and returns its mapping.
 fn make_ring(socket: &OwnedFd) -> io::Result<NonNull<u8>> {
     let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
-    set(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
     let request = libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as u32,
         tp_block_nr: (RING_BYTES / BLOCK_BYTES) as u32,
         tp_frame_size: SLOT_BYTES as u32,
         tp_frame_nr: RING_FRAMES as u32,
     };
-    set(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+    set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_raw_fd());
     // SAFETY: a new mapping, at an address that the kernel chooses.
     let ring = unsafe {
@@ -186,10 +186,10 @@ impl PacketSocket {
         }
         // SAFETY: the descriptor was just opened and is not owned elsewhere.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let interface = find(&socket, local, peer)?;
-        keep_others_out(&socket, tag, group)?;
+        let interface = query_interface(&socket, local, peer)?;
+        attach_filter(&socket, tag, group)?;
         let ring = make_ring(&socket)?;
-        let segment = PacketSocket {
+        let packet_socket = PacketSocket {
             socket: Sender::new(socket),
             ring,
             at: 0,
@@ -197,11 +197,11 @@ impl PacketSocket {
             group,
             interface,
         };
-        segment.bind()?;
+        packet_socket.bind()?;
         // If the interface cannot join the multicast group, it misses multicast frames. The TCP connections deliver
         // those messages instead.
-        let _ = segment.join_group();
-        Ok(segment)
+        let _ = packet_socket.join_group();
+        Ok(packet_socket)
     }
 
     /// Makes the interface accept frames for the group's multicast address.
@@ -215,7 +215,7 @@ impl PacketSocket {
         };
         request.mr_address[..mac.len()].copy_from_slice(&mac);
         let (level, option) = (libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP);
-        set(&self.socket.0, level, option, &request)
+        set_option(&self.socket.0, level, option, &request)
     }
 
     fn bind(&self) -> io::Result<()> {
@@ -251,7 +251,7 @@ impl PacketSocket {
 
     /// Returns whether `peer` is reached on this segment, from this host's address `local`.
     pub fn reaches(&self, local: IpAddr, peer: IpAddr) -> bool {
-        name_of(local, peer).is_ok_and(|(_, index)| index == self.interface.index)
+        interface_for(local, peer).is_ok_and(|(_, index)| index == self.interface.index)
     }
 
     /// Sends a frame on the segment, as [`Sender::send`] does.
@@ -366,7 +366,7 @@ fn are_near(local: IpAddr, peer: IpAddr, mask: IpAddr) -> bool {
 
 /// Returns the name and the index of the interface that has this host's address `local` and reaches `peer` without a
 /// router.
-fn name_of(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
+fn interface_for(local: IpAddr, peer: IpAddr) -> io::Result<(String, i32)> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: the call allocates the list, which is freed below.
     if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
@@ -404,8 +404,8 @@ fn longest_packet(mtu: i32) -> Option<u16> {
     (longest >= MIN_MTU).then_some(longest)
 }
 
-fn find(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> {
-    let (name, index) = name_of(local, peer)?;
+fn query_interface(socket: &OwnedFd, local: IpAddr, peer: IpAddr) -> io::Result<Interface> {
+    let (name, index) = interface_for(local, peer)?;
     // SAFETY: a request of zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {

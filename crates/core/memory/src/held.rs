@@ -8,12 +8,12 @@ pub const INLINE_BYTES: usize = crate::ring::INLINE;
 
 /// Owned bytes.
 #[derive(Clone)]
-pub struct Held(Place);
+pub struct Held(Storage);
 
 #[derive(Clone)]
-enum Place {
-    Here(u8, [u8; INLINE_BYTES]),
-    Apart(Vec<u8>),
+enum Storage {
+    Inline(u8, [u8; INLINE_BYTES]),
+    Heap(Vec<u8>),
 }
 
 impl Held {
@@ -21,9 +21,9 @@ impl Held {
     #[inline(always)]
     pub fn zeros(length: usize) -> Held {
         Held(if length <= INLINE_BYTES {
-            Place::Here(length as u8, [0; INLINE_BYTES])
+            Storage::Inline(length as u8, [0; INLINE_BYTES])
         } else {
-            Place::Apart(vec![0; length])
+            Storage::Heap(vec![0; length])
         })
     }
 }
@@ -34,8 +34,8 @@ impl Deref for Held {
     #[inline(always)]
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Place::Here(length, bytes) => &bytes[..*length as usize],
-            Place::Apart(bytes) => bytes,
+            Storage::Inline(length, bytes) => &bytes[..*length as usize],
+            Storage::Heap(bytes) => bytes,
         }
     }
 }
@@ -44,15 +44,15 @@ impl DerefMut for Held {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Place::Here(length, bytes) => &mut bytes[..*length as usize],
-            Place::Apart(bytes) => bytes,
+            Storage::Inline(length, bytes) => &mut bytes[..*length as usize],
+            Storage::Heap(bytes) => bytes,
         }
     }
 }
 
 impl From<Vec<u8>> for Held {
     fn from(bytes: Vec<u8>) -> Held {
-        Held(Place::Apart(bytes))
+        Held(Storage::Heap(bytes))
     }
 }
 
@@ -86,7 +86,10 @@ mod tests {
             assert_eq!(held, vec![0; length]);
             held.fill(7);
             assert_eq!(held.clone(), vec![7; length]);
-            assert_eq!(matches!(held.0, Place::Here(..)), length <= INLINE_BYTES);
+            assert_eq!(
+                matches!(held.0, Storage::Inline(..)),
+                length <= INLINE_BYTES
+            );
         }
         assert_eq!(Held::from(vec![1, 2]), [1, 2]);
     }

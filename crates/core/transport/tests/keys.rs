@@ -15,7 +15,7 @@ use regatta_engine::{Engine, Handle, Mode, Select, Settings, TagSelect};
 use regatta_memory::views::Views;
 use regatta_secure::{FIRST, SECOND, TAG, THIRD};
 use regatta_transport::paths::Paths;
-use regatta_wire::hello::{HELLO, WELCOME, WORD};
+use regatta_wire::hello::{HELLO, PROOF_BYTES, WELCOME};
 
 /// Longer than any of these tests takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(100);
@@ -23,7 +23,10 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(100);
 const RECORDS_PER_KEY: u64 = 1024;
 
 /// Bytes that caller and callee say before their first records.
-const BEFORE: [usize; 2] = [HELLO + WORD + FIRST + THIRD, WELCOME + WORD + SECOND];
+const BEFORE: [usize; 2] = [
+    HELLO + PROOF_BYTES + FIRST + THIRD,
+    WELCOME + PROOF_BYTES + SECOND,
+];
 /// Bytes of messages that nobody on the way is to see.
 const SECRET: [u8; 16] = *b"nobody may know!";
 

@@ -13,7 +13,7 @@ use regatta_engine::{Frames, Peers, Presence, Upkeep};
 use regatta_memory::views::Views;
 use regatta_secure::{FIRST, SECOND, THIRD};
 use regatta_transport::paths::Paths;
-use regatta_wire::hello::{HELLO, WELCOME, WORD};
+use regatta_wire::hello::{HELLO, PROOF_BYTES, WELCOME};
 use regatta_wire::{Frame, Kind};
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -78,7 +78,7 @@ fn nonsense_is_answered_with_silence() {
         let hosts = Hosts::new(trusted, [1; 32], |address| address);
         let mut tasks = [hosts.join(0), hosts.join(1)];
         let mut almost = b"regatta\x02".to_vec();
-        almost.resize(HELLO + WORD, 0);
+        almost.resize(HELLO + PROOF_BYTES, 0);
         let web = b"GET / HTTP/1.1\r\n\r\n".to_vec();
         for words in [web, vec![0; 1], vec![0xff; 100_000], almost] {
             let mut stream = call(address(&hosts, 1));
@@ -183,9 +183,12 @@ fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
 /// or new key.
 #[test]
 fn what_was_overheard_is_of_no_use() {
-    for (trusted, answered) in [(true, WELCOME + WORD), (false, WELCOME + WORD + SECOND)] {
+    for (trusted, answered) in [
+        (true, WELCOME + PROOF_BYTES),
+        (false, WELCOME + PROOF_BYTES + SECOND),
+    ] {
         let (_hosts, mut tasks, address, said) = overheard(trusted);
-        assert!(said.len() > HELLO + WORD + FIRST + THIRD);
+        assert!(said.len() > HELLO + PROOF_BYTES + FIRST + THIRD);
         let mut again = call(address);
         again.write_all(&said).unwrap();
         // It is welcomed, as anybody with the key would be; then it fails to prove that it has the key.
@@ -203,8 +206,8 @@ fn what_was_overheard_is_of_no_use() {
 #[test]
 fn a_greeting_that_was_overheard_is_not_answered_with_other_words_behind_it() {
     let (_hosts, mut tasks, address, mut said) = overheard(false);
-    said.truncate(HELLO + WORD + FIRST);
-    for at in [HELLO + WORD, HELLO + WORD + FIRST - 1] {
+    said.truncate(HELLO + PROOF_BYTES + FIRST);
+    for at in [HELLO + PROOF_BYTES, HELLO + PROOF_BYTES + FIRST - 1] {
         let mut words = said.clone();
         words[at] ^= 1;
         let mut again = call(address);

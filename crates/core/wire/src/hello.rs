@@ -21,7 +21,7 @@ use crate::Malformed;
 use crate::fields::{joined, whole};
 
 /// Size of a nonce, and of a proof, in bytes.
-pub const WORD: usize = 32;
+pub const PROOF_BYTES: usize = 32;
 /// Size of a [`Hello`] without its proof, in bytes.
 pub const HELLO: usize = 60;
 /// Size of a [`Welcome`] without its proof, in bytes.
@@ -43,7 +43,7 @@ pub struct Hello {
     /// Whether the connection will be encrypted.
     pub encrypted: bool,
     /// The caller's nonce, never used before.
-    pub nonce: [u8; WORD],
+    pub nonce: [u8; PROOF_BYTES],
 }
 
 /// The listener's answer.
@@ -52,7 +52,7 @@ pub struct Welcome {
     /// Version of what is sent on connections.
     pub version: u32,
     /// The listener's nonce, never used before.
-    pub nonce: [u8; WORD],
+    pub nonce: [u8; PROOF_BYTES],
 }
 
 impl Hello {
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn greetings_round_trip(words: [u32; 4], encrypted: bool, nonce: [u8; WORD]) {
+        fn greetings_round_trip(words: [u32; 4], encrypted: bool, nonce: [u8; PROOF_BYTES]) {
             let [version, tasks, from, to] = words;
             let hello = Hello { version, tasks, from, to, encrypted, nonce };
             prop_assert_eq!(Hello::decode(&hello.encode()), Ok(hello));
@@ -112,13 +112,13 @@ mod tests {
 
         #[test]
         fn any_change_is_refused_or_read(at in 0..HELLO, byte: u8) {
-            let hello = Hello { version: 1, tasks: 2, from: 0, to: 1, encrypted: true, nonce: [7; WORD] };
+            let hello = Hello { version: 1, tasks: 2, from: 0, to: 1, encrypted: true, nonce: [7; PROOF_BYTES] };
             let mut bytes = hello.encode();
             bytes[at] = byte;
             if let Ok(read) = Hello::decode(&bytes) {
                 prop_assert_eq!(read.encode(), bytes);
             }
-            let mut bytes = Welcome { version: 1, nonce: [7; WORD] }.encode();
+            let mut bytes = Welcome { version: 1, nonce: [7; PROOF_BYTES] }.encode();
             bytes[at % WELCOME] = byte;
             if let Ok(read) = Welcome::decode(&bytes) {
                 prop_assert_eq!(read.encode(), bytes);

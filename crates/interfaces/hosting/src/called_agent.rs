@@ -121,7 +121,7 @@ pub(crate) fn await_launcher(
             return Some(conversation);
         }
         let left = until.checked_duration_since(Instant::now())?;
-        let left = if listener.is_busy() {
+        let left = if listener.drop_overdue() {
             left.min(TICK)
         } else {
             left

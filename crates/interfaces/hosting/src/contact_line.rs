@@ -13,7 +13,7 @@ use std::net::IpAddr;
 
 use regatta_launch::Refusal;
 use regatta_segment::place::Key;
-use regatta_wire::hello::WORD;
+use regatta_wire::hello::PROOF_BYTES;
 
 /// Beginning of a line of PVM's daemons, with their protocol's version.
 const BEGIN: &str = "ddpro<2316>";
@@ -47,7 +47,7 @@ impl ContactLine {
 
     /// Returns the key that both ends prove to have.
     pub(crate) fn key(&self) -> Key {
-        let mut key = [0; WORD];
+        let mut key = [0; PROOF_BYTES];
         key[..SECRET].copy_from_slice(&self.secret);
         Key::taken(&mut key)
     }

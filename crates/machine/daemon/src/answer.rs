@@ -175,7 +175,7 @@ fn depart(daemon: &Arc<Daemon>, mut talk: Talk, how: &Ask) {
     talk.limit(Some(TALK_TIMEOUT));
     let _ = talk.send_line(&reply);
     let mut state = daemon.lock();
-    state.mourners.push(talk);
+    state.exit_waiters.push(talk);
     state.over |= *how != Ask::Leave;
     drop(state);
     daemon.announce();

@@ -57,7 +57,7 @@ pub(crate) struct DaemonState {
     /// Number of commands that watch and must get the last report.
     pub watchers: u32,
     /// Commands that wait for the end of this process, which closes their connections.
-    pub mourners: Vec<Talk>,
+    pub exit_waiters: Vec<Talk>,
 }
 
 impl Daemon {
@@ -80,7 +80,7 @@ impl Daemon {
             over: false,
             answers_due: 0,
             watchers: 0,
-            mourners: Vec::new(),
+            exit_waiters: Vec::new(),
         };
         Ok(Arc::new(Daemon {
             keys: Keys::new(&seal::derive(&charge.key, "regatta daemons", &[])),

@@ -19,7 +19,7 @@ use rustix::event::EventfdFlags;
 use crate::talk::Wire;
 
 /// A connection to a launcher, and the bytes that were received on it.
-pub(crate) type Way = (Wire, Vec<u8>);
+pub(crate) type LauncherLink = (Wire, Vec<u8>);
 
 /// An agent that has reported that its owner is lost.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ struct State {
     claimer_lost: bool,
     /// The agent, once it has reported the loss.
     agent: Option<Agent>,
-    next: Option<Way>,
+    next: Option<LauncherLink>,
     connections: u64,
 }
 
@@ -138,13 +138,13 @@ impl DetachedSession {
     }
 
     /// Gives the session the connection to the launcher that has claimed it.
-    pub(crate) fn give(&self, way: Way) {
-        self.lock().next = Some(way);
+    pub(crate) fn give(&self, link: LauncherLink) {
+        self.lock().next = Some(link);
         self.ring();
     }
 
     /// Returns the connection to the launcher that has claimed the session, if there is a new one.
-    pub(crate) fn next(&self) -> Option<Way> {
+    pub(crate) fn next(&self) -> Option<LauncherLink> {
         self.lock().next.take()
     }
 
@@ -211,7 +211,7 @@ mod tests {
         Arc::into_inner(session).expect("ours alone")
     }
 
-    fn way() -> Way {
+    fn way() -> LauncherLink {
         let (ours, _) = UnixStream::pair().expect("sockets");
         (Wire::local(ours).expect("a wire"), Vec::new())
     }

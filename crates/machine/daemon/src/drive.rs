@@ -61,7 +61,7 @@ pub(crate) fn run(
         }
         let now = daemon.now();
         let mut left = deadline.saturating_sub(now);
-        if sockets.listener.is_busy() || over_since.is_some() || full {
+        if sockets.listener.drop_overdue() || over_since.is_some() || full {
             left = left.min(TICK);
         }
         let callers = Some(&claimed.listener).filter(|_| !full);

@@ -35,7 +35,7 @@ pub(crate) fn run(
     (host, peer): (&str, HostId),
     cut: &Cut,
 ) -> Option<LastWords> {
-    let [mut up, mut down] = arrived.map(|waiting| Way::new(waiting, &OVER));
+    let [mut up, mut down] = arrived.map(|waiting| Direction::new(waiting, &OVER));
     let why = loop {
         up.pull(&mut near);
         let sent_up = up.push(&mut far);
@@ -83,8 +83,8 @@ pub(crate) fn run(
 /// Returns the descriptors to poll. The launcher's is the second one.
 fn polls<'a>(
     cut: &'a Cut,
-    (near, up): (&'a Wire, &Way),
-    (far, down): (&'a Wire, &Way),
+    (near, up): (&'a Wire, &Direction),
+    (far, down): (&'a Wire, &Direction),
 ) -> Vec<PollFd<'a>> {
     let mut fds = vec![
         PollFd::new(cut, PollFlags::IN),
@@ -100,7 +100,12 @@ fn polls<'a>(
 
 /// Returns why the other side has closed the connection. If its daemon still listens, this waits for the reason, but at
 /// most while the launcher is connected, and not if the other side has already given a reason.
-fn why_hung_up(near: &Wire, down: &Way, (host, peer): (&str, HostId), cut: &Cut) -> ChannelEnd {
+fn why_hung_up(
+    near: &Wire,
+    down: &Direction,
+    (host, peer): (&str, HostId),
+    cut: &Cut,
+) -> ChannelEnd {
     let is_unknown = !down.closed && cut.why().is_none();
     let ended = is_unknown && witness::is_daemon_gone(peer);
     if is_unknown && !ended {
@@ -127,7 +132,7 @@ enum Broken {
 }
 
 /// One direction.
-struct Way {
+struct Direction {
     waiting: Vec<u8>,
     /// Number of waiting bytes that belong to complete frames: an incomplete frame is not sent.
     whole: usize,
@@ -138,9 +143,9 @@ struct Way {
     rest: Share,
 }
 
-impl Way {
-    fn new(waiting: Vec<u8>, budget: &'static Budget) -> Way {
-        Way {
+impl Direction {
+    fn new(waiting: Vec<u8>, budget: &'static Budget) -> Direction {
+        Direction {
             waiting,
             whole: 0,
             ended: false,
@@ -524,7 +529,7 @@ mod tests {
             let ((near, launcher), (mut far, mut shell)) = (wire(), wire());
             shell.write_all(&frames(2 * READ_BYTES)).expect("room");
             drop(shell);
-            let mut down = Way::new(Vec::new(), &SMALL);
+            let mut down = Direction::new(Vec::new(), &SMALL);
             down.pull_rest(&mut far);
             kept += down.waiting.len();
             let end = ChannelEnd::ShellEnded { status: 3 };
@@ -546,7 +551,7 @@ mod tests {
     fn a_side_that_has_hung_up_wakes_nobody_while_the_launcher_does_not_read() {
         let ((mut near, _launcher), (far, shell)) = (wire(), wire());
         let cut = Cut::new().expect("a cut");
-        let way = |waiting| Way::new(waiting, &OVER);
+        let way = |waiting| Direction::new(waiting, &OVER);
         let (up, mut down) = (way(Vec::new()), way(frames(OVERFLOWING_BYTES)));
         assert_eq!(down.push(&mut near), Ok(()));
         drop(shell);

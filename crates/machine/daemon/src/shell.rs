@@ -19,7 +19,7 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use crate::budget::{OVER, Share};
 use crate::channels::Cut;
 use crate::dead_connection::DeathWatch;
-use crate::detached_session::{DetachedSession, Way};
+use crate::detached_session::{DetachedSession, LauncherLink};
 use crate::last_words::LastWords;
 use crate::talk::{Wire, wait};
 use crate::tasks;
@@ -95,7 +95,7 @@ impl Shell {
     /// id, which must not be reused before.
     pub(crate) fn serve(
         &mut self,
-        (wire, arrived): Way,
+        (wire, arrived): LauncherLink,
         cut: &Cut,
         session: Option<&DetachedSession>,
         watch: &mut DeathWatch,
@@ -172,7 +172,7 @@ impl Shell {
 
     /// Waits for another launcher after the launcher's host is lost or its connection has broken. Returns the
     /// connection to a launcher that leads, or `None` if there is none.
-    fn await_launcher(&mut self, session: &DetachedSession, cut: &Cut) -> Option<Way> {
+    fn await_launcher(&mut self, session: &DetachedSession, cut: &Cut) -> Option<LauncherLink> {
         let unsure = Instant::now() + session.patience;
         let mut claim: Option<Claim> = None;
         if !tasks::has_agent(self.pid()) {
@@ -183,20 +183,20 @@ impl Shell {
             self.discard();
             claim = claim.or_else(|| session.next().map(Claim::new));
             if let Some(mut claimed) = claim.take() {
-                match claimed.word() {
-                    Word::None if !session.is_claimer_lost() => claim = Some(claimed),
-                    Word::Leads(run) => match session.lead(&run) {
+                match claimed.next_message() {
+                    ClaimMessage::None if !session.is_claimer_lost() => claim = Some(claimed),
+                    ClaimMessage::Leads(run) => match session.lead(&run) {
                         Some(socket) => {
                             self.replace(socket).ok()?;
-                            return Some(claimed.into_way());
+                            return Some(claimed.into_link());
                         }
                         None => claimed.end(),
                     },
-                    Word::GivesUp(run) => {
+                    ClaimMessage::GivesUp(run) => {
                         session.give_up(&run);
                         claimed.end();
                     }
-                    Word::None | Word::Ended => session.withdraw(),
+                    ClaimMessage::None | ClaimMessage::Ended => session.withdraw(),
                 }
                 if claim.is_none() {
                     continue;
@@ -300,7 +300,7 @@ struct Claim {
 }
 
 /// The next message of that launcher.
-enum Word {
+enum ClaimMessage {
     None,
     /// It leads; the run of its host.
     Leads(String),
@@ -309,31 +309,31 @@ enum Word {
 }
 
 impl Claim {
-    fn new((wire, bytes): Way) -> Claim {
+    fn new((wire, bytes): LauncherLink) -> Claim {
         let mut arrived = FrameReader::default();
         arrived.push(&bytes);
         Claim { wire, arrived }
     }
 
-    fn word(&mut self) -> Word {
+    fn next_message(&mut self) -> ClaimMessage {
         let mut piece = [0; 4096];
         loop {
             match self.arrived.next_message_within(session::MAX_MESSAGE_BYTES) {
-                Ok(Some(ChannelMessage::Lead { run })) => return Word::Leads(run),
-                Ok(Some(ChannelMessage::GiveUp { run })) => return Word::GivesUp(run),
+                Ok(Some(ChannelMessage::Lead { run })) => return ClaimMessage::Leads(run),
+                Ok(Some(ChannelMessage::GiveUp { run })) => return ClaimMessage::GivesUp(run),
                 Ok(None) => {}
-                Ok(Some(_)) | Err(_) => return Word::Ended,
+                Ok(Some(_)) | Err(_) => return ClaimMessage::Ended,
             }
             match self.wire.recv(&mut piece) {
                 Ok(Some(count)) => self.arrived.push(&piece[..count]),
-                Ok(None) => return Word::None,
-                Err(_) => return Word::Ended,
+                Ok(None) => return ClaimMessage::None,
+                Err(_) => return ClaimMessage::Ended,
             }
         }
     }
 
     /// Returns the connection, with what the launcher has sent after its message.
-    fn into_way(self) -> Way {
+    fn into_link(self) -> LauncherLink {
         (self.wire, self.arrived.unread().to_vec())
     }
 
@@ -565,7 +565,7 @@ impl Pump {
     /// this ends with the verdict of the machine, the end of this daemon, or the finding that the host answers and only
     /// this connection does not.
     fn hand_over(&mut self, cut: &Cut, session: Option<&DetachedSession>, watch: &mut DeathWatch) {
-        self.wire.ask_now_and_then();
+        self.wire.enable_keepalive();
         let mut piece = [0; READ_BYTES];
         loop {
             session.iter().for_each(|session| session.hush());

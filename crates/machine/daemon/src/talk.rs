@@ -83,10 +83,10 @@ impl Wire {
     }
 
     /// Enables TCP keepalive on a connection to another host, so that a broken connection is noticed.
-    pub(crate) fn ask_now_and_then(&self) {
+    pub(crate) fn enable_keepalive(&self) {
         if let Wire::Far(conversation) = self {
             // If this fails, the last data that was sent is retransmitted nevertheless.
-            let _ = conversation.ask_now_and_then();
+            let _ = conversation.enable_keepalive();
         }
     }
 

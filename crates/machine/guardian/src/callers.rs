@@ -102,7 +102,7 @@ pub(crate) fn listen<T: Send + 'static>(
         let (sender, held) = (sender.clone(), held.clone());
         Builder::new().spawn(move || check(&claimed, &held, &*prove, &sender))?;
     }
-    let porch = Porch {
+    let reception = Reception {
         listener: listener.clone(),
         bounds,
         challenge,
@@ -112,7 +112,7 @@ pub(crate) fn listen<T: Send + 'static>(
         held,
         closed: None,
     };
-    Builder::new().spawn(move || porch.serve())?;
+    Builder::new().spawn(move || reception.serve())?;
     Ok(Callers { heard, listener })
 }
 
@@ -136,7 +136,7 @@ fn check<T>(
 }
 
 /// The thread that accepts callers and reads from them.
-struct Porch {
+struct Reception {
     listener: Arc<TcpListener>,
     bounds: Bounds,
     challenge: Challenge,
@@ -150,7 +150,7 @@ struct Porch {
     closed: Option<Instant>,
 }
 
-impl Porch {
+impl Reception {
     fn serve(mut self) {
         loop {
             let (called, spoken) = self.wait();
@@ -308,12 +308,12 @@ mod tests {
     }
 
     /// Returns a reader, the address at which it listens, and the receiver of its claims.
-    fn porch() -> (Porch, SocketAddr, Receiver<Claim>) {
+    fn reception() -> (Reception, SocketAddr, Receiver<Claim>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
         listener.set_nonblocking(true).expect("a listener");
         let (claims, claimed) = mpsc::sync_channel(8);
-        let porch = Porch {
+        let reception = Reception {
             listener: Arc::new(listener),
             bounds: Bounds {
                 places: 8,
@@ -326,7 +326,7 @@ mod tests {
             held: Arc::default(),
             closed: None,
         };
-        (porch, address, claimed)
+        (reception, address, claimed)
     }
 
     fn call(address: SocketAddr, said: &[u8]) -> TcpStream {
@@ -401,11 +401,11 @@ mod tests {
 
     #[test]
     fn a_caller_that_cannot_be_let_in_is_no_reason_to_close_the_socket_unless_that_has_ended() {
-        let (mut porch, _, _) = porch();
+        let (mut reception, _, _) = reception();
         let mut goes_on = |errno: Errno| {
-            porch.closed = None;
-            let goes_on = porch.wait_or_close(&errno.into());
-            (goes_on, porch.closed.is_some())
+            reception.closed = None;
+            let goes_on = reception.wait_or_close(&errno.into());
+            (goes_on, reception.closed.is_some())
         };
         for not_now in [Errno::WOULDBLOCK, Errno::CONNABORTED, Errno::INTR] {
             assert_eq!(goes_on(not_now), (true, false), "{not_now}");
@@ -424,23 +424,23 @@ mod tests {
             assert_eq!(goes_on(never_again), (false, false), "{never_again}");
         }
         // For a socket that its owner has shut down, the kernel returns one of these errors.
-        rustix::net::shutdown(&porch.listener, rustix::net::Shutdown::Both).expect("its end");
-        assert!(!porch.let_in());
+        rustix::net::shutdown(&reception.listener, rustix::net::Shutdown::Both).expect("its end");
+        assert!(!reception.let_in());
     }
 
     #[test]
     fn who_waits_while_there_are_no_descriptors_is_let_in_afterwards() {
-        let (mut porch, address, claimed) = porch();
-        assert!(porch.wait_or_close(&Errno::MFILE.into()));
+        let (mut reception, address, claimed) = reception();
+        assert!(reception.wait_or_close(&Errno::MFILE.into()));
         let waits = Instant::now();
         let _known = call(address, PROOF);
         // Nothing wakes it before the pause is over, even though a caller waits.
-        assert_eq!(porch.wait(), (false, Vec::new()));
+        assert_eq!(reception.wait(), (false, Vec::new()));
         assert!(
             waits.elapsed() >= ACCEPT_PAUSE / 2,
             "a loop that never sleeps"
         );
-        std::thread::spawn(move || porch.serve());
+        std::thread::spawn(move || reception.serve());
         let heard = claimed.recv_timeout(Duration::from_secs(60));
         assert_eq!(heard.expect("who waited").said, PROOF);
     }

@@ -11,7 +11,7 @@ use crate::host::{Facts, HostId};
 use crate::lineage::Lineage;
 use crate::roll::Change;
 
-/// Bytes before the body: magic byte, version, machine, the sender's lineage and epoch, the flags `COUNTS` and `LIVE`,
+/// Bytes before the body: magic byte, version, machine, the sender's lineage and epoch, the flags `ON_ROLL` and `LIVE`,
 /// and the kind.
 pub(crate) const HEAD: usize = 12 + Lineage::BYTES;
 
@@ -25,13 +25,13 @@ pub(crate) struct Head {
     pub lineage: Lineage,
     pub epoch: u32,
     /// Whether the sender is on its own roll.
-    pub counts: bool,
+    pub is_on_roll: bool,
     /// Whether the sender sees a quorum of its roll, so that its lineage goes on.
     pub live: bool,
 }
 
 /// Bits of the sender's flag byte.
-const COUNTS: u8 = 1;
+const ON_ROLL: u8 = 1;
 const LIVE: u8 = 2;
 
 /// The body.
@@ -108,20 +108,20 @@ impl Field for Head {
         self.machine.put(to);
         self.lineage.put(to);
         self.epoch.put(to);
-        to.push(u8::from(self.counts) * COUNTS + u8::from(self.live) * LIVE);
+        to.push(u8::from(self.is_on_roll) * ON_ROLL + u8::from(self.live) * LIVE);
     }
 
     fn take(from: &mut Bytes) -> Result<Head, Malformed> {
         if <[u8; 2]>::take(from)? != [MARK, VERSION] {
             return Err(Malformed);
         }
-        let (machine, lineage, epoch, [words]) = <(_, _, _, [u8; 1])>::take(from)?;
+        let (machine, lineage, epoch, [flags]) = <(_, _, _, [u8; 1])>::take(from)?;
         Ok(Head {
             machine,
             lineage,
             epoch,
-            counts: words & COUNTS != 0,
-            live: words & LIVE != 0,
+            is_on_roll: flags & ON_ROLL != 0,
+            live: flags & LIVE != 0,
         })
     }
 }

@@ -343,7 +343,7 @@ impl Membership {
             machine: self.settings.machine,
             lineage: self.roll.lineage(),
             epoch: self.roll.epoch(),
-            counts: self.live || self.roll.contains(&self.own()),
+            is_on_roll: self.live || self.roll.contains(&self.own()),
             live: self.live,
         };
         self.output.push_back(Output::Send {

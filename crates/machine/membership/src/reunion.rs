@@ -123,7 +123,7 @@ impl Membership {
         let free = !is_live && !self.roll.contains(&self.own());
         let follows = self.acceptor.accepted_fork() == Some(head.lineage)
             || (free && head.lineage > own)
-            || (free && head.counts && self.view.is_extinct(&self.roll));
+            || (free && head.is_on_roll && self.view.is_extinct(&self.roll));
         follows || (head.live && (!is_live || head.lineage < own))
     }
 

@@ -100,7 +100,7 @@ fn head(machine: u32, epoch: u32) -> Head {
         machine,
         lineage: Lineage::default(),
         epoch,
-        counts: true,
+        is_on_roll: true,
         live: true,
     }
 }
@@ -111,8 +111,8 @@ fn numbered(port: u16) -> HostId {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(machine: u32, lineage in lineage(), epoch: u32, counts: bool, live: bool, body in body()) {
-        let head = Head { machine, lineage, epoch, counts, live };
+    fn what_is_written_is_read(machine: u32, lineage in lineage(), epoch: u32, is_on_roll: bool, live: bool, body in body()) {
+        let head = Head { machine, lineage, epoch, is_on_roll, live };
         let bytes = encode(head, &body);
         prop_assert_eq!(decode(&bytes), Ok((head, body)));
     }

@@ -372,7 +372,7 @@ impl Tcp {
             return;
         }
         link.stall.begin_again();
-        let _ = dial::ask_now_and_then(&channel, true);
+        let _ = dial::set_keepalive(&channel, true);
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
@@ -411,7 +411,7 @@ impl Tcp {
         self.restless = true;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            dial::ask_now_and_then(&socket, true)?;
+            dial::set_keepalive(&socket, true)?;
             let mut shake = Handshake::caller(socket, peer).patient();
             shake.watch(&self.epoll, peer as u64, flags)?;
             Ok(shake)

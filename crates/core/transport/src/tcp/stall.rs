@@ -5,7 +5,7 @@
 //! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
 //! is noticed is the network. After [`UNREACHABLE_TIMEOUT`] without progress, with at least one attempt repeated, the peer is out of reach.
 //!
-//! A connection that is being made is asked for by the kernel each second ([`regatta_connection::dial::ask_now_and_then`]), so that a call which
+//! A connection that is being made is asked for by the kernel each second ([`regatta_connection::dial::set_keepalive`]), so that a call which
 //! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
 //! answer, each tick has the kernel ask again, so that one lost packet is no silence.
 //!

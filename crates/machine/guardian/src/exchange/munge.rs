@@ -162,7 +162,7 @@ impl Peer<'_> {
         while calls.len() + 1 < self.step.nodes.len() {
             let left = self.until.saturating_duration_since(Instant::now());
             let Ok((call, stream)) = callers.heard.recv_timeout(left) else {
-                let refusal = self.missing(&calls);
+                let refusal = self.refusal_for_missing(&calls);
                 for (call, stream) in calls.values() {
                     let reply = Reply::Refused {
                         nonce: call.nonce,
@@ -179,7 +179,7 @@ impl Peer<'_> {
         Ok(calls)
     }
 
-    fn missing(&self, come: &Calls) -> Refusal {
+    fn refusal_for_missing(&self, come: &Calls) -> Refusal {
         let step = self.step;
         let names: Vec<&str> = (0..)
             .zip(&step.nodes)
@@ -243,7 +243,8 @@ impl Peer<'_> {
         erase(&mut bytes);
         let (sealed, nonce) = (sealed?, call.nonce);
         let prompt = Instant::now() + LETTER_TIMEOUT;
-        if write_letter(&stream, &sealed, prompt).is_err() || !is_the_place(&stream, &nonce, prompt)
+        if write_letter(&stream, &sealed, prompt).is_err()
+            || !read_place_proof(&stream, &nonce, prompt)
         {
             return Ok(None);
         }
@@ -364,14 +365,19 @@ fn receive(
     erase(&mut bytes);
     let call = call.filter(|call| call.step == step)?;
     // Tell the caller that it has found the first node. The full answer follows when all nodes have called.
-    write_letter(&stream, &here(&call.nonce), Instant::now() + LETTER_TIMEOUT).ok()?;
+    write_letter(
+        &stream,
+        &place_proof(&call.nonce),
+        Instant::now() + LETTER_TIMEOUT,
+    )
+    .ok()?;
     Some((call, stream))
 }
 
 /// The proof that the first node listens here: a hash over the nonce, which only a process of this user can read.
 /// Anybody can compute the ports, so another process may listen on one of them; without this proof callers go on to the
 /// next port.
-fn here(nonce: &Secret) -> String {
+fn place_proof(nonce: &Secret) -> String {
     let said = [b"regatta: this is the place", &nonce[..]].concat();
     let proof = digest(&SHA256, &said);
     proof
@@ -382,8 +388,8 @@ fn here(nonce: &Secret) -> String {
 }
 
 /// Reads the first answer and returns whether it proves that the other end has opened the letter.
-fn is_the_place(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
-    read_letter(stream, until) == Some(here(nonce))
+fn read_place_proof(stream: &TcpStream, nonce: &Secret, until: Instant) -> bool {
+    read_letter(stream, until) == Some(place_proof(nonce))
 }
 
 #[cfg(test)]
@@ -430,8 +436,8 @@ pub(super) mod tests {
         let nonce = [7; 32];
         for (word, is_believed) in [
             (String::new(), false),
-            (here(&[8; 32]), false),
-            (here(&nonce), true),
+            (place_proof(&[8; 32]), false),
+            (place_proof(&nonce), true),
         ] {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
             let address = listener.local_addr().expect("an address");
@@ -439,7 +445,11 @@ pub(super) mod tests {
             let (stranger, _) = listener.accept().expect("a caller");
             let until = Instant::now() + LETTER_TIMEOUT;
             write_letter(&stranger, &word, until).expect("room");
-            assert_eq!(is_the_place(&caller, &nonce, until), is_believed, "{word}");
+            assert_eq!(
+                read_place_proof(&caller, &nonce, until),
+                is_believed,
+                "{word}"
+            );
         }
     }
 

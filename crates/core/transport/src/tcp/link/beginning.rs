@@ -59,7 +59,7 @@ impl Link {
             _ => return Err(NONSENSE.into()),
         }
         if let Some(channel) = self.state.begun() {
-            let _ = dial::ask_now_and_then(channel, false);
+            let _ = dial::set_keepalive(channel, false);
         }
         self.resume(&first)?;
         self.try_pump(1).map(drop)

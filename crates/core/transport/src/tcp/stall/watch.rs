@@ -57,7 +57,7 @@ fn liveness_of_call(channel: &Channel) -> Liveness {
     match channel.progress() {
         Some(progress) if progress.repeated == 0 => Liveness::Moving,
         Some(progress) if progress.idle => {
-            let _ = dial::ask_now_and_then(channel, true);
+            let _ = dial::set_keepalive(channel, true);
             Liveness::Unanswered
         }
         Some(_) => Liveness::Silent(0),
@@ -145,7 +145,7 @@ impl Tcp {
         };
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT;
         let called = dial::dial(address).and_then(|socket| {
-            dial::ask_now_and_then(&socket, true)?;
+            dial::set_keepalive(&socket, true)?;
             let mut shake = Handshake::caller(socket, peer).patient();
             shake.watch(&self.epoll, FIRST_SPARE_TOKEN | peer as u64, flags)?;
             Ok(shake)
