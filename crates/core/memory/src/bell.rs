@@ -47,11 +47,11 @@ pub(crate) const LAYOUT: crate::layout::Layout = crate::layout!("bell", Bell { a
 /// change is made in two steps with a barrier of all cores between them, and both sides pay meanwhile:
 ///
 /// * *To the senders.* A sender publishes, reads this word, and reads `asleep`. If it reads that it does not have to
-/// pay, it has published before that barrier, so every task that sleeps without paying, which is after the barrier,
-/// sees the message.
+///   pay, it has published before that barrier, so every task that sleeps without paying, which is after the barrier,
+///   sees the message.
 /// * *To the sleepers.* A sleeper announces its sleep, runs its fence, and reads this word. If it reads that it does
-/// not have to pay, its announcement was visible before the word changed, so every task that sends without paying sees
-/// it.
+///   not have to pay, its announcement was visible before the word changed, so every task that sends without paying sees
+///   it.
 #[repr(transparent)]
 #[derive(Debug, Default)]
 pub struct Payers(AtomicU32);

@@ -8,11 +8,11 @@
 //!
 //! * *Owned:* the owner's number and no sender. Only the owner changes the word, and only the owner touches the memory.
 //! * *In flight:* the receiver is the owner, and the sender stands beside it. The sender wrote the word before it sent
-//! its message. The receiver clears the sender when the message has been received ([`Block::arrive`]). If the message
-//! cannot be sent, the sender takes the block back ([`Block::take_back`]). Both change the same word with a
-//! compare-and-swap, so only one of them gets the block.
+//!   its message. The receiver clears the sender when the message has been received ([`Block::arrive`]). If the message
+//!   cannot be sent, the sender takes the block back ([`Block::take_back`]). Both change the same word with a
+//!   compare-and-swap, so only one of them gets the block.
 //! * *Kept:* the owner's number, with a mark in the sender's half. The block is neither used nor read, and its memory
-//! is allocated. The owner keeps it for its next loan ([`Block::reuse`]), unless another task claims it first.
+//!   is allocated. The owner keeps it for its next loan ([`Block::reuse`]), unless another task claims it first.
 //! * *Free:* the block has no owner, and its memory may have been released.
 //!
 //! A block that is kept, or whose owner is gone, belongs to the task that claims it first ([`Block::claim`]). A claim
@@ -20,9 +20,9 @@
 //! never both succeed. It is correct at whichever instruction the owner ended:
 //!
 //! * *The owner died while it released the memory to the system.* The word still has its number, so the block is
-//! claimed, and the claimer allocates the memory again.
+//!   claimed, and the claimer allocates the memory again.
 //! * *The sender died between writing the word and sending the message.* The receiver finds the sender's number on the
-//! block when it has received everything that the sender ever sent, and keeps the block.
+//!   block when it has received everything that the sender ever sent, and keeps the block.
 //! * *The receiver died before it received the message.* The block has an owner that is gone.
 //!
 //! A task that leaves in good order gives up its blocks before others can learn that it is gone. After that it must not

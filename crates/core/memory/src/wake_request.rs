@@ -5,10 +5,10 @@
 //! woke all sleepers, that would be `n` times `n` wakes.
 //!
 //! * *Sleeper:* it names a member, passes the barrier of [`Bell::sleep`](crate::bell::Bell::sleep), and checks. The
-//! check can find that the named member has published and that the next one has not. If the next one publishes at that
-//! moment, it reads the old name and wakes no task. So after the check the sleeper names the member for which it waits
-//! by then, and if that changes the word ([`WakeRequest::name`] returns that) it passes the barrier and checks again
-//! before it sleeps.
+//!   check can find that the named member has published and that the next one has not. If the next one publishes at that
+//!   moment, it reads the old name and wakes no task. So after the check the sleeper names the member for which it waits
+//!   by then, and if that changes the word ([`WakeRequest::name`] returns that) it passes the barrier and checks again
+//!   before it sleeps.
 //! * *Publisher:* it publishes, passes [`Fencing::before_look`](crate::bell::Fencing::before_look), and reads the word.
 
 use crate::sync::{AtomicU32, Ordering};

@@ -7,24 +7,24 @@
 //!
 //! ```text
 //! job                                     daemon
-//! Watch        who is there?            >
+//! Watch        the hosts of the machine >
 //!                                       < Membership     at once and after each change; the latest counts
 //!
-//! Unreachable  who cannot reach whom    >                again at each change; counts as long as the connection
+//! Unreachable  who cannot reach whom    >                again at each change; valid while the connection lasts
 //!
 //! Open         a shell on a host        >
 //!                                       < Opened         or Refused, or NotOpened
 //! Data, EndOfInput                     <>                ChannelMessage from here on
 //!                                       < Errors, Closed
 //!
-//! Claim        the agent on a host      >                by a launcher that comes after another one
+//! Claim        the agent on a host      >                by a launcher that follows another one
 //!                                       < Opened         with the hosts that the agent names as successors, or as above
-//! Lead         it is to follow me       >                or GiveUp: I will not lead after all
+//! Lead         the agent has to follow  >                or GiveUp: the launcher will not lead
 //! Data, EndOfInput                     <>
 //!
-//! OwnerLost    my launcher's host is    >                by an agent; again when its successors change
+//! OwnerLost    launcher's host lost     >                by an agent; again when its successors change
 //!                                       < GivenUp        the host of this run will not lead
-//!                                       < Led            the host of this run leads; with it comes a descriptor: the channel to it
+//!                                       < Led            the host of this run leads; carries the descriptor of the channel to it
 //! ```
 //!
 //! Daemons forward messages of a channel to each other unchanged. Each channel has a connection of its own, so a
@@ -112,7 +112,7 @@ messages! {
         1 ShellEnded { status: i32 }
         /// The host at its other end is lost.
         2 HostLost { cause: String }
-        /// The host at its other end has left, or its daemon has hung up.
+        /// The host at its other end has left, or its daemon has closed the connection.
         3 HostGone { sentence: String }
         /// The daemon of this host has cut the channel.
         4 Cut { sentence: String }

@@ -1,11 +1,11 @@
 //! Callers at a listening socket that have not proved who they are, within limits.
 //!
 //! * *Time.* A caller has a time limit for all that it sends, counted from when it was accepted, however its bytes are
-//! spread.
+//!   spread.
 //! * *Number.* The number of callers at a time is limited. When one more calls, the oldest one is dropped: it had the
-//! most time.
+//!   most time.
 //! * *Memory.* All callers together may occupy [`MAX_UNPROVED_BYTES`] bytes. When that is exceeded, the one that has
-//! sent the most is dropped.
+//!   sent the most is dropped.
 //!
 //! One thread reads from all callers. Checking a proof can take long, so a few other threads do that.
 

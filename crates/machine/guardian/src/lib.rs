@@ -7,15 +7,15 @@
 //! children.
 //!
 //! 1. Each task sends a hello to the node socket. When all tasks of the node have, the guardian closes the socket
-//! (`node`).
+//!    (`node`).
 //! 2. With several nodes, the guardians exchange the addresses of everything (`meet`), in the way of their launcher
-//! (`exchange`). Under Slurm that is by credentials of munge, which only processes of this user on nodes of this
-//! cluster can open. So `srun` needs no option, and the ports do not have to be trusted. Callers that prove nothing are
-//! limited (`callers`). Without munge, the job ends with an error that names `regatta run`, which does not need it.
+//!    (`exchange`). Under Slurm that is by credentials of munge, which only processes of this user on nodes of this
+//!    cluster can open. So `srun` needs no option, and the ports do not have to be trusted. Callers that prove nothing are
+//!    limited (`callers`). Without munge, the job ends with an error that names `regatta run`, which does not need it.
 //! 3. The guardian creates the node's segment with the table of all ranks, and answers each task with its descriptor.
 //! 4. It stays until the last of its tasks has left or ended. It watches them by their pidfds, and reports to its own
-//! table and at once to all other guardians (`mesh`). Every record between guardians is authenticated with the job's
-//! key. If a guardian is silent or gone, the tasks of its node count as lost, as on a lost host.
+//!    table and at once to all other guardians (`mesh`). Every record between guardians is authenticated with the job's
+//!    key. If a guardian is silent or gone, the tasks of its node count as lost, as on a lost host.
 //!
 //! The launcher decides what follows from a failure (`srun --kill-on-bad-exit`, `--wait`); the guardian only reports
 //! it. The guardian is not the parent of the tasks, so it only knows that a task has ended, and not how.
