@@ -18,6 +18,8 @@ pub const HEADER: &str = include_str!("../../c/include/regatta.h");
 pub struct Function {
     /// Its name, such as `rg_send`.
     pub name: String,
+    /// The section of the header that declares it.
+    pub section: String,
     /// The Rust type of what it returns: `c_int`, but for a few that cannot fail.
     pub returns: String,
     /// Its parameters, in their order.
@@ -61,6 +63,14 @@ pub fn functions() -> Vec<Function> {
     parse(HEADER)
 }
 
+/// Returns the sections of a header by their names, which stand in lines of dashes.
+fn sections(header: &str) -> impl Iterator<Item = (&str, &str)> {
+    header.split("/* ---- ").skip(1).map(|part| {
+        let (name, rest) = part.split_once(" --").expect("a line of dashes");
+        (name, rest.split_once("*/").expect("the end of the line").1)
+    })
+}
+
 /// Returns a header without its comments, each of which ends.
 pub fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
@@ -71,7 +81,9 @@ pub fn without_comments(text: &str) -> String {
 }
 
 fn parse(header: &str) -> Vec<Function> {
-    let lines = without_comments(header);
+    let front = header.split("/* ---- ").next().unwrap_or_default();
+    let named = sections(header).map(|(name, text)| format!("section {name};{text}"));
+    let lines = without_comments(&(front.to_owned() + &named.collect::<String>()));
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     let text: String = lines.flat_map(|line| [line, "\n"]).collect();
     let text = text.trim().strip_prefix("extern \"C\" {");
@@ -82,10 +94,14 @@ fn parse(header: &str) -> Vec<Function> {
         depth += i32::from(letter == '{') - i32::from(letter == '}');
         letter == ';' && depth == 0
     });
-    let (mut callbacks, mut functions) = (Vec::new(), Vec::new());
+    let (mut callbacks, mut functions, mut section) = (Vec::new(), Vec::new(), "");
     for statement in statements.map(str::trim).filter(|it| !it.is_empty()) {
+        if let Some(name) = statement.strip_prefix("section ") {
+            section = name;
+            continue;
+        }
         let understood = match statement.strip_prefix("typedef ") {
-            None => function(statement, &callbacks).map(|it| functions.push(it)),
+            None => function(statement, section, &callbacks).map(|it| functions.push(it)),
             Some(kind) => match kind.strip_prefix("void (*") {
                 Some(kind) => callback(kind).map(|it| callbacks.push(it)),
                 None => Some(()),
@@ -103,7 +119,7 @@ fn parse(header: &str) -> Vec<Function> {
     functions
 }
 
-fn function(declaration: &str, callbacks: &[Parameter]) -> Option<Function> {
+fn function(declaration: &str, section: &str, callbacks: &[Parameter]) -> Option<Function> {
     let (head, inside) = declaration.strip_suffix(')')?.split_once('(')?;
     let Parameter { name, kind } = declared(head, callbacks)?;
     let parameters = match inside {
@@ -112,6 +128,7 @@ fn function(declaration: &str, callbacks: &[Parameter]) -> Option<Function> {
     };
     (name.starts_with("rg_") && kind != "c_void").then_some(Function {
         name,
+        section: section.to_owned(),
         returns: kind,
         parameters,
     })
@@ -245,6 +262,7 @@ mod tests {
         let functions = functions();
         assert!(functions.len() > 140, "only {}", functions.len());
         assert_eq!(functions[0].name, "rg_strerror");
+        assert_eq!(functions[0].section, "errors");
         assert_eq!(functions[functions.len() - 1].name, "rg_profile");
         let send = "rg_send(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: Group, ) -> c_int";
         assert!(functions.iter().any(|it| it.to_string() == send));

@@ -104,18 +104,13 @@ fn section(name: &str) -> &'static str {
         .1
 }
 
-/// The header's sections by their names: what stands in a line of dashes.
+/// The header's sections by their names, the last one without the end of C++'s block.
 fn sections() -> Vec<(&'static str, &'static str)> {
-    let parts = HEADER.split("/* ---- ").skip(1);
-    let named = parts.map(|part| {
-        let (name, rest) = part.split_once(" --").expect("a line of dashes");
-        let text = rest.split_once("*/").expect("the end of the line").1;
-        (
-            name,
-            text.split("\n#ifdef __cplusplus\n}").next().unwrap_or(text),
-        )
-    });
-    named.collect()
+    let end = "\n#ifdef __cplusplus\n}";
+    let text = |text: &'static str| text.split(end).next().unwrap_or(text);
+    crate::sections(HEADER)
+        .map(|(name, all)| (name, text(all)))
+        .collect()
 }
 
 /// A comment that stands at the left begins an item; so does code after an empty line.

@@ -2,7 +2,7 @@
 //!
 //! The launcher has the loader load this library first (LD_PRELOAD), so calls of the program, and of interfaces over
 //! libregatta.so, come to the functions here (`wrap/`), which call those of libregatta.so. A task that is not profiled does not have this
-//! library and pays nothing. The record goes to a file that is mapped (`crates/core/record` has its layout), so it survives the task.
+//! library and pays nothing. The record goes to a file that is mapped (`crates/interfaces/record` has its layout), so it survives the task.
 //!
 //! Hot path: a recorded call reads the clock twice and writes to the thread's own part of the record and to one event. It takes no
 //! lock and makes no system call, but for requests of receives (`requests.rs`), which are behind a mutex.

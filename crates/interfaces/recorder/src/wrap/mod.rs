@@ -1,5 +1,5 @@
 //! The functions of `regatta.h` that are recorded, made by `build.rs`. Each calls the one of libregatta.so with the arguments as they
-//! came, and notes what `crates/core/record/src/calls.rs` says of it.
+//! came, and notes what `build/note.rs` says of it.
 #![allow(
     unused_mut,
     clippy::too_many_arguments,

@@ -1,7 +1,33 @@
 //! Positions, in words.
 
-/// The first word of a record, with the version of the layout.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"RGprof03");
+/// The version of the layout.
+pub const VERSION: u8 = 4;
+
+/// The first four bytes of a record of any version.
+pub(crate) const MARK: [u8; 4] = *b"RGpr";
+
+/// The first word of a record: its mark, then a hash of the layout's version and of the functions, which records name by number.
+pub const MAGIC: u64 = u32::from_le_bytes(MARK) as u64 | (fingerprint() << 32);
+
+/// Returns a hash (FNV-1a) of the version and of the names of functions in the order of their numbers.
+const fn fingerprint() -> u64 {
+    let mut hash = fnv(0xcbf2_9ce4_8422_2325, &[VERSION]);
+    let mut at = 0;
+    while at < crate::CALLS.len() {
+        hash = fnv(fnv(hash, crate::CALLS[at].0.as_bytes()), &[0]);
+        at += 1;
+    }
+    hash
+}
+
+const fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
 
 /// Threads of a task that are recorded at the same time. Calls of further ones are counted, and no more.
 pub const THREADS: usize = 16;

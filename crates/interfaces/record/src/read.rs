@@ -223,7 +223,7 @@ impl Record {
         let words = Words::new(file);
         let magic = words.at(head::MAGIC).to_le_bytes();
         if magic != MAGIC.to_le_bytes() {
-            return Err(match magic.starts_with(b"RGprof") {
+            return Err(match magic.starts_with(&MARK) {
                 true => Fault::Version,
                 false => Fault::Strange,
             });

@@ -25,7 +25,7 @@ mod calls;
 mod layout;
 mod read;
 
-pub use calls::{CALLS, Call, Kind, LEFT_ALONE, Note};
+pub use calls::{CALLS, Call, Kind};
 pub use layout::*;
 pub use read::{
     CallRecord, Event, EventKind, Fault, Head, Module, Name, Peer, Record, Sample, Sizes, Thread,
