@@ -60,7 +60,7 @@
 //! | `message` | blocking sends, receives, probes |
 //! | `scope`, `request`, `future` | non-blocking operations |
 //! | `loan` | messages without copies |
-//! | `operator`, `collective`, `start` | reductions; collectives; their non-blocking forms |
+//! | `operator`, `collective` | operators of reductions; collectives, each in both forms: `collective/reduction.rs`, `collective/gathering.rs` |
 //! | `tasks` | starting, ending and watching tasks; names; named groups |
 //! | `error` | the errors of calls |
 //! | `raw` | the unsafe code, and what upholds it |
@@ -79,7 +79,6 @@ mod raw;
 mod request;
 mod scope;
 mod select;
-mod start;
 mod task;
 mod tasks;
 
