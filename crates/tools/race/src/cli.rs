@@ -53,6 +53,8 @@ enum Action {
         #[command(flatten)]
         form: Forms,
     },
+    /// Print a table of all operations, with their suites and what each is, in Markdown
+    Operations,
     /// Get the peers: Open MPI and MPICH from PyPI, MPICH and PVM from the distribution
     Prepare {
         /// Folder for peers [default: regatta/peers in the cache folder]
@@ -161,6 +163,10 @@ impl Race {
             Some(Action::Compare { a, b }) => compare_files(&a, &b),
             Some(Action::Export { race, form }) => {
                 say::text(export::render(&Results::read(&race)?, form.form()))?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Some(Action::Operations) => {
+                say::text(operations::table())?;
                 Ok(ExitCode::SUCCESS)
             }
             Some(Action::Prepare { peers }) => {

@@ -70,7 +70,7 @@ pub fn default_peers() -> PathBuf {
 /// Looks for every environment this version knows.
 pub fn discover(peers: &Path) -> Found {
     let mut found = Found::default();
-    for peer in peers::ALL {
+    for &peer in peers::ALL {
         let machine = Machine {
             peers,
             found: &found.competitors,

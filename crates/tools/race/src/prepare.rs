@@ -21,7 +21,7 @@ pub struct Prepared {
 
 /// Gets every peer that is not there yet.
 pub fn prepare(peers: &Path) -> Vec<Prepared> {
-    let mut all = peers::ALL;
+    let mut all = peers::ALL.to_vec();
     all.sort_by_key(|peer| peer.facts().takes_package_lists);
     let each = all.into_iter().filter_map(|peer| {
         let outcome = peer.prepare(peers)?;

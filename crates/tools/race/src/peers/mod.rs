@@ -29,7 +29,7 @@ use crate::process::Supervisor;
 use crate::settings::{Resolved, Tuning};
 
 /// All of them, in the order in which their environments are shown.
-pub static ALL: [&dyn Peer; 13] = [
+pub static ALL: &[&dyn Peer] = &[
     &regatta::Regatta,
     &regatta_pvm::RegattaPvm,
     &interfaces::NX,
@@ -265,6 +265,8 @@ pub struct Look {
     pub interface: bool,
     /// Whether it is Regatta's own interface with settings that make a difference between hosts alone, and is raced there alone.
     pub between_hosts: bool,
+    /// Whether it is raced only when it is named, or by the suite about it: no full race has it.
+    pub of_a_suite: bool,
 }
 
 impl Look {
@@ -276,6 +278,14 @@ impl Look {
             mark,
             interface: false,
             between_hosts: false,
+            of_a_suite: false,
+        }
+    }
+
+    const fn of_a_suite(self) -> Look {
+        Look {
+            of_a_suite: true,
+            ..self
         }
     }
 
@@ -307,7 +317,7 @@ pub fn is_between_hosts(name: &str) -> bool {
 
 /// Is this environment raced only when it is named, or by the suite about it? No full race has it.
 pub fn is_of_a_suite(name: &str) -> bool {
-    [pvm::DAEMON, regatta_pvm::DAEMON, ttcp::NAME].contains(&name)
+    look(name).is_some_and(|look| look.of_a_suite)
 }
 
 /// Whether Regatta is held against the environment of this name. One of another version of the race counts.
@@ -463,7 +473,7 @@ mod tests {
         for competitor in discover(Path::new("/nonexistent")).competitors {
             assert!(names.contains(&competitor.name.as_str()), "{competitor:?}");
         }
-        for peer in ALL {
+        for &peer in ALL {
             let described = crate::settings::describe(peer, true, Network::Local);
             let empty = |s: &crate::results::Setting| s.reason.is_empty() || s.when.is_empty();
             assert!(!described.iter().any(empty), "{described:?}");

@@ -55,7 +55,8 @@ static FACTS: Facts = Facts {
             "PVM by its daemons",
             "#8a4f92",
             Mark::TriangleUpOpen,
-        ),
+        )
+        .of_a_suite(),
     ],
     adapter: ADAPTER,
     libraries: &["libpvm3"],

@@ -47,7 +47,7 @@ pub struct RegattaPvm;
 static FACTS: Facts = Facts {
     looks: &[
         Look::interface(NAME, "Regatta as PVM", "#6f7de8"),
-        Look::interface(DAEMON, "Regatta as PVM, no route asked for", "#9aa5f0"),
+        Look::interface(DAEMON, "Regatta as PVM, no route asked for", "#9aa5f0").of_a_suite(),
     ],
     adapter: pvm::ADAPTER,
     // One file by both names: the loader tells the first.

@@ -21,12 +21,7 @@ const LOOPBACK_ADDRESS: &str = "127.0.0.1";
 pub struct Ttcp;
 
 static FACTS: Facts = Facts {
-    looks: &[Look::new(
-        NAME,
-        "TCP, no library",
-        "#9a8f5c",
-        Mark::DiamondTall,
-    )],
+    looks: &[Look::new(NAME, "TCP, no library", "#9a8f5c", Mark::DiamondTall).of_a_suite()],
     adapter: SOCKETS,
     libraries: &[],
     lacks,

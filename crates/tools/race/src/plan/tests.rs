@@ -162,7 +162,7 @@ fn every_operation_of_a_suite_is_planned_or_a_note_says_why_not() {
             suites: vec![suite.name.to_owned()],
             ..wishes()
         };
-        for peer in crate::peers::ALL {
+        for &peer in crate::peers::ALL {
             let competitors = [competitor("it", peer)];
             let (network, ground) = match suite.on_many_hosts {
                 true => (Network::Hosts, between(2, 64)),
