@@ -35,17 +35,17 @@ fn wrapped(function: &Function, number: usize, kind: Kind) -> String {
         Some(peer) => format!("Span::enter_about(Call({number}), group, {peer})"),
         None => format!("Span::enter(Call({number}))"),
     };
-    let body = if note::is_own(function) {
-        format!("completion::{name}({arguments})")
-    } else {
-        let after = note::after(function, kind);
-        let before = note::before(after);
-        format!(
+    let after = note::after(function, kind);
+    let before = note::before(after);
+    let body = match after {
+        "completion" => format!("completion::{name}({arguments})"),
+        _ => format!(
             "let mut span = {enter};{before}
         let result = real::{name}({arguments});
-        {after}
-        span.leave(result)"
-        )
+        {}
+        span.leave(result)",
+            if after == "none" { "" } else { after }
+        ),
     };
     // Text of unsafe code, with its reason.
     format!(

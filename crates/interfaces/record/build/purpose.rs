@@ -2,110 +2,72 @@
 
 use regatta_c_table::Function;
 
-/// A name of a `Kind` in `src/calls.rs`; none: the function is not recorded, since it returns at once and tells a program what it is
-/// told anyway.
-pub type Purpose = Option<&'static str>;
-
-/// What tells the purpose of a section's functions.
-enum Rule {
-    /// All have this one.
-    All(Purpose),
-    /// Their parameters: a message goes out or comes in. The others have this purpose.
-    Messages(Purpose),
-}
-
-use Rule::{All, Messages};
-
-const COLLECTIVE: Purpose = Some("Collective");
-const OTHER: Purpose = Some("Other");
-const RECEIVE: Purpose = Some("Receive");
-const SEND: Purpose = Some("Send");
-const WAIT: Purpose = Some("Wait");
-
-const SECTIONS: [(&str, Rule); 12] = [
-    ("errors", All(None)),
-    ("life", All(OTHER)),
-    ("who", All(None)),
-    ("send and receive", Messages(WAIT)),
-    ("strided and scattered memory", Messages(WAIT)),
-    ("completion", All(WAIT)),
-    ("loans: messages that are never copied", Messages(OTHER)),
-    ("groups", All(COLLECTIVE)),
-    ("collectives", All(COLLECTIVE)),
-    ("tasks that come and go", All(OTHER)),
-    ("names, mailboxes, named groups", All(OTHER)),
-    // The recorder has functions of its own for `rg_mark`, `rg_toggle` and `rg_profile`.
-    ("settings and insight", All(None)),
-];
-
-const EXCEPTIONS: [(&[&str], Purpose); 4] = [
-    (
-        &[
-            "rg_initialized",
-            "rg_on_wait",
-            "rg_fd",
-            "rg_group_is_revoked",
-            "rg_dead",
-            "rg_op_create",
-            "rg_op_free",
-        ],
-        None,
-    ),
-    (&["rg_loan_open"], RECEIVE),
-    (
-        &[
-            "rg_group_revoke",
-            "rg_group_tie",
-            "rg_group_tolerate_left",
-            "rg_acknowledge_dead",
-        ],
-        OTHER,
-    ),
-    (&["rg_meet", "rg_meet_members"], COLLECTIVE),
-];
-
-const THIS_FILE: &str = "crates/interfaces/record/build/purpose.rs";
+/// Exceptions by their names, then sections, with a `Kind` of `src/calls.rs`. By message: functions that send, or receive, have that
+/// purpose. None: they are not recorded, since they return at once and tell a program what it is told anyway; and the recorder has
+/// functions of its own for `rg_mark`, `rg_toggle` and `rg_profile`.
+const PURPOSES: &str = "\
+rg_initialized rg_on_wait rg_fd rg_group_is_revoked rg_dead rg_op_create rg_op_free = none
+rg_loan_open = Receive
+rg_acknowledge_dead rg_group_revoke rg_group_tie rg_group_tolerate_left = Other
+rg_meet rg_meet_members = Collective
+errors = none
+life = Other
+who = none
+send and receive = by message, or Wait
+strided and scattered memory = by message, or Wait
+completion = Wait
+loans: messages that are never copied = by message, or Other
+groups = Collective
+collectives = Collective
+tasks that come and go = Other
+names, mailboxes, named groups = Other
+settings and insight = none
+";
 
 /// Returns the functions that are recorded, each with its purpose, or a sentence for whoever has changed the header.
 pub fn all(functions: &[Function]) -> Result<Vec<(&str, &'static str)>, String> {
-    let exceptions = EXCEPTIONS.iter().flat_map(|(names, _)| *names);
-    for name in exceptions {
-        if !functions.iter().any(|function| function.name == *name) {
-            return Err(format!(
-                "regatta.h has no {name}: take it out of EXCEPTIONS in {THIS_FILE}"
-            ));
+    let names = lines().flat_map(|(names, _)| names.split(' '));
+    for name in names.filter(|name| name.starts_with("rg_")) {
+        if !functions.iter().any(|function| function.name == name) {
+            return Err(format!("regatta.h has no {name}: {HERE} still names it"));
         }
     }
     let mut recorded = Vec::new();
     for function in functions {
-        recorded.extend(purpose(function)?.map(|kind| (&*function.name, kind)));
+        let kind = purpose(function)?;
+        recorded.extend((kind != "none").then_some((&*function.name, kind)));
     }
     Ok(recorded)
 }
 
-fn purpose(function: &Function) -> Result<Purpose, String> {
+const HERE: &str = "PURPOSES in crates/interfaces/record/build/purpose.rs";
+
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PURPOSES
+        .lines()
+        .map(|line| line.split_once(" = ").expect("a purpose"))
+}
+
+fn purpose(function: &Function) -> Result<&'static str, String> {
     let Function { name, section, .. } = function;
-    let is_own = |(names, _): &&(&[&str], Purpose)| names.contains(&&**name);
-    if let Some((_, purpose)) = EXCEPTIONS.iter().find(is_own) {
-        return Ok(*purpose);
-    }
-    match SECTIONS.iter().find(|(known, _)| known == section) {
-        Some((_, All(purpose))) => Ok(*purpose),
-        Some((_, Messages(otherwise))) => Ok(of_message(function).or(*otherwise)),
+    let is_it = |of: &str| of == section || of.split(' ').any(|one| one == name);
+    match lines().find(|(of, _)| is_it(of)) {
+        Some((_, purpose)) => Ok(match purpose.strip_prefix("by message, or ") {
+            Some(otherwise) => of_message(function).unwrap_or(otherwise),
+            None => purpose,
+        }),
         None => Err(format!(
-            "regatta.h declares {name} in the section \"{section}\", which is not known here: say in SECTIONS of {THIS_FILE} \
-             what the time in its functions is called"
+            "regatta.h declares {name} in the section \"{section}\": say in {HERE} what the time in functions of that section is called"
         )),
     }
 }
 
 /// Whether a message comes in, which counts if one goes out as well, or goes out. A probe has no memory for it.
-fn of_message(function: &Function) -> Purpose {
+fn of_message(function: &Function) -> Option<&'static str> {
     let has_any = |names: &[&str]| names.iter().any(|name| function.has(name));
-    let has_memory = has_any(&["buf", "rbuf", "views", "block"]);
-    match has_memory {
-        true if has_any(&["from", "message"]) => RECEIVE,
-        true if function.has("to") => SEND,
+    match has_any(&["buf", "rbuf", "views", "block"]) {
+        true if has_any(&["from", "message"]) => Some("Receive"),
+        true if function.has("to") => Some("Send"),
         _ => None,
     }
 }
