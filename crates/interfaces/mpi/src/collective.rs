@@ -26,9 +26,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use regatta_sys as rg;
 
+pub(crate) use engine::entry;
+pub use engine::{Arguments, Entry};
 pub use execution::{begin, keep, run, slowly};
 pub(crate) use forms::forms;
-pub use reduction::Reduction;
+pub use reduction::{REDUCE, Reduction};
 
 use crate::abi::*;
 use crate::communicator::{Communicator, get};
@@ -40,7 +42,7 @@ use messages::Message;
 pub struct Collective {
     comm: Arc<Communicator>,
     /// The engine's part, and its group.
-    engine: Option<(Kind, rg::Group)>,
+    engine: Option<(Entry, rg::Group)>,
     /// Groups for this collective alone, if it is persistent: of the engine's part, and of the messages.
     own: Option<OwnGroup>,
     own_hidden: Option<OwnGroup>,
@@ -57,29 +59,15 @@ pub struct Collective {
 // SAFETY: it has the caller's buffers, which are the library's until the collective is complete, and no thread's things.
 unsafe impl Send for Collective {}
 
-/// A collective of the engine's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Barrier,
-    Broadcast,
-    Gather { listed: bool },
-    Scatter { listed: bool },
-    Allgather,
-    Alltoall,
-    Reduce,
-    Allreduce,
-    Scan,
-    Exscan,
-    ReduceScatter,
-}
-
 /// The elements that this process gives, or gets.
 #[derive(Debug)]
-enum LocalData {
+pub enum LocalData {
     /// Nothing.
     Nothing,
     /// The elements in the buffer for the other direction.
     InPlace,
+    /// A copy of these elements, where the engine does not work in place.
+    Copied,
     /// These elements.
     Memory(Memory),
 }
@@ -124,23 +112,34 @@ impl Collective {
     }
 
     /// One that the engine does.
-    fn engine(
+    pub fn engine(
         comm: Arc<Communicator>,
-        kind: Kind,
+        entry: Entry,
         gives: LocalData,
         takes: LocalData,
     ) -> Collective {
         let group = comm.group;
         Collective {
-            engine: Some((kind, group)),
+            engine: Some((entry, group)),
             gives,
             takes,
             ..Collective::nothing(comm)
         }
     }
 
+    /// This one, with a root.
+    pub fn rooted(self, root: c_int) -> Collective {
+        Collective { root, ..self }
+    }
+
+    /// This one, of elements that are combined.
+    pub fn reducing(self, reduction: Reduction) -> Collective {
+        let reduction = Some(reduction);
+        Collective { reduction, ..self }
+    }
+
     /// One by messages.
-    fn messages(
+    pub fn messages(
         comm: Arc<Communicator>,
         sends: Vec<Message>,
         receives: Vec<Message>,
@@ -159,14 +158,15 @@ const FIRST_TAG: c_int = 1 << 29;
 const TAGS: c_int = 1 << 10;
 
 /// The tags of the next collective by messages: all processes call for them in the same order.
-fn next_tag(sequence: &AtomicU32) -> c_int {
+pub fn next_tag(sequence: &AtomicU32) -> c_int {
     let number = sequence.fetch_add(1, Ordering::Relaxed) % (FIRST_TAG / TAGS) as u32;
     FIRST_TAG + number as c_int * TAGS
 }
 
 /// The part of this process in a collective with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+pub enum Role {
+    /// The root.
     Root,
     /// Of the root with this rank, among those that messages go to.
     Member(c_int),
@@ -174,7 +174,8 @@ enum Role {
     Outside,
 }
 
-fn role(comm: &Communicator, root: c_int) -> Result<Role> {
+/// Returns the part of this process in a collective with this root.
+pub fn role(comm: &Communicator, root: c_int) -> Result<Role> {
     let last = comm.peers().len() as c_int - 1;
     match (root, &comm.remote) {
         (ROOT, Some(_)) => Ok(Role::Root),
@@ -195,7 +196,7 @@ fn role(comm: &Communicator, root: c_int) -> Result<Role> {
 }
 
 /// A communicator of one group.
-fn of_one_group(comm: Comm) -> Result<Arc<Communicator>> {
+pub fn of_one_group(comm: Comm) -> Result<Arc<Communicator>> {
     let comm = get(comm)?;
     match comm.remote {
         None => Ok(comm),

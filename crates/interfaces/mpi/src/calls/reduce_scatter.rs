@@ -3,8 +3,10 @@
 use std::ffi::c_void;
 
 use crate::abi::*;
-use crate::collective::describe::{ScatterCounts, reduced};
-use crate::collective::{describe, forms};
+use crate::collective::describe::{Reduced, reduced};
+use crate::collective::{Collective, Entry, LocalData, entry, forms, intercommunicator};
+use crate::communicator::get;
+use crate::error::{Error, Result};
 
 forms! {
     pub unsafe fn reduce_scatter, ireduce_scatter, reduce_scatter_init(
@@ -15,7 +17,7 @@ forms! {
         op: Op,
         comm: Comm,
     )
-        = describe::reduce_scatter(
+        = describe_reduce_scatter(
             comm,
             reduced(sendbuf, recvbuf, 0, datatype, op),
             ScatterCounts::Listed(recvcounts),
@@ -29,9 +31,83 @@ forms! {
         op: Op,
         comm: Comm,
     )
-        = describe::reduce_scatter(
+        = describe_reduce_scatter(
             comm,
             reduced(sendbuf, recvbuf, 0, datatype, op),
             ScatterCounts::Block(recvcount),
         );
+}
+
+const REDUCE_SCATTER: Entry =
+    entry!(rg_reduce_scatter or rg_ireduce_scatter(given, taken, counts, element, op));
+
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `what` has no count, but the lists say it.
+unsafe fn describe_reduce_scatter(
+    comm: Comm,
+    what: Reduced,
+    counts: ScatterCounts,
+) -> Result<Collective> {
+    let comm = get(comm)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let counts = counts.list(comm.size() as usize)?;
+        let total = counts.iter().try_fold(0i64, |sum, &it| sum.checked_add(it));
+        let total = total
+            .ok_or_else(|| Error::new(ERR_COUNT, "the counts together are more than memory"))?;
+        let what = Reduced {
+            count: total,
+            ..what
+        };
+        let mut reduction = what.reduction()?;
+        let mine = counts[comm.rank as usize];
+        if comm.remote.is_some() {
+            // Each side scatters the other one's result, and both have as many elements.
+            let (gives, takes) = (what.gives()?, what.takes(mine)?);
+            let before: i64 = counts[..comm.rank as usize].iter().sum();
+            let from = before as usize * gives.element.size;
+            return Ok(intercommunicator::reduced_for_all(
+                comm, gives, takes, reduction, from,
+            ));
+        }
+        reduction.scatter(&counts);
+        let (gives, takes) = what.both(mine)?;
+        let (gives, takes) = match (gives, takes) {
+            // The result is the front alone.
+            (LocalData::InPlace, LocalData::Memory(whole)) if !whole.element.is_dense() => {
+                let takes = what.takes(mine)?;
+                (LocalData::Memory(whole), LocalData::Memory(takes))
+            }
+            sides => sides,
+        };
+        Ok(Collective::engine(comm, REDUCE_SCATTER, gives, takes).reducing(reduction))
+    }
+}
+
+/// Elements of the result for each process.
+#[derive(Clone, Copy, Debug)]
+enum ScatterCounts {
+    /// So many for each.
+    Block(i64),
+    /// By a list.
+    Listed(Ints),
+}
+
+impl ScatterCounts {
+    unsafe fn list(self, size: usize) -> Result<Vec<i64>> {
+        let list = match self {
+            ScatterCounts::Block(count) => vec![count; size],
+            ScatterCounts::Listed(counts) if counts.is_null() => {
+                return Err(Error::new(ERR_ARG, "recvcounts is a null pointer"));
+            }
+            // SAFETY: the caller's promise.
+            ScatterCounts::Listed(counts) => unsafe { counts.to_vec(size) },
+        };
+        match list.iter().find(|&&it| it < 0) {
+            None => Ok(list),
+            Some(count) => {
+                let text = format!("a count is {count}; it is 0 or more");
+                Err(Error::new(ERR_COUNT, text))
+            }
+        }
+    }
 }

@@ -1,10 +1,14 @@
 //! Prefix reductions.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
 
 use crate::abi::*;
-use crate::collective::describe::reduced;
-use crate::collective::{describe, forms, quick};
+use crate::collective::describe::{Reduced, reduced};
+use crate::collective::quick::{has_both, place, reduction};
+use crate::collective::{Collective, Entry, LocalData, entry, forms, of_one_group};
+use crate::error::Result;
 
 forms! {
     pub unsafe fn scan, iscan, scan_init(
@@ -15,8 +19,8 @@ forms! {
         op: Op,
         comm: Comm,
     )
-        = describe::scan(comm, reduced(sendbuf, recvbuf, count, datatype, op)),
-        first quick::scan(sendbuf, recvbuf, count, datatype, op, comm);
+        = describe_scan(comm, reduced(sendbuf, recvbuf, count, datatype, op)),
+        first try_scan;
 
     pub unsafe fn exscan, iexscan, exscan_init(
         sendbuf: *const c_void,
@@ -26,5 +30,49 @@ forms! {
         op: Op,
         comm: Comm,
     )
-        = describe::exscan(comm, reduced(sendbuf, recvbuf, count, datatype, op));
+        = describe_exscan(comm, reduced(sendbuf, recvbuf, count, datatype, op));
+}
+
+const SCAN: Entry = entry!(rg_scan or rg_iscan(given, taken, count, element, op));
+const EXSCAN: Entry = entry!(rg_exscan or rg_iexscan(given, taken, count, element, op));
+
+/// MPI_Scan.
+unsafe fn describe_scan(comm: Comm, what: Reduced) -> Result<Collective> {
+    let comm = of_one_group(comm)?;
+    let reduction = what.reduction()?;
+    // SAFETY: the caller's promise.
+    let (gives, takes) = unsafe { what.both(what.count)? };
+    Ok(Collective::engine(comm, SCAN, gives, takes).reducing(reduction))
+}
+
+/// MPI_Exscan.
+unsafe fn describe_exscan(comm: Comm, what: Reduced) -> Result<Collective> {
+    let comm = of_one_group(comm)?;
+    let reduction = what.reduction()?;
+    // SAFETY: the caller's promise.
+    let (gives, takes) = unsafe {
+        match (comm.rank, what.is_in_place()) {
+            // Nothing comes to the first one. It says no less than the others what is wrong, or they would wait for it.
+            (0, false) if what.send == what.recv.cast_const() => what.both(what.count)?,
+            (0, false) => (LocalData::Memory(what.gives()?), LocalData::Nothing),
+            (0, true) => (
+                LocalData::Memory(what.takes(what.count)?),
+                LocalData::Nothing,
+            ),
+            _ => what.both(what.count)?,
+        }
+    };
+    Ok(Collective::engine(comm, EXSCAN, gives, takes).reducing(reduction))
+}
+
+/// MPI_Scan.
+#[inline(always)]
+unsafe fn try_scan(comm: Comm, what: Reduced) -> Option<c_int> {
+    let (route, _) = place(comm)?;
+    let (element, op, count) = reduction(&what)?;
+    if !has_both(&what) {
+        return None;
+    }
+    // SAFETY: the caller's buffers.
+    Some(unsafe { rg::rg_scan(what.send, what.recv, count, element, op, route.group()) })
 }

@@ -6,7 +6,7 @@ use regatta_sys as rg;
 
 use super::memory::Flat;
 use super::messages::{Content, VERDICT};
-use super::{Collective, Kind, LocalData, OwnGroup, messages};
+use super::{Collective, Entry, LocalData, OwnGroup, messages};
 use crate::abi::*;
 use crate::blocking_collectives::beside;
 use crate::error::{Error, PROC_FAILED, Result, checked, not_null};
@@ -111,13 +111,13 @@ impl Collective {
     fn has_parts(&self) -> bool {
         let by_messages = !self.sends.is_empty() || !self.receives.is_empty();
         // A reduction of one side.
-        let of_side = |(_, group): (Kind, rg::Group)| group != self.comm.group;
+        let of_side = |(_, group): (Entry, rg::Group)| group != self.comm.group;
         by_messages || self.engine.is_some_and(of_side)
     }
 
     /// Whether processes have messages in it, if not this one: whether it is not the engine's in the whole communicator. The same in all of them.
     fn is_by_messages(&self) -> bool {
-        let is_whole = |(_, group): (Kind, rg::Group)| group == self.comm.group;
+        let is_whole = |(_, group): (Entry, rg::Group)| group == self.comm.group;
         !self.engine.is_some_and(is_whole)
     }
 
@@ -136,12 +136,9 @@ impl Collective {
         let in_place = matches!(self.gives, LocalData::InPlace);
         // SAFETY: the caller's promise.
         unsafe {
-            let gives = match (&self.gives, &self.takes, self.engine) {
-                (LocalData::Memory(memory), ..) => memory.give()?,
-                // The engine does not exchange in place.
-                (LocalData::InPlace, LocalData::Memory(memory), Some((Kind::Alltoall, _))) => {
-                    memory.copy()?
-                }
+            let gives = match (&self.gives, &self.takes) {
+                (LocalData::Memory(memory), _) => memory.give()?,
+                (LocalData::Copied, LocalData::Memory(memory)) => memory.copy()?,
                 _ => Flat::NONE,
             };
             let takes = match (&self.takes, self.gives.memory()) {

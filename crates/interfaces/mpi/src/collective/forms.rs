@@ -2,18 +2,18 @@
 
 /// Makes the three forms of each call: the one that waits, the one that begins it for a request, and the one whose request
 /// begins it at each start. They have the same parameters, and the latter two a request, and so the same description. The one that waits may
-/// first try a quick way, which has nothing to do with a description and gives the engine's code if it was one.
+/// first try a quick way, a function of the same arguments, which gives the engine's code if it was one.
 ///
 /// Their names, separated by commas, stand on one line with `pub unsafe fn`: so the table finds them.
 macro_rules! forms {
     ($(
         pub unsafe fn $waits:ident, $begins:ident, $keeps:ident($($name:ident: $kind:ty),* $(,)?)
-            = $description:expr $(, first $quick:expr)?;
+            = $($describe:ident)::+($($argument:expr),* $(,)?) $(, first $quick:ident)?;
     )*) => {
         $(
             pub unsafe fn $waits($($name: $kind),*) -> $crate::error::Result {
                 // SAFETY: the caller keeps MPI's rules.
-                unsafe { $crate::collective::forms!(@wait $description $(, first $quick)?) }
+                unsafe { $crate::collective::forms!(@wait ($($describe)::+) ($($argument),*) $(, first $quick)?) }
             }
 
             pub unsafe fn $begins(
@@ -21,7 +21,7 @@ macro_rules! forms {
                 request: *mut $crate::abi::Request,
             ) -> $crate::error::Result {
                 // SAFETY: the caller keeps MPI's rules.
-                unsafe { $crate::collective::begin($description?, request) }
+                unsafe { $crate::collective::begin($($describe)::+($($argument),*)?, request) }
             }
 
             pub unsafe fn $keeps(
@@ -30,17 +30,17 @@ macro_rules! forms {
                 request: *mut $crate::abi::Request,
             ) -> $crate::error::Result {
                 // SAFETY: the caller keeps MPI's rules.
-                unsafe { $crate::collective::keep($description?, request) }
+                unsafe { $crate::collective::keep($($describe)::+($($argument),*)?, request) }
             }
         )*
     };
-    (@wait $description:expr) => {
-        $crate::collective::run($description?)
+    (@wait ($($describe:ident)::+) $arguments:tt) => {
+        $crate::collective::run($($describe)::+ $arguments?)
     };
-    (@wait $description:expr, first $quick:expr) => {
-        match $quick {
+    (@wait ($($describe:ident)::+) $arguments:tt, first $quick:ident) => {
+        match $quick $arguments {
             Some(code) => $crate::error::checked(code),
-            None => $crate::collective::slowly(|| $description),
+            None => $crate::collective::slowly(|| $($describe)::+ $arguments),
         }
     };
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::memory::Memory;
 use super::messages::{Content, Message};
-use super::{Collective, Kind, LocalData, Reduction, next_tag};
+use super::{Collective, LocalData, REDUCE, Reduction, next_tag};
 use crate::communicator::Communicator;
 
 /// The part of a process that is on the root's side, and not the root.
@@ -144,7 +144,7 @@ fn reduced_here(
     let leads = comm.rank == 0;
     let own = comm.remote.as_ref().map_or(comm.group, |remote| remote.own);
     Collective {
-        engine: Some((Kind::Reduce, own)),
+        engine: Some((REDUCE, own)),
         gives: LocalData::Memory(gives),
         reduction: Some(reduction),
         sends: if leads { sends } else { Vec::new() },

@@ -28,6 +28,7 @@ pub enum Counts {
 }
 
 /// This many elements for each process.
+#[inline(always)]
 pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
     let counts = Counts::Even(count);
     Buffer {
@@ -38,6 +39,7 @@ pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
 }
 
 /// Elements by lists of counts and displacements.
+#[inline(always)]
 pub fn listed(address: *const c_void, counts: Ints, displs: Ints, datatype: Datatype) -> Buffer {
     let counts = Counts::Listed(counts, displs);
     Buffer {
@@ -49,8 +51,14 @@ pub fn listed(address: *const c_void, counts: Ints, displs: Ints, datatype: Data
 
 impl Buffer {
     /// Whether it is MPI_IN_PLACE.
+    #[inline(always)]
     pub fn is_in_place(&self) -> bool {
         self.address as usize == IN_PLACE
+    }
+
+    /// Whether each process has a count of its own.
+    pub fn is_listed(&self) -> bool {
+        matches!(self.counts, Counts::Listed(..))
     }
 
     /// Its memory, for this many processes. `name` is that of the argument.

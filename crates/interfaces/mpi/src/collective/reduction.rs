@@ -8,10 +8,14 @@ use std::ffi::{c_int, c_void};
 use regatta_sys as rg;
 
 use super::memory::Element;
+use super::{Entry, entry};
 use crate::abi::*;
 use crate::datatype;
 use crate::error::{Error, Result, checked};
 use crate::operator;
+
+/// The engine's reduction to a root.
+pub const REDUCE: Entry = entry!(rg_reduce or rg_ireduce(given, taken, count, element, op, root));
 
 /// A reduction of elements.
 pub struct Reduction {
