@@ -226,9 +226,11 @@ impl<T: Transport> Groups<T> {
             members: group.peers(),
             rank: group.rank as usize,
         };
+        // Of others some may not have heard the buffer's name, and never will.
+        let gives_up = group.usable().is_err();
         for (buffer, members) in group.buffers() {
             let transport = self.p2p.transport_mut();
-            transport.leave_collective_buffer(buffer, members);
+            transport.leave_collective_buffer(buffer, members, gives_up);
         }
         self.table.remove(id, freed.context);
         self.free_context(freed.context);

@@ -14,7 +14,9 @@
 //! *If there is no memory* the first member says 0. Then there is no buffer for good, and the group's collectives go by messages.
 //!
 //! *If a member fails in this step*, it will not contribute, and members that have the name may wait for it in a round, where they read no numbers of collectives. So its notice
-//! is for all collectives ([`ALL`]): the group is broken. A member that has died breaks the group everywhere, as ever. The buffer is used again only if all members leave it.
+//! is for all collectives ([`ALL`]): the group is broken. A member that has died breaks the group everywhere, as ever. Those that have the name give the buffer up when they free such a group,
+//! since others may never hear it. One that hears it later is refused, and goes by messages until the group's end, which others have seen, reaches it, too: a revocation,
+//! a notice, or the death of a task of this host.
 //!
 //! *The name is not trusted*: the transport checks that a buffer of that size lies there. Whatever stands in it is checked as it is read.
 
@@ -27,7 +29,7 @@ use crate::group::{Group, GroupId};
 use crate::request::Handle;
 use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
-use crate::tree::Tree;
+use crate::tree::{Hosts, Tree};
 
 /// The bytes of a collective buffer's name.
 const NAME_BYTES: usize = 8;
@@ -59,7 +61,10 @@ impl<T: Transport> Engine<T> {
                 steps.push(Step::Wait);
             }
             None => {
-                name.fill(&self.make_buffer(members).to_le_bytes());
+                let made = self.make_buffer(members);
+                name.fill(&made.as_ref().map_or(0, |(_, name)| *name).to_le_bytes());
+                // Noted at once: whatever becomes of this step, it is left with the group.
+                self.set_buffer(id, hosts.as_deref(), made)?;
             }
         }
         let children = tree.children.iter().rev();
@@ -69,33 +74,46 @@ impl<T: Transport> Engine<T> {
         Ok(Some((request, name)))
     }
 
-    /// Returns the name of a new collective buffer of this many members, 0 without memory for it. One alone needs none.
-    fn make_buffer(&mut self, members: u32) -> u64 {
+    /// Makes a collective buffer of this many members. Returns it and its name; `None` without memory for it. One alone needs none.
+    fn make_buffer(&mut self, members: u32) -> Option<(T::CollectiveBuffer, u64)> {
         if members < 2 {
-            return 0;
+            return None;
         }
         let made = self.transport_mut().new_collective_buffer(members);
-        made.ok().flatten().map_or(0, |(_, name)| name)
+        made.ok().flatten()
     }
 
     /// Lets this member use the collective buffer of this name, as the others do.
     pub(crate) fn enter_room(&mut self, id: GroupId, name: &Views) -> Result<()> {
         let hosts = self.hosts(id, 0)?;
-        let members = match &hosts {
-            Some(hosts) => hosts.here().len() as u32,
-            None => self.group(id)?.size(),
+        let group = self.group(id)?;
+        let (members, known) = match &hosts {
+            Some(hosts) => (hosts.here().len() as u32, group.here.is_some()),
+            None => (group.size(), group.is_buffer_known),
         };
+        if known {
+            // This member has made it.
+            return Ok(());
+        }
         let mut bytes = [0; NAME_BYTES];
         bytes.copy_from_slice(&name.to_vec());
-        let buffer = match u64::from_le_bytes(bytes) {
+        let name = u64::from_le_bytes(bytes);
+        let buffer = match name {
             0 => None,
-            name => {
-                let buffer = self
-                    .transport_mut()
-                    .enter_collective_buffer(name, members)?;
-                Some((buffer, name))
-            }
+            _ => self
+                .transport_mut()
+                .enter_collective_buffer(name, members)?,
         };
+        self.set_buffer(id, hosts.as_deref(), buffer.map(|buffer| (buffer, name)))
+    }
+
+    /// Notes which collective buffer the group has or, if its members are on several hosts, those on this one.
+    fn set_buffer(
+        &mut self,
+        id: GroupId,
+        hosts: Option<&Hosts>,
+        buffer: Option<(T::CollectiveBuffer, u64)>,
+    ) -> Result<()> {
         let Some(hosts) = hosts else {
             self.group_mut(id)?.set_buffer(buffer);
             return Ok(());

@@ -312,6 +312,46 @@ fn a_group_takes_memory_when_a_collective_first_needs_it() {
     );
 }
 
+/// Members of a new group take turns in its first collectives, until `end` ends these after `when` turns, and free the group. `end` returns who is lost by that.
+fn end_first_collective(
+    net: &Net,
+    peers: &[Peer],
+    order: &[usize],
+    when: usize,
+    end: impl FnOnce(&mut [Member]) -> Option<usize>,
+) {
+    let size = peers.len();
+    let mut members: Vec<Member> = (0..size).map(|rank| member(net, peers, rank)).collect();
+    let (mut end, mut lost) = (Some(end), None);
+    let turns = order.iter().copied().chain(0..MAX_ROUNDS * size);
+    for (turn, at) in turns.enumerate() {
+        if turn >= when
+            && let Some(end) = end.take()
+        {
+            lost = end(&mut members);
+        }
+        let at = at % size;
+        let member = &mut members[at];
+        if lost == Some(at) {
+            continue;
+        }
+        if member.ended.is_some() {
+            member.engine.progress();
+            continue;
+        }
+        member.ended = member.turn(size as u32).err();
+        if member.ended.is_some() {
+            let freed = member.engine.free_group(member.group);
+            freed.expect("the group is there");
+        }
+        let mut members = members.iter().enumerate();
+        if members.all(|(at, member)| lost == Some(at) || member.ended.is_some()) {
+            return;
+        }
+    }
+    panic!("some wait for ever");
+}
+
 fn group() -> impl Strategy<Value = Vec<Peer>> {
     (2u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();
@@ -321,6 +361,38 @@ fn group() -> impl Strategy<Value = Vec<Peer>> {
 
 proptest! {
     #![proptest_config(support::cases(300))]
+
+    #[test]
+    fn no_buffer_is_lost_with_a_group_that_is_revoked(
+        peers in group(), hosts in 1u32..4,
+        order in prop::collection::vec(any::<usize>(), 0..100),
+        revoker in any::<usize>(), when in 0usize..100,
+    ) {
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
+        net.spread(hosts);
+        end_first_collective(&net, &peers, &order, when, |members| {
+            let Member { engine, group, .. } = &mut members[revoker % peers.len()];
+            engine.revoke(*group).expect("a group");
+            None
+        });
+        prop_assert_eq!(net.lost_collective_buffers(), 0);
+    }
+
+    #[test]
+    fn nor_with_one_of_which_a_member_dies_before_it_comes(
+        peers in group(), hosts in 1u32..4,
+        order in prop::collection::vec(any::<usize>(), 0..100),
+        victim in any::<usize>(),
+    ) {
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
+        net.spread(hosts);
+        let victim = victim % peers.len();
+        end_first_collective(&net, &peers, &order, 0, |_| {
+            net.lose(peers[victim], Presence::Dead);
+            Some(victim)
+        });
+        prop_assert_eq!(net.lost_collective_buffers(), 0);
+    }
 
     #[test]
     fn small_collectives_are_complete_for_all(

@@ -1,14 +1,14 @@
 //! The collective buffers of groups: handed out, left, and used again.
 //!
-//! Before each buffer lies a line that counts the members that have left it: those that have freed
-//! the group. The last one to leave puts the buffer on a [`Stack`] that all tasks share, one for each
-//! size, and the next group of that size takes it from there.
+//! Before each buffer lies a line that counts the members that have entered and left it ([`BufferUsers`]). The last one to leave
+//! puts the buffer on a [`Stack`] that all tasks share, one for each size, and the next group of that size takes it from there. A buffer's *name* is its place
+//! and the number of its use, so that a member that hears of it too late is refused.
 //!
 //! *Why nobody is confused.* A task touches a buffer only through its group, so not after it has
-//! left. A buffer is on the stack only after every member has left, whoever was late; counting is
+//! left. A buffer is on the stack only after every member has left that has entered, and no other can enter any more; entering and leaving are
 //! acquire and release, so all they did there comes before the work of its next users. A task that takes it
 //! clears the rounds before it tells its name, so that no contribution of the old group looks like
-//! one of the new, and messages carry the name from there to the other members. A member that died
+//! one of the new, and messages carry the name from there to the other members. A member that died in the buffer
 //! never leaves, and then the buffer is not used again: the price of a death, not of a group.
 //!
 //! *How many there are.* Buffers that have been made stay. So groups get new ones of a size only until these have [`budget`] bytes: a program that makes thousands of groups uses no more memory than
@@ -18,12 +18,13 @@
 //! do: everything lies in the segment, and what is read is checked.
 
 use std::io;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use regatta_memory::Corrupt;
 use regatta_memory::segment::Segment;
 use regatta_memory::stack::{Link, Stack, UNIT};
 
+use crate::buffer_users::{BufferUsers, USE_SHIFT};
 use crate::collective_buffer;
 
 /// Bytes between the start of the line and its buffer.
@@ -34,7 +35,7 @@ pub(crate) const SIZES: usize = 17;
 /// The line before a buffer.
 #[repr(C)]
 struct Front {
-    left: AtomicU32,
+    users: BufferUsers,
     /// Link of the stack.
     next: Link,
 }
@@ -42,7 +43,7 @@ struct Front {
 /// For the test that holds it to the version.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
-    regatta_memory::layout!("front of a collective buffer", Front { left, next } FRONT SIZES);
+    regatta_memory::layout!("front of a collective buffer", Front { users, next } FRONT SIZES);
 
 /// What the header has of them, by size.
 #[repr(C)]
@@ -71,6 +72,11 @@ pub struct FreeCollectiveBuffers<'a> {
     pub(crate) buffers: &'a Buffers,
 }
 
+/// Returns the place of the buffer with this name.
+pub fn place_of(name: u64) -> u64 {
+    name & ((1 << USE_SHIFT) - 1)
+}
+
 /// Which stack buffers of this many members are on, and for how many those have room.
 fn size(members: u32) -> Option<(usize, u32)> {
     let room = members.checked_next_power_of_two()?;
@@ -78,28 +84,41 @@ fn size(members: u32) -> Option<(usize, u32)> {
     (size < SIZES).then_some((size, room))
 }
 
+fn damaged(corrupt: Corrupt) -> io::Error {
+    io::Error::other(corrupt.what)
+}
+
 impl FreeCollectiveBuffers<'_> {
-    fn front(&self, name: u64) -> Result<&Front, Corrupt> {
-        let at = name.checked_sub(FRONT).ok_or(Corrupt {
+    fn front(&self, place: u64) -> Result<&Front, Corrupt> {
+        let at = place.checked_sub(FRONT).ok_or(Corrupt {
             what: "a collective buffer's name is none",
         })?;
         // SAFETY: atomics only.
         unsafe { self.segment.words(at) }
     }
 
-    /// A buffer for this many members, as good as new; its name.
+    /// A buffer for this many members, as good as new, which nobody enters or leaves; its place.
     pub fn take(&self, members: u32) -> io::Result<u64> {
         match self.take_used(members)? {
-            Some(name) => Ok(name),
+            Some(place) => Ok(place),
             None => self.make(members),
         }
     }
 
-    /// Takes a buffer for a group on a host with `tasks` tasks, as [`take`](Self::take) does; `None` if the budget is used up.
+    /// Takes a buffer for a group on a host with `tasks` tasks, of which the caller is the first member; its name. `None` if the budget is used up.
     pub fn take_for_group(&self, members: u32, tasks: u32) -> io::Result<Option<u64>> {
-        if let Some(name) = self.take_used(members)? {
-            return Ok(Some(name));
-        }
+        let place = match self.take_used(members)? {
+            Some(place) => Some(place),
+            None => self.make_for_group(members, tasks)?,
+        };
+        let named = place.map(|place| {
+            let front = self.front(place).map_err(damaged)?;
+            Ok(front.users.begin() << USE_SHIFT | place)
+        });
+        named.transpose()
+    }
+
+    fn make_for_group(&self, members: u32, tasks: u32) -> io::Result<Option<u64>> {
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
         let limit = (budget(tasks) / collective_buffer::footprint(room)).max(1);
         let all = &self.buffers.made[size];
@@ -123,46 +142,48 @@ impl FreeCollectiveBuffers<'_> {
 
     /// Takes one that was left, and clears it; `None` if there is none.
     fn take_used(&self, members: u32) -> io::Result<Option<u64>> {
-        let damaged = |corrupt: Corrupt| io::Error::other(corrupt.what);
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
-        let old = self.buffers.free[size].pop(|name| Ok(&self.front(name)?.next));
-        let Some(name) = old.map_err(damaged)? else {
+        let old = self.buffers.free[size].pop(|place| Ok(&self.front(place)?.next));
+        let Some(place) = old.map_err(damaged)? else {
             return Ok(None);
         };
         let rounds = collective_buffer::rounds(room);
-        let start = self.segment.at(name, rounds).map_err(damaged)?;
+        let start = self.segment.at(place, rounds).map_err(damaged)?;
         // SAFETY: inside the segment, and nobody's but ours until its name is told.
         unsafe { start.write_bytes(0, rounds) };
-        self.front(name)
-            .map_err(damaged)?
-            .left
-            .store(0, Ordering::Relaxed);
-        Ok(Some(name))
+        Ok(Some(place))
     }
 
-    /// One of its members does not use a buffer any more.
-    pub fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
-        let front = self.front(name)?;
-        let last = front.left.fetch_add(1, Ordering::AcqRel).wrapping_add(1) == members;
-        match last {
-            true => self.give(name, members),
+    /// Lets one more member enter the buffer of this name. Returns false if its group has given it up, and all have left.
+    pub fn enter(&self, name: u64) -> Result<bool, Corrupt> {
+        let front = self.front(place_of(name))?;
+        Ok(front.users.enter(name >> USE_SHIFT))
+    }
+
+    /// One that has entered does not use a buffer any more; `gives_up`: its group is of no use any more, so others may never enter.
+    pub fn leave(&self, name: u64, members: u32, gives_up: bool) -> Result<(), Corrupt> {
+        let place = place_of(name);
+        let users = &self.front(place)?.users;
+        match users.leave(name >> USE_SHIFT, members, gives_up) {
+            true => self.give(place, members),
             false => Ok(()),
         }
     }
 
-    /// No member of a buffer uses it any more.
-    pub(crate) fn give(&self, name: u64, members: u32) -> Result<(), Corrupt> {
-        let front = self.front(name)?;
+    /// Nobody uses the buffer at this place any more.
+    pub(crate) fn give(&self, place: u64, members: u32) -> Result<(), Corrupt> {
+        let front = self.front(place)?;
         let Some((size, _)) = size(members) else {
             return Ok(());
         };
-        self.buffers.free[size].push(name, &front.next);
+        self.buffers.free[size].push(place, &front.next);
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::place_of;
     use crate::job::Job;
 
     /// Bytes of the segment that so many groups of all tasks take.
@@ -189,15 +210,33 @@ mod tests {
         let take = || buffers.take_for_group(2, 2).unwrap();
         let taken: Vec<u64> = std::iter::from_fn(take).collect();
         assert!(taken.len() > 1);
-        buffers.leave(taken[1], 2).unwrap();
-        assert_eq!(take(), None, "one member still uses it");
-        buffers.leave(taken[1], 2).unwrap();
-        assert_eq!(take(), Some(taken[1]));
+        buffers.leave(taken[1], 2, false).unwrap();
+        assert_eq!(take(), None, "the other member is still to come");
+        assert_eq!(buffers.enter(taken[1]), Ok(true));
+        buffers.leave(taken[1], 2, false).unwrap();
+        let next = take().unwrap();
+        assert_eq!(place_of(next), place_of(taken[1]));
+        assert_eq!(buffers.enter(taken[1]), Ok(false), "that use is over");
+        buffers.leave(taken[1], 2, true).unwrap();
         assert_eq!(take(), None);
         assert!(
             buffers.take_for_group(4, 2).unwrap().is_some(),
             "there is room for others of another size"
         );
         assert!(buffers.take(2).is_ok(), "worlds always get one");
+    }
+
+    #[test]
+    fn buffers_that_some_members_never_enter_are_used_again_when_they_are_given_up() {
+        let job = Job::create(4).unwrap();
+        let buffers = job.free_collective_buffers();
+        for group in 0..1000 {
+            let name = buffers.take_for_group(4, 4).unwrap();
+            let name = name.unwrap_or_else(|| panic!("{group} groups have lost all"));
+            assert_eq!(buffers.enter(name), Ok(true));
+            buffers.leave(name, 4, false).unwrap();
+            buffers.leave(name, 4, true).unwrap();
+            assert_eq!(buffers.enter(name), Ok(false));
+        }
     }
 }

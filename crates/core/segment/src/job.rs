@@ -42,7 +42,7 @@ pub const ASKS: u64 = 1 << 61;
 pub const OVER: u64 = 1 << 63;
 
 /// Version of everything in the segment; launcher and library must agree.
-pub const VERSION: u32 = 21;
+pub const VERSION: u32 = 22;
 
 /// Maximum number of tasks of a job, from its first to its last.
 pub const MAX_TASKS: u32 = 1 << 16;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::geometry::CLASSES;
 use crate::job::VERSION;
 use crate::table::LAYOUTS;
-use crate::{collective_buffer, free_collective_buffers, ring_marks, ring_memory};
+use crate::{buffer_users, collective_buffer, free_collective_buffers, ring_marks, ring_memory};
 
 /// Everything that launcher and tasks of different installations must agree about.
 fn layout() -> String {
@@ -14,6 +14,7 @@ fn layout() -> String {
         ring_memory::NAMES_LAYOUT,
         ring_memory::POSITIONS_LAYOUT,
         ring_marks::LAYOUT,
+        buffer_users::LAYOUT,
         free_collective_buffers::LAYOUT,
         free_collective_buffers::BUFFERS_LAYOUT,
         collective_buffer::CONTRIBUTION_LAYOUT,

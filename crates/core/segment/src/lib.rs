@@ -17,6 +17,7 @@
 //! | [`shared_barrier`] | where the members of named groups meet |
 //! | `left` | what a killed task had in hand |
 
+mod buffer_users;
 pub mod collective_buffer;
 pub mod free_collective_buffers;
 mod geometry;

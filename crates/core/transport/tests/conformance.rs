@@ -67,7 +67,7 @@ fn a_task_makes_seven_wide_areas_at_most_for_its_contributions() {
     // A few more than seven: a host of two tasks has room for some twenty buffers.
     for _ in 0..16 {
         let (one, name) = a.new_collective_buffer(2).unwrap().unwrap();
-        let two = b.enter_collective_buffer(name, 2).unwrap();
+        let two = b.enter_collective_buffer(name, 2).unwrap().unwrap();
         // SAFETY: the bytes outlive the calls, which copy them.
         let from = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
         a.contribute(&one, 0, 1, &from, 0..2, &|index| index);

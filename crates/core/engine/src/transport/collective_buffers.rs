@@ -6,7 +6,7 @@
 //! *Blocking.* No call waits. Contributing may wake a member that sleeps, and is otherwise some stores.
 //! *Faults.* A name that is no collective buffer is a [`Fault`]. Rounds are words of other tasks and can be anything.
 //! *Ownership.* Each member has its own place, which only it writes. A buffer made for a group is used again when all of
-//! its members have left it.
+//! its members have left it; if one has given it up, when all have that have entered it.
 
 use std::ops::Range;
 
@@ -30,19 +30,19 @@ pub trait CollectiveBuffers {
 
     /// The collective buffer all tasks share, if they share memory.
     fn world_collective_buffer(&mut self) -> Option<Self::CollectiveBuffer>;
-    /// Makes a collective buffer for `members` tasks; the number names it to the others. `None`: there are too many already.
+    /// Makes a collective buffer for `members` tasks, and enters it; the number names it to the others. `None`: there are too many already.
     fn new_collective_buffer(
         &mut self,
         members: u32,
     ) -> Result<Option<(Self::CollectiveBuffer, u64)>, Fault>;
-    /// Enter a collective buffer another member made.
+    /// Enters a collective buffer another member made. `None`: the others have given it up.
     fn enter_collective_buffer(
         &mut self,
         name: u64,
         members: u32,
-    ) -> Result<Self::CollectiveBuffer, Fault>;
-    /// This member will not touch that collective buffer any more. When all have said so it is used again.
-    fn leave_collective_buffer(&mut self, name: u64, members: u32);
+    ) -> Result<Option<Self::CollectiveBuffer>, Fault>;
+    /// This member will not touch a collective buffer any more that it has entered. `gives_up`: its group is of no use any more, so others may never enter.
+    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool);
     /// Most bytes of a contribution.
     fn collective_buffer_capacity(&self, buffer: &Self::CollectiveBuffer) -> usize;
     /// Most bytes of a contribution in any collective buffer of a group of so many, wherever it is.

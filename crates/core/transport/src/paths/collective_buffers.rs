@@ -25,12 +25,12 @@ impl<N: Near, F: Far> CollectiveBuffers for Composite<N, F> {
         &mut self,
         name: u64,
         members: u32,
-    ) -> Result<N::CollectiveBuffer, Fault> {
+    ) -> Result<Option<N::CollectiveBuffer>, Fault> {
         self.near.enter_collective_buffer(name, members)
     }
 
-    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
-        self.near.leave_collective_buffer(name, members);
+    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
+        self.near.leave_collective_buffer(name, members, gives_up);
     }
 
     fn collective_buffer_capacity(&self, buffer: &N::CollectiveBuffer) -> usize {

@@ -12,6 +12,7 @@ use super::Shm;
 use crate::by_length::ByLength;
 use crate::footprint::{self, Footprint};
 use regatta_segment::collective_buffer::{self, CollectiveBuffer};
+use regatta_segment::free_collective_buffers::place_of;
 
 // The engine knows how many rounds a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
@@ -45,6 +46,12 @@ struct Stores {
 }
 
 impl Shm {
+    /// A group's buffer, by its name.
+    fn named_buffer(&self, name: u64, members: u32) -> Result<MemberBuffer, Fault> {
+        let memory = CollectiveBuffer::at(self.job.segment(), place_of(name), members);
+        Ok(self.buffer(memory.map_err(self.fault(self.me))?))
+    }
+
     /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
     fn buffer(&self, memory: CollectiveBuffer) -> MemberBuffer {
         let mut learners = ByLength::new(
@@ -150,17 +157,24 @@ impl CollectiveBuffers for Shm {
         let taken = taken
             .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
         let Some(name) = taken else { return Ok(None) };
-        Ok(Some((self.enter_collective_buffer(name, members)?, name)))
+        Ok(Some((self.named_buffer(name, members)?, name)))
     }
 
-    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<MemberBuffer, Fault> {
-        let memory = CollectiveBuffer::at(self.job.segment(), name, members);
-        Ok(self.buffer(memory.map_err(self.fault(self.me))?))
+    fn enter_collective_buffer(
+        &mut self,
+        name: u64,
+        members: u32,
+    ) -> Result<Option<MemberBuffer>, Fault> {
+        let buffer = self.named_buffer(name, members)?;
+        let entered = self.job.free_collective_buffers().enter(name);
+        let is_in = entered.map_err(self.fault(self.me))?;
+        Ok(is_in.then_some(buffer))
     }
 
-    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
+        let buffers = self.job.free_collective_buffers();
         // A name that makes no sense has been refused by `enter_collective_buffer`.
-        let _ = self.job.free_collective_buffers().leave(name, members);
+        let _ = buffers.leave(name, members, gives_up);
     }
 
     fn collective_buffer_capacity(&self, buffer: &MemberBuffer) -> usize {

@@ -58,7 +58,7 @@ pub fn collective_buffers_are_found_by_name<T: CollectiveBuffers>(make: impl Fn(
         .new_collective_buffer(2)
         .unwrap()
         .expect("memory is shared");
-    let two = b.enter_collective_buffer(name, 2).unwrap();
+    let two = b.enter_collective_buffer(name, 2).unwrap().expect("in use");
     run_rounds(&tasks, &[one, two]);
     let refused = tasks[1].enter_collective_buffer(u64::MAX, 2);
     assert!(matches!(refused, Err(Fault::Corrupt { .. })));
@@ -69,13 +69,16 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
 ) {
     let mut tasks = make().tasks;
     let mut last = None;
-    for _ in 0..5 {
+    // More than a host of two tasks has buffers.
+    for _ in 0..40 {
         let [a, b] = &mut tasks;
         let (one, name) = a
             .new_collective_buffer(2)
             .unwrap()
-            .expect("memory is shared");
-        assert!(last.is_none_or(|last| name == last), "all had left it");
+            .expect("those of before are used again");
+        if let Some(last) = last.replace(name) {
+            assert_eq!(b.enter_collective_buffer(last, 2).unwrap().map(drop), None);
+        }
         // Not this one: one of its members is still there. Nor one of another size.
         let (_, other) = b
             .new_collective_buffer(2)
@@ -86,8 +89,11 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
             .unwrap()
             .expect("memory is shared");
         assert!(name != other && name != large);
-        a.leave_collective_buffer(other, 2);
-        let two = b.enter_collective_buffer(name, 2).unwrap();
+        // Their groups are of no use, and no other member has entered.
+        b.leave_collective_buffer(other, 2, true);
+        b.leave_collective_buffer(large, 3, true);
+        assert_eq!(a.enter_collective_buffer(other, 2).unwrap().map(drop), None);
+        let two = b.enter_collective_buffer(name, 2).unwrap().expect("in use");
         for (me, buffer) in [&one, &two].into_iter().enumerate() {
             for round in 1..=COLLECTIVE_BUFFER_DEPTH {
                 assert_eq!(
@@ -103,8 +109,7 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
                 tasks[me].contribute(buffer, me as u32, round, &from, 0..2, &|index| index);
             }
         }
-        tasks[0].leave_collective_buffer(name, 2);
-        tasks[1].leave_collective_buffer(name, 2);
-        last = Some(name);
+        tasks[0].leave_collective_buffer(name, 2, false);
+        tasks[1].leave_collective_buffer(name, 2, false);
     }
 }

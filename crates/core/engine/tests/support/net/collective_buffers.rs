@@ -10,6 +10,21 @@ use super::End;
 /// A member's place in a collective buffer: rounds and bytes.
 pub(super) type Place = [(u32, Vec<u8>); COLLECTIVE_BUFFER_DEPTH as usize];
 
+/// How many members have entered a buffer, and have left it.
+#[derive(Default)]
+pub(super) struct Users {
+    entered: u32,
+    left: u32,
+    are_given_up: bool,
+}
+
+impl Users {
+    /// Is the buffer to be used again?
+    pub(super) fn are_gone(&self, members: u32) -> bool {
+        self.left == members || self.are_given_up && self.left == self.entered
+    }
+}
+
 /// Most bytes of a contribution.
 const CONTRIBUTION: usize = 64;
 
@@ -28,21 +43,34 @@ impl CollectiveBuffers for End {
             return Ok(None);
         }
         net.buffers.push(vec![Place::default(); members as usize]);
+        net.users.push(Users {
+            entered: 1,
+            ..Users::default()
+        });
         let number = net.buffers.len();
         Ok(Some((number - 1, number as u64)))
     }
 
-    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<usize, Fault> {
+    fn enter_collective_buffer(&mut self, name: u64, members: u32) -> Result<Option<usize>, Fault> {
         let number = name as usize - 1;
+        let mut net = self.net.0.borrow_mut();
         assert_eq!(
-            self.net.0.borrow().buffers[number].len(),
+            net.buffers[number].len(),
             members as usize,
             "the members disagree about their collective buffer"
         );
-        Ok(number)
+        let users = &mut net.users[number];
+        let is_open = !users.are_gone(members);
+        users.entered += u32::from(is_open);
+        Ok(is_open.then_some(number))
     }
 
-    fn leave_collective_buffer(&mut self, _name: u64, _members: u32) {}
+    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
+        let users = &mut self.net.0.borrow_mut().users[name as usize - 1];
+        assert!(!users.are_gone(members), "one has left twice");
+        users.left += 1;
+        users.are_given_up |= gives_up;
+    }
 
     fn collective_buffer_capacity(&self, _buffer: &usize) -> usize {
         CONTRIBUTION

@@ -20,7 +20,7 @@ use regatta_engine::{Peer, Presence};
 use regatta_memory::views::Scratch;
 use regatta_wire::Frame;
 
-use collective_buffers::Place;
+use collective_buffers::{Place, Users};
 use streams::Stream;
 
 /// How narrow everything is.
@@ -91,6 +91,8 @@ struct Shared {
     /// Peers are dealt to this many hosts.
     hosts: u32,
     buffers: Vec<Vec<Place>>,
+    /// Of each buffer.
+    users: Vec<Users>,
     /// A host that has no memory for collective buffers.
     without_buffers: Option<u32>,
     /// How often it was asked for one.
@@ -139,6 +141,7 @@ impl Net {
             heard: Vec::new(),
             hosts: 1,
             buffers: Vec::new(),
+            users: Vec::new(),
             without_buffers: None,
             refused_buffers: 0,
         })))
@@ -192,6 +195,14 @@ impl Net {
     pub fn collective_buffers(&self) -> (usize, usize) {
         let net = self.0.borrow();
         (net.buffers.len(), net.refused_buffers)
+    }
+
+    /// How many collective buffers are neither used nor to be used again.
+    pub fn lost_collective_buffers(&self) -> usize {
+        let net = self.0.borrow();
+        let both = net.buffers.iter().zip(&net.users);
+        let kept = both.filter(|(places, users)| !users.are_gone(places.len() as u32));
+        kept.count()
     }
 
     pub fn end(&self, me: Peer) -> End {
