@@ -18,6 +18,7 @@ use regatta_memory::views::Views;
 use crate::contributions::{COLLECTIVE_BUFFER_DEPTH, Listeners, is_past};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::failed::ALL;
 use crate::group::{Group, GroupId};
 use crate::groups::Groups;
 use crate::transport::{CollectiveBuffers, Fault, Part, Peer, Presence, Transport};
@@ -303,13 +304,9 @@ impl<T: Transport> Engine<T> {
         if !self.has_counted_losses() || self.losses().has_fresh() {
             self.end_losses();
         }
-        self.read_notices(round.group);
+        // Of members on other hosts one that waits here hears only by notices, and of one that has failed to get the collective buffer.
+        let failed = self.failed(round.group, round.crossing.unwrap_or(ALL));
         let usable = self.group(round.group)?.usable();
-        let failed = match round.crossing {
-            // Of members on other hosts one that waits here hears only so.
-            Some(tag) => self.failed(round.group, tag),
-            None => None,
-        };
         if (self.is_nobody_gone() && usable.is_ok() && failed.is_none())
             || self.round_complete(round)
         {

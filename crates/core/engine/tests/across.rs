@@ -268,6 +268,26 @@ fn so_it_has_if_a_member_fails_to_get_the_collective_buffer() {
     }
 }
 
+/// A member leaves before the first collective, of which the others then hear from each other or by themselves.
+#[test]
+fn nobody_waits_for_one_that_has_left_before_the_first_collective() {
+    for size in 2..8 {
+        let peers: Vec<Peer> = (0..size).collect();
+        for victim in 0..peers.len() {
+            for first in 0..peers.len() {
+                let net = Net::new(9, Sizes::EAGER_16_BYTES);
+                run(
+                    &net,
+                    &peers,
+                    20,
+                    &[first],
+                    Some((victim, Presence::Left, 0)),
+                );
+            }
+        }
+    }
+}
+
 /// How many collective buffers a group of two has made, and how often it was refused one, when its members have called these.
 fn buffers_of_pair(cases: &[Kind], refuses: bool) -> (usize, usize) {
     let net = Net::new(2, Sizes::EAGER_16_BYTES);
