@@ -397,7 +397,7 @@ impl Tasks {
         self.later_ended(rank);
     }
 
-    /// Tells the tasks if there are more tasks than cores now and were not before, or the other way round.
+    /// Notifies the running tasks, since there may be more tasks than cores now, or no longer.
     fn crowding(&self) {
         for rank in self.running() {
             self.job().announce_quietly(rank);
@@ -421,8 +421,8 @@ impl Tasks {
         }
     }
 
-    /// Records that a spawned task has ended, or was not started. When all tasks of its world have ended, the memory
-    /// that its world shared is reused.
+    /// Records that a spawned task has ended, or was not started. When all tasks of its world on
+    /// this host have ended, the memory that the world shared is reused.
     pub(crate) fn later_ended(&mut self, rank: u32) {
         let Some(world) = self.prepared.world_of.remove(&rank) else {
             return;
