@@ -9,7 +9,7 @@ static void send_tile(int worker, const struct tile *tile)
     write_to(worker + 1, TYPE_TILE, tile, sizeof *tile);
 }
 
-/* A read from any node says whose message it has read. */
+/* Receives a result from any node: exread sets `from` to the sender's node. */
 static int hear(struct result *result, int max_pixel_bytes, int *worker)
 {
     int from = DONTCARE, type = TYPE_RESULT;

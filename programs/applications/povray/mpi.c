@@ -1,4 +1,5 @@
-/* A farm for POV-Ray, on MPI: the first process is the master. A worker that dies ends the job, as is usual with MPI; a POV-Ray that dies does not. */
+/* A farm for POV-Ray, on MPI: rank 0 is the master. A worker that dies ends the job, as is usual with MPI; a POV-Ray
+ * that dies does not. */
 #include "povray.h"
 #include "../tasks/mpi.h"
 

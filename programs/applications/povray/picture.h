@@ -5,16 +5,16 @@
 #include "../clock.h"
 #include <limits.h>
 
-enum { BLOCK_EDGE = 16 }; /* pixels: POV-Ray's blocks, and the grid on which tiles are cut */
+enum { BLOCK_EDGE = 16 }; /* pixels: edge of POV-Ray's blocks, and of the grid along which tiles are cut */
 
 struct picture {
     int width, height; /* pixels */
-    int tells;         /* whether each rendering is told of on standard output */
+    int tells;         /* whether each rendering is reported on standard output */
     char scene[PATH_MAX];
 };
 
 struct tile {
-    int number;              /* counted by the master; or TILE_NONE, TILE_END */
+    int number;              /* set by the master; or TILE_NONE, TILE_END */
     int x, y, width, height; /* pixels */
 };
 

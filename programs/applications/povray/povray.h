@@ -1,15 +1,16 @@
-/* povray.h: a farm for POV-Ray. A master hands out tiles of the picture (tiles.h), workers have POV-Ray render them (render.h) and send the
- * pixels back, and the master puts the picture together.
+/* povray.h: a farm for POV-Ray. A master hands out tiles of the picture (tiles.h); workers have POV-Ray render them
+ * (render.h) and send the pixels back; the master assembles the picture.
  *
- * A worker renders two tiles at a time: a POV-Ray sleeps for a third of a second before it renders and as long afterwards, and meanwhile the
- * other one has the processor. The master waits for messages and uses none, so two workers keep two processors busy.
+ * A worker renders two tiles at a time: each POV-Ray sleeps for a third of a second before it renders and for as long
+ * afterwards, and meanwhile the other one has the processor. The master waits for messages without using a processor,
+ * so two workers keep two processors busy.
  *
- * The master owes each worker so many tiles in the beginning, and one for each result; if there is none left it says so. When a tile is lost,
- * because a worker or its POV-Ray has died, it is handed out again, and goes to a worker that has been told that there is none as well.
- * Where the interface can start tasks, another worker takes the place of a dead one.
+ * The master answers each worker's start with TILES_AT_A_TIME tiles, and each result with one; if no tile is left, it
+ * sends TILE_NONE instead. A tile that is lost because its worker or its POV-Ray has died is handed out again, also to
+ * a worker that was sent TILE_NONE. If the interface can start tasks, another worker replaces a dead one.
  *
- * The scene has to be on all hosts, under the same path. In the end, when the clock has stopped, the picture is compared pixel by pixel with
- * one run of POV-Ray. */
+ * The scene must be on all hosts, under the same path. After the clock has stopped, the picture is compared pixel by
+ * pixel with one run of POV-Ray. */
 #ifndef POVRAY_POVRAY_H
 #define POVRAY_POVRAY_H
 
@@ -18,41 +19,42 @@
 #include <stddef.h>
 
 enum {
-    TILES_AT_A_TIME = 2, /* of one worker */
+    TILES_AT_A_TIME = 2, /* for one worker */
     MAX_WORKERS = 256,
-    MAX_FAILURES = 3,     /* of one tile: then the farm gives up */
-    MAX_REPLACEMENTS = 8, /* of one worker */
-    TILE_NONE = -1,       /* numbers in place of a tile's: there is none left for now */
-    TILE_END = -2         /* the picture is done */
+    MAX_FAILURES = 3,     /* for one tile, after which the farm gives up */
+    MAX_REPLACEMENTS = 8, /* for one worker */
+    TILE_NONE = -1,       /* sent in place of a tile's number: none is left for now */
+    TILE_END = -2         /* the same: the picture is done */
 };
 
-/* A worker sends this back. */
+/* The answer of a worker to a tile. */
 struct result {
-    int number;      /* of the tile */
-    int pixel_bytes; /* 0 if it could not be rendered */
-    double seconds;  /* of processor time */
+    int number;      /* number of the tile */
+    int pixel_bytes; /* 0 if the tile could not be rendered */
+    double seconds;  /* processor time in seconds */
     char failure[FAILURE_BYTES];
     unsigned char pixels[];
 };
 
-/* Returns the length of a result as one piece of memory. */
+/* Returns the size of a result in bytes. */
 static inline size_t result_bytes(int pixel_bytes)
 {
     return offsetof(struct result, pixels) + (size_t)pixel_bytes;
 }
 
-/* An interface defines this for the master. Workers count from 0. */
+/* The functions that an interface defines for the master. Workers count from 0. */
 
-/* Sends a tile to a worker; nothing happens if that is dead. */
+/* Sends a tile to a worker. Does nothing if the worker is dead. */
 static void send_tile(int worker, const struct tile *tile);
-/* Waits for a result with at most so many bytes of pixels, or for the death of a worker. Returns whether it is a result. */
+/* Waits for a result with at most `max_pixel_bytes` bytes of pixels, or for the death of a worker. Returns whether it
+ * is a result. */
 static int hear(struct result *result, int max_pixel_bytes, int *worker);
-/* Starts another worker in the place of a dead one; returns whether there is one. */
+/* Starts another worker in place of a dead one. Returns whether it was started. */
 static int replace_worker(int worker, const struct picture *picture);
 
-/* An interface defines this for workers. */
+/* The functions that an interface defines for workers. */
 
-/* Returns whether a tile has come. */
+/* Returns whether a tile has arrived. */
 static int tile_waits(void);
 static void receive_tile(struct tile *tile);
 static void send_result(const struct result *result);
@@ -67,7 +69,7 @@ static struct rendering *await_rendering(struct rendering *all, const struct pic
         for (int k = 0; k < TILES_AT_A_TIME; k++)
             outputs[k] = (struct pollfd){.fd = all[k].process ? all[k].output : -1, .events = POLLIN};
         if (poll(outputs, TILES_AT_A_TIME, -1) < 0)
-            continue; /* a signal */
+            continue; /* interrupted by a signal */
         for (int k = 0; k < TILES_AT_A_TIME; k++)
             if (outputs[k].revents && rendering_read(&all[k], picture))
                 return &all[k];
@@ -85,7 +87,7 @@ static void send_rendering(const struct rendering *r, const struct picture *pict
     send_result(result);
 }
 
-/* Renders what the master sends until that says that the picture is done; returns the exit status of the program. */
+/* Renders the tiles that the master sends until it receives TILE_END. Returns the exit status of the program. */
 static int worker(const struct picture *picture)
 {
     struct rendering all[TILES_AT_A_TIME] = {0};
@@ -120,13 +122,13 @@ static int worker(const struct picture *picture)
 struct farm {
     struct tiling tiling;
     unsigned char *pixels;
-    int workers, lives[MAX_WORKERS]; /* how often each may still be replaced; -1: it is dead */
-    int idle[MAX_WORKERS];           /* tiles that each could render besides those it has */
-    int again;                       /* tiles that were handed out again */
+    int workers, lives[MAX_WORKERS]; /* for each, how often it may still be replaced, or -1 if it is dead */
+    int idle[MAX_WORKERS];           /* tiles that each could render in addition to those it has */
+    int again;                       /* number of tiles handed out again */
     int gives_up;
 };
 
-/* Sends a worker its next tile, or word that there is none. */
+/* Sends a worker its next tile, or TILE_NONE if none is left. */
 static void hand_out(struct farm *f, int worker)
 {
     int alive = 0;
@@ -141,7 +143,7 @@ static void hand_out(struct farm *f, int worker)
     send_tile(worker, &tile);
 }
 
-/* Has a tile rendered again, by whoever has nothing to do; gives up if it has been lost too often. */
+/* Marks a tile to be rendered again by the next idle worker. Gives up if it has been lost too often. */
 static void hand_out_again(struct farm *f, struct part *p, const char *failure)
 {
     f->again++;
@@ -152,7 +154,7 @@ static void hand_out_again(struct farm *f, struct part *p, const char *failure)
     }
 }
 
-/* Gives workers that have been told that there was no tile those that have come back. */
+/* Sends tiles that were lost to workers that were sent TILE_NONE before. */
 static void feed_idle(struct farm *f)
 {
     for (int k = 0; k < f->workers; k++)
@@ -162,12 +164,12 @@ static void feed_idle(struct farm *f)
         }
 }
 
-/* Puts the pixels of a tile into the picture. */
+/* Copies the pixels of a result into the picture, and sends its worker the next tile. */
 static void take_result(struct farm *f, int worker, const struct result *result)
 {
     struct part *p = part_of(&f->tiling, result->number);
     if (!p || p->worker != worker || f->lives[worker] < 0)
-        return; /* of a worker that was taken for dead: its tile is somebody else's now */
+        return; /* from a worker that was declared dead: the tile is to be rendered by another one */
     size_t row = (size_t)p->width * 3;
     if (result->pixel_bytes == 0) {
         hand_out_again(f, p, result->failure);
@@ -180,7 +182,7 @@ static void take_result(struct farm *f, int worker, const struct result *result)
     feed_idle(f);
 }
 
-/* Hands out again what a dead worker had, and has another one take its place. */
+/* Hands out the tiles of a dead worker again, and replaces the worker if possible. */
 static void lose_worker(struct farm *f, int worker)
 {
     int before = f->again;
@@ -205,7 +207,7 @@ static void lose_worker(struct farm *f, int worker)
     }
 }
 
-/* Returns whether all is over: the picture is done, or no worker has a tile of one that is given up. */
+/* Returns whether the farm has ended: the picture is done, or the farm has given up and no worker has a tile. */
 static int is_over(const struct farm *f)
 {
     if (f->tiling.pixels_done == (long)f->tiling.picture->width * f->tiling.picture->height)
@@ -213,7 +215,7 @@ static int is_over(const struct farm *f)
     return f->gives_up && tiles_at(&f->tiling, NOBODY) == f->tiling.count;
 }
 
-/* Has the picture rendered by the workers. */
+/* Has the workers render the picture. */
 static void farm_run(struct farm *f)
 {
     const struct picture *picture = f->tiling.picture;
@@ -239,7 +241,7 @@ static void farm_run(struct farm *f)
 
 /* ---- the program ------------------------------------------------------------------------------ */
 
-/* Fills in the arguments of a worker that is started later. */
+/* Fills in the arguments of a worker that is started at run time. */
 static inline void arguments_of_worker(const struct picture *picture, char numbers[2][16], char *argv[5])
 {
     static char tells[] = "-v";
@@ -254,7 +256,7 @@ static inline void arguments_of_worker(const struct picture *picture, char numbe
     argv[count] = NULL;
 }
 
-/* Runs the program as the master of so many workers; returns its exit status. */
+/* Runs the program as the master of `workers` workers. Returns its exit status. */
 static int master(const struct picture *picture, const char *path, int workers)
 {
     if (workers < 1 || workers > MAX_WORKERS)

@@ -1,10 +1,12 @@
-/* program.h: what the farms and the single run share: the arguments, the comparison with one run of POV-Ray, the line by which a run is judged. */
+/* program.h: what the farms and the single run share: the arguments, the comparison with one run of POV-Ray, the result
+ * line. */
 #ifndef POVRAY_PROGRAM_H
 #define POVRAY_PROGRAM_H
 
 #include "render.h"
 
-/* Renders the whole picture by one POV-Ray with so many threads. Returns its pixels, to be freed, or nothing if it fails. */
+/* Renders the whole picture with one POV-Ray of `threads` threads. Returns its pixels, which the caller frees, or NULL
+ * if it fails. */
 static unsigned char *render_whole(const struct picture *picture, int threads)
 {
     struct rendering r = {0};
@@ -23,7 +25,7 @@ static unsigned char *render_whole(const struct picture *picture, int threads)
     return pixels;
 }
 
-/* Compares a picture with one run of POV-Ray on all processors; returns whether it is the same. */
+/* Compares a picture with one run of POV-Ray on all processors. Returns whether they are equal. */
 static int verify(const struct picture *picture, const unsigned char *pixels)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN), different = 0;
@@ -39,7 +41,7 @@ static int verify(const struct picture *picture, const unsigned char *pixels)
     return different == 0;
 }
 
-/* Returns a number by which pictures can be told apart: FNV-1a of their bytes. */
+/* Returns a checksum of a picture: FNV-1a of its bytes. */
 static unsigned checksum(const struct picture *picture, const unsigned char *pixels)
 {
     unsigned sum = 2166136261U;
@@ -48,7 +50,7 @@ static unsigned checksum(const struct picture *picture, const unsigned char *pix
     return sum;
 }
 
-/* Writes a picture in PPM format to a file. */
+/* Writes a picture to a file in PPM format. */
 static void write_picture(const struct picture *picture, const unsigned char *pixels, const char *path)
 {
     size_t bytes = (size_t)picture->width * (size_t)picture->height * 3;
@@ -60,7 +62,7 @@ static void write_picture(const struct picture *picture, const unsigned char *pi
     }
 }
 
-/* Prints the line by which a run is judged, and writes the picture; returns the exit status. */
+/* Prints the result line of a run, and writes the picture if `path` is given. Returns the exit status. */
 static int tell(const struct picture *picture, const unsigned char *pixels, const char *path, int tasks, double seconds, int tiles, int again)
 {
     if (path)
@@ -72,7 +74,8 @@ static int tell(const struct picture *picture, const unsigned char *pixels, cons
     return !verified;
 }
 
-/* Reads the arguments [-v] SCENE [WIDTH HEIGHT [FILE]] of the program; returns the file's name, or nothing. */
+/* Reads the arguments [-v] SCENE [WIDTH HEIGHT [FILE]] of the program. Returns the file's name, or NULL if none is
+ * given. */
 static const char *arguments(int argc, char **argv, struct picture *picture)
 {
     *picture = (struct picture){.width = 400, .height = 300, .tells = argc > 1 && strcmp(argv[1], "-v") == 0};

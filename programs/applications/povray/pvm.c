@@ -1,7 +1,8 @@
-/* A farm for POV-Ray, on PVM 3.4: `./povray scene.pov 400 300 3` is a master, which starts two workers. The last argument is the number of tasks.
+/* A farm for POV-Ray, on PVM 3.4: `./povray scene.pov 400 300 3` is a master that starts two workers. The last argument
+ * is the number of tasks.
  *
- * The master asks to be notified when a worker ends, and starts another one. Messages are packed value by value, so hosts of different kinds
- * understand each other; the pixels are bytes. */
+ * The master asks to be notified when a worker ends, and then starts another one. Messages are packed value by value,
+ * so that hosts of different architectures can exchange them; the pixels are bytes. */
 #include "povray.h"
 #include <pvm3.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 enum { TAG_TILE = 1, TAG_RESULT, TAG_ENDED };
 
-static char program[PATH_MAX]; /* this one, to be spawned */
+static char program[PATH_MAX]; /* path of this program, for pvm_spawn */
 static int tids[MAX_WORKERS];
 
 static void check(int code, const char *call)
@@ -28,7 +29,7 @@ static int worker_of(int tid)
     return -1;
 }
 
-/* A send to a task that is dead goes nowhere, and is no error. */
+/* Sends a tile. A send to a dead task has no effect and is no error. */
 static void send_tile(int worker, const struct tile *tile)
 {
     int numbers[] = {tile->number, tile->x, tile->y, tile->width, tile->height};
@@ -58,14 +59,14 @@ static int hear(struct result *result, int max_pixel_bytes, int *worker)
             pvm_upkint(&from, 1, 1);
         *worker = worker_of(from);
         if (*worker < 0)
-            continue; /* the last words of a worker whose end is known */
+            continue; /* from a worker whose end is already known */
         if (tag == TAG_RESULT)
             unpack_result(result, max_pixel_bytes);
         return tag == TAG_RESULT;
     }
 }
 
-/* Starts so many workers from number `first` on; returns whether they are all there. */
+/* Starts `count` workers from number `first` on. Returns whether all were started. */
 static int start_workers(const struct picture *picture, int first, int count)
 {
     char numbers[2][16], *argv[5];
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
         refuse("povray", "the last argument is the number of tasks, 2 to 257: a master and its workers");
     const char *path = arguments(argc - 1, argv, &picture);
     if (picture.tells)
-        pvm_catchout(stdout); /* otherwise PVM writes what workers say into its log */
+        pvm_catchout(stdout); /* otherwise PVM writes the output of workers to its log */
     if (!start_workers(&picture, 0, tasks - 1))
         return leave(1);
     return leave(master(&picture, path, tasks - 1));

@@ -1,13 +1,14 @@
 /* A farm for POV-Ray, on Regatta's own interface: `regatta run -n 3 ./povray scene.pov` is a master and two workers.
  *
- * The master hears of the end of a worker by a message to itself, which its receive takes like any other, and spawns another one. Workers that are
- * spawned are no members of the world of the first ones, so all send in RG_ALL, where the rank of a task is its id. */
+ * The end of a worker arrives as a message of the master to itself, which its receive takes like any other; the master
+ * then spawns another worker. Spawned workers are not in the same world as the first ones, so all tasks send in RG_ALL,
+ * where the rank of a task is its id. */
 #include "povray.h"
 #include "../tasks/regatta.h"
 
 enum { TAG_TILE, TAG_RESULT, TAG_ENDED };
 
-static char program[PATH_MAX];        /* this one, to be spawned */
+static char program[PATH_MAX];        /* path of this program, for rg_spawn */
 static int tids[MAX_WORKERS], master_tid;
 
 static int worker_of(int tid)
@@ -21,7 +22,7 @@ static int worker_of(int tid)
 static void send_tile(int worker, const struct tile *tile)
 {
     int code = rg_send(tile, sizeof *tile, tids[worker], TAG_TILE, RG_ALL);
-    if (code != RG_ERR_DEAD && code != RG_ERR_LEFT) /* the event that says so is on its way */
+    if (code != RG_ERR_DEAD && code != RG_ERR_LEFT) /* the notification of the worker's end is on its way */
         check(code);
 }
 
@@ -32,7 +33,7 @@ static int hear(struct result *result, int max_pixel_bytes, int *worker)
         check(rg_recv(result, result_bytes(max_pixel_bytes), RG_ANY, RG_ANY, RG_ALL, &status));
         const rg_event *event = (const void *)result;
         *worker = worker_of(status.tag == TAG_ENDED ? event->tid : status.source);
-        if (*worker >= 0) /* and not the second word of a death */
+        if (*worker >= 0) /* otherwise from a worker that was already replaced */
             return status.tag == TAG_RESULT;
     }
 }

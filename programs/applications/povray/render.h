@@ -1,13 +1,14 @@
-/* render.h: one run of POV-Ray 3.7, in a process of its own, that renders a tile of the picture.
+/* render.h: one run of POV-Ray 3.7, in a process of its own, which renders a tile of the picture.
  *
  * A tile has exactly the pixels that it has in one run of the whole picture, because of these rules:
- *  - No jitter and nothing random, neither here (-J) nor in the scene; and no area light there, of which POV-Ray keeps something from one
- *    block of pixels to the next: a pixel may then differ by one step of a colour.
- *  - Antialiasing by method 1 decides from a pixel's neighbours whether it needs more rays. POV-Ray renders block by block (+BS), and counts
- *    blocks from the corner of what it renders; neighbours across the border of a block are not the same as those inside. So a tile begins
- *    at a multiple of the block's edge, and ends at one or at the picture's border: then its blocks are those of the whole picture.
- *  - All other options are the same. The number of threads does not matter: a block is rendered by one thread.
- * A tile with other borders differs in some of the pixels there. */
+ *  - No jitter and no randomness, neither here (-J) nor in the scene. No area lights either: for them POV-Ray carries
+ *    state from one block of pixels to the next, and a pixel may then differ by one step of a colour.
+ *  - Antialiasing by method 1 decides from a pixel's neighbours whether it needs more rays. POV-Ray renders block by
+ *    block (+BS), and counts blocks from the corner of the part that it renders; pixels across the border of a block do
+ *    not count like those inside. So a tile starts at a multiple of the block's edge and ends at one, or at the
+ *    picture's border: then its blocks are those of the whole picture.
+ *  - All other options are the same. The number of threads does not matter, because one thread renders a block.
+ * A tile with other borders would differ in some of the pixels there. */
 #ifndef POVRAY_RENDER_H
 #define POVRAY_RENDER_H
 
@@ -22,25 +23,25 @@
 #include <unistd.h>
 
 enum {
-    MAX_HEADER = 4096,  /* bytes before the pixels of a PPM file, comments included */
-    FAILURE_BYTES = 256 /* of the sentence that says why a tile could not be rendered */
+    MAX_HEADER = 4096,  /* most bytes before the pixels of a PPM file, comments included */
+    FAILURE_BYTES = 256 /* bytes for the reason why a tile could not be rendered */
 };
 
 struct rendering {
     struct tile tile;
-    pid_t process;       /* 0: nothing is being rendered */
-    int output;          /* POV-Ray writes the picture into this pipe, with black pixels outside of the tile */
-    FILE *words;         /* what it says on standard error */
-    unsigned char *data; /* what has come of the picture, in PPM format */
-    size_t have, room;   /* bytes */
-    double seconds;      /* of processor time that it took */
-    char failure[FAILURE_BYTES]; /* why there is no picture; empty if there is one */
+    pid_t process;       /* 0: no rendering is running */
+    int output;          /* pipe to which POV-Ray writes the picture, with black pixels outside of the tile */
+    FILE *words;         /* temporary file with POV-Ray's standard error */
+    unsigned char *data; /* the received part of the picture, in PPM format */
+    size_t have, room;   /* bytes received, and bytes of `data` */
+    double seconds;      /* processor time that it took */
+    char failure[FAILURE_BYTES]; /* why there is no picture, or empty if there is one */
 };
 
-/* Becomes POV-Ray. Never returns. */
+/* Executes POV-Ray in the child process. Never returns. */
 static _Noreturn void render_child(const struct picture *picture, struct tile tile, int threads, pid_t parent, int output, int words)
 {
-    /* A worker that is killed takes its POV-Rays along. */
+    /* The kernel kills POV-Ray when its worker dies. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
@@ -49,15 +50,15 @@ static _Noreturn void render_child(const struct picture *picture, struct tile ti
     int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
 
-    /* POV-Ray may read files of the current folder, and of few others. */
+    /* POV-Ray may read files of the current folder and of few others. */
     char folder[PATH_MAX], input[PATH_MAX + 4], options[8][32];
     strcpy(folder, picture->scene);
     char *name = strrchr(folder, '/');
     *name++ = 0;
-    sprintf(input, "+I\"%s\"", name); /* it takes options apart at blanks */
+    sprintf(input, "+I\"%s\"", name); /* POV-Ray splits options at blanks */
     sprintf(options[0], "+W%d", picture->width);
     sprintf(options[1], "+H%d", picture->height);
-    sprintf(options[2], "+SC%d", tile.x + 1); /* columns and rows count from 1 */
+    sprintf(options[2], "+SC%d", tile.x + 1); /* POV-Ray's columns and rows count from 1 */
     sprintf(options[3], "+EC%d", tile.x + tile.width);
     sprintf(options[4], "+SR%d", tile.y + 1);
     sprintf(options[5], "+ER%d", tile.y + tile.height);
@@ -70,7 +71,7 @@ static _Noreturn void render_child(const struct picture *picture, struct tile ti
     _exit(127);
 }
 
-/* Begins to render a tile. */
+/* Starts the rendering of a tile. */
 static void rendering_begin(struct rendering *r, const struct picture *picture, struct tile tile, int threads)
 {
     int ends[2];
@@ -84,7 +85,7 @@ static void rendering_begin(struct rendering *r, const struct picture *picture, 
     r->words = tmpfile();
     if (!r->words || pipe(ends) != 0)
         refuse("povray", "there is no room for a pipe or a temporary file; see the limits of open files and of the folder for temporary files");
-    /* No other POV-Ray keeps this pipe open. */
+    /* No other POV-Ray may keep this pipe open. */
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     fcntl(fileno(r->words), F_SETFD, FD_CLOEXEC);
@@ -103,7 +104,7 @@ static void rendering_begin(struct rendering *r, const struct picture *picture, 
     }
 }
 
-/* Returns the next number of a PPM header and moves `at` behind it; -1 if it is not all there. */
+/* Returns the next number of a PPM header and moves `at` to the byte after it, or returns -1 if it is not complete. */
 static long header_number(const struct rendering *r, size_t *at)
 {
     long number = -1;
@@ -120,7 +121,8 @@ static long header_number(const struct rendering *r, size_t *at)
     return -1;
 }
 
-/* Returns where the pixels begin in the data, once all of them have come; 0 before that, or if this is no such picture. */
+/* Returns the index of the first pixel in the data if all pixels have been received; 0 if not, or if the data are not
+ * such a picture. */
 static size_t first_pixel(const struct rendering *r, const struct picture *picture)
 {
     size_t at = 2;
@@ -131,7 +133,8 @@ static size_t first_pixel(const struct rendering *r, const struct picture *pictu
     return r->have - at >= (size_t)picture->width * (size_t)picture->height * 3 ? at : 0;
 }
 
-/* Says why POV-Ray has ended without a picture: by its words from "Error:" on, which it breaks into lines. */
+/* Sets the reason why POV-Ray has ended without a picture: its error output from "Error:" on, which it breaks into
+ * lines. */
 static void tell_failure(struct rendering *r, int status)
 {
     char line[FAILURE_BYTES], reason[FAILURE_BYTES / 2] = "";
@@ -148,7 +151,7 @@ static void tell_failure(struct rendering *r, int status)
              WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), r->tile.width, r->tile.height, r->tile.x, r->tile.y, reason);
 }
 
-/* Ends the process, if it still runs: POV-Ray takes a third of a second to end after it has written its picture. */
+/* Kills the process and waits for it: POV-Ray takes a third of a second to end after it has written its picture. */
 static void rendering_end(struct rendering *r, int *status)
 {
     kill(r->process, SIGKILL);
@@ -159,7 +162,7 @@ static void rendering_end(struct rendering *r, int *status)
     r->process = 0;
 }
 
-/* Takes in what has come. Returns whether that was all: there is a picture, or a failure. */
+/* Reads available data from POV-Ray. Returns whether the rendering has ended, with a picture or with a failure. */
 static int rendering_read(struct rendering *r, const struct picture *picture)
 {
     ssize_t more = read(r->output, r->data + r->have, r->room - r->have);
@@ -175,7 +178,7 @@ static int rendering_read(struct rendering *r, const struct picture *picture)
         clock_gettime(clock, &used);
     r->seconds = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
     if (!whole) {
-        /* The pipe has ended, or is full of something else. */
+        /* The pipe has ended, could not be read, or its data are not such a picture. */
         siginfo_t info;
         if (more < 0 || r->have == r->room)
             kill(r->process, SIGKILL);
@@ -187,7 +190,7 @@ static int rendering_read(struct rendering *r, const struct picture *picture)
     return 1;
 }
 
-/* Copies the pixels of the tile, row by row, three bytes each. */
+/* Copies the pixels of the tile row by row, three bytes each. */
 static void rendering_pixels(const struct rendering *r, const struct picture *picture, unsigned char *pixels)
 {
     const unsigned char *all = r->data + first_pixel(r, picture);

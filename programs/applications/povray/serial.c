@@ -1,4 +1,4 @@
-/* One POV-Ray with one thread, which renders the whole picture: what the farms are measured against. */
+/* One POV-Ray with one thread, which renders the whole picture, for comparison. */
 #include "program.h"
 
 int main(int argc, char **argv)

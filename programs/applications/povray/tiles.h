@@ -1,51 +1,53 @@
-/* tiles.h: how the master cuts the picture into tiles, by what they cost.
+/* tiles.h: how the master cuts the picture into tiles, according to their cost.
  *
- * The picture begins as one part. Whenever a worker is free, the part that is likely to cost most is cut into halves of equal cost until what
- * is left is small enough. Tiles that have been rendered tell what a place costs, the near ones above all: so tiles are small
- * where rays go a long way, and large in the sky. They become smaller as less is left, so that all workers end at about the same time.
+ * The picture begins as one part. Whenever a worker is free, the part with the highest expected cost is cut into halves
+ * of equal cost until one is small enough. The costs of finished tiles predict those of the blocks around them, near
+ * tiles counting most: so tiles are small where rays travel far, and large in the sky. Tiles become smaller as less is
+ * left, so that all workers end at about the same time.
  *
- * There is no pilot calculation at a low resolution: it tells what a whole picture costs and not where, unless each part has a pilot of its own,
- * and 16 of these cost as much as 16 tiles more. */
+ * There is no pilot calculation at a low resolution: it would give the cost of the whole picture but not of its parts,
+ * unless each part had its own, and 16 pilot calculations cost as much as 16 more tiles. */
 #ifndef POVRAY_TILES_H
 #define POVRAY_TILES_H
 
 #include "picture.h"
 #include <math.h>
 
-/* A tile is a part of what is left: that is divided by one of these numbers, and by the number of workers. */
+/* The size of a tile is what is left, divided by the number of workers and by one of these numbers. */
 enum {
-    PARTS = 3,       /* of the cost */
-    FIRST_PARTS = 8, /* of the pixels, before anything is known of costs */
-    AREA_PARTS = 4   /* of the picture: a tile has no more, since what it costs is a guess */
+    PARTS = 3,       /* for the cost */
+    FIRST_PARTS = 8, /* for the pixels, while no costs are known */
+    AREA_PARTS = 4   /* for the area of the picture: the upper limit of a tile, since its cost is an estimate */
 };
 
-/* Tiles are not cut below this, in processor seconds: a POV-Ray uses about 0.03 s before it renders. */
+/* Tiles below this cost, in processor seconds, are not cut: POV-Ray uses about 0.03 s before it renders. */
 #define MIN_TILE_SECONDS 0.4
 
-/* A place far from all tiles is taken for so many times as costly as the mean, since to find late that it is costly is worse than to cut it
- * for nothing. This counts as much as a tile some two blocks away. */
+/* A block far from all finished tiles is assumed to cost UNKNOWN_COST times the mean, since finding out late that it is
+ * expensive is worse than cutting it without need. UNKNOWN_WEIGHT is the weight of this assumption: that of a tile some
+ * two blocks away. */
 #define UNKNOWN_COST 2
 #define UNKNOWN_WEIGHT 0.1
 
 struct part {
-    int x, y, width, height; /* pixels; the corner is one of POV-Ray's blocks */
-    int worker;              /* who renders it; NOBODY */
-    int number;              /* of the tile, if somebody renders it */
-    int failures;            /* how often it has been lost or could not be rendered */
+    int x, y, width, height; /* pixels; the corner is that of one of POV-Ray's blocks */
+    int worker;              /* the worker that renders it, or NOBODY */
+    int number;              /* number of the tile, if a worker renders it */
+    int failures;            /* how often it was lost or could not be rendered */
 };
 
 enum { NOBODY = -1 };
 
 struct tiling {
     const struct picture *picture;
-    struct part *parts; /* of the picture that are not done */
+    struct part *parts; /* parts of the picture that are not done */
     int count, room;
-    int columns, rows; /* of blocks */
-    double *cost;      /* of each block: weighted sum of what tiles cost for a pixel */
-    double *weight;    /* of each block: sum of the weights */
-    int tiles;         /* that have been handed out */
+    int columns, rows; /* number of columns and rows of blocks */
+    double *cost;      /* for each block, the weighted sum of the costs per pixel of tiles */
+    double *weight;    /* for each block, the sum of the weights */
+    int tiles;         /* number of tiles handed out */
     long pixels_done;
-    double seconds_done; /* of processor time */
+    double seconds_done; /* processor time, in seconds */
 };
 
 static void tiling_begin(struct tiling *t, const struct picture *picture)
@@ -77,13 +79,13 @@ static double area_of(const struct part *p)
     return (double)p->width * p->height;
 }
 
-/* Learns what a tile has cost: for each block it counts the more the nearer it is. */
+/* Adds the cost of a tile to all blocks, with a weight that falls with their distance from it. */
 static void learn(struct tiling *t, const struct part *p, double seconds)
 {
     double x = p->x + p->width / 2.0, y = p->y + p->height / 2.0, pixel = seconds / area_of(p);
     for (int row = 0; row < t->rows; row++)
         for (int column = 0; column < t->columns; column++) {
-            /* From the border of the tile on: inside of it nobody asks. */
+            /* The distance is measured from the border of the tile: blocks inside are never looked up again. */
             double dx = fmax(fabs((column + 0.5) * BLOCK_EDGE - x) - p->width / 2.0, 0) / BLOCK_EDGE;
             double dy = fmax(fabs((row + 0.5) * BLOCK_EDGE - y) - p->height / 2.0, 0) / BLOCK_EDGE;
             double weight = 1 / (1 + (dx * dx + dy * dy) * (dx * dx + dy * dy));
@@ -92,7 +94,7 @@ static void learn(struct tiling *t, const struct part *p, double seconds)
         }
 }
 
-/* Returns what a part is likely to cost: processor seconds, or before anything is known, pixels. */
+/* Returns the expected cost of a part in processor seconds, or in pixels while no cost is known. */
 static double cost_of(const struct tiling *t, const struct part *p)
 {
     double cost = 0, unknown = is_known(t) ? UNKNOWN_WEIGHT * UNKNOWN_COST * t->seconds_done / (double)t->pixels_done : 1;
@@ -107,7 +109,7 @@ static double cost_of(const struct tiling *t, const struct part *p)
     return cost;
 }
 
-/* Cuts a part across its longer side, into halves that cost about the same; returns whether it can be cut. */
+/* Cuts a part across its longer side into halves of about equal cost. Returns whether it can be cut. */
 static int cut(const struct tiling *t, const struct part *p, struct part *first, struct part *second)
 {
     int across = p->width >= p->height, longer = across ? p->width : p->height, best = 0;
@@ -128,7 +130,7 @@ static int cut(const struct tiling *t, const struct part *p, struct part *first,
     return best > 0;
 }
 
-/* Takes the next tile for a worker, one of so many. Returns it, or nothing if all are taken. */
+/* Assigns the next tile to a worker, one of `workers`. Returns it, or NULL if all are assigned. */
 static struct part *next_tile(struct tiling *t, int worker, int workers)
 {
     double left = 0, most = -1;
@@ -150,14 +152,14 @@ static struct part *next_tile(struct tiling *t, int worker, int workers)
     struct part first, second;
     while ((cost_of(t, next) > 1.5 * cost || area_of(next) > 1.5 * area) && cut(t, next, &first, &second)) {
         *next = first;
-        t->parts[t->count++] = second; /* there is room for every block as a part */
+        t->parts[t->count++] = second; /* there is room for as many parts as there are blocks */
     }
     next->worker = worker;
     next->number = t->tiles++;
     return next;
 }
 
-/* Returns how many parts are with a worker, or with nobody. */
+/* Returns how many parts are assigned to a worker, or to NOBODY. */
 static int tiles_at(const struct tiling *t, int worker)
 {
     int count = 0;
@@ -166,7 +168,7 @@ static int tiles_at(const struct tiling *t, int worker)
     return count;
 }
 
-/* Returns the part that is rendered under this number, or nothing. */
+/* Returns the part that is rendered under this number, or NULL. */
 static struct part *part_of(struct tiling *t, int number)
 {
     for (struct part *p = t->parts; p < t->parts + t->count; p++)
@@ -175,7 +177,7 @@ static struct part *part_of(struct tiling *t, int number)
     return NULL;
 }
 
-/* Takes a part out, which has been rendered. */
+/* Records the cost of a rendered part and removes it. */
 static void tile_is_done(struct tiling *t, struct part *p, double seconds)
 {
     learn(t, p, seconds);

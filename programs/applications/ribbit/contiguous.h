@@ -1,10 +1,11 @@
-/* contiguous.h: a parcel as one block of bytes, for interfaces whose messages are that. All tasks are to have the same kind of processor. */
+/* contiguous.h: packs a parcel into one block of bytes, for interfaces whose messages are that. All tasks must have the
+ * same data representation. */
 #ifndef RIBBIT_CONTIGUOUS_H
 #define RIBBIT_CONTIGUOUS_H
 
 #include "ribbit.h"
 
-/* The longest parcel, in bytes. */
+/* Size of the longest parcel, in bytes. */
 enum { CONTIGUOUS_ROOM = (PARCEL_HEAD + PARCEL_INTS) * (int)sizeof(int) + PARCEL_NUMBERS * (int)sizeof(double) + PARCEL_BYTES };
 
 static char contiguous_space[CONTIGUOUS_ROOM];
@@ -21,7 +22,7 @@ static void contiguous_get(int *at, void *data, size_t bytes)
     *at += (int)bytes;
 }
 
-/* Copies the used parts of a parcel behind each other; returns the bytes of all. */
+/* Copies the used parts of a parcel into one block. Returns its length in bytes. */
 static int contiguous_pack(const struct parcel *parcel)
 {
     int at = 0;
@@ -32,7 +33,7 @@ static int contiguous_pack(const struct parcel *parcel)
     return at;
 }
 
-/* Copies them back to their places. The head, which comes first, tells how much there is of the rest. */
+/* Copies the parts back from the block. The header, which comes first, has the lengths of the others. */
 static void contiguous_unpack(struct parcel *parcel)
 {
     int at = 0;

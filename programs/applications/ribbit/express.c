@@ -15,7 +15,7 @@ static void send_parcel(struct parcel *parcel, int to)
     write_to(to, TYPE_PARCEL, contiguous_space, contiguous_pack(parcel));
 }
 
-/* A node that does not matter becomes that from which a message has come. */
+/* Receives a parcel from any node. exread replaces DONTCARE by the sender's node. */
 static int receive_parcel(struct parcel *parcel)
 {
     int from = DONTCARE, type = TYPE_PARCEL;

@@ -10,7 +10,8 @@ static void broadcast_scene(struct scene *scene)
     MPI_Bcast(&scene->numbers, SCENE_NUMBERS, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
 
-/* Returns memory for the longest parcel, packed. Each type may take more room than its elements. */
+/* Returns memory for the longest packed parcel, of `*room` bytes. Packed elements may take more bytes than unpacked
+ * ones. */
 static void *packing_space(int *room)
 {
     static void *space;
@@ -31,7 +32,8 @@ static void *packing_space(int *room)
     return space;
 }
 
-/* Elements of several types become one message. A derived datatype would have to be made anew for each parcel, whose lengths differ. */
+/* Packs elements of several types into one message. A derived datatype would have to be created for each parcel,
+ * because their lengths differ. */
 static void send_parcel(struct parcel *parcel, int to)
 {
     int room, at = 0;
@@ -43,7 +45,8 @@ static void send_parcel(struct parcel *parcel, int to)
     MPI_Send(space, at, MPI_PACKED, to, TAG_PARCEL, MPI_COMM_WORLD);
 }
 
-/* Elements are unpacked in the order in which they were packed. The head, which comes first, tells how much there is of the rest. */
+/* Receives a parcel and unpacks its elements in the order in which they were packed. The header, which comes first, has
+ * the lengths of the others. */
 static int receive_parcel(struct parcel *parcel)
 {
     int room, at = 0;

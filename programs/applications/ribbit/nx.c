@@ -4,7 +4,7 @@
 
 enum { TYPE_SCENE = 3000, TYPE_PARCEL };
 
-/* A message to node -1 goes to all others. */
+/* Broadcasts the scene. A message to node -1 goes to all other nodes. */
 static void broadcast_scene(struct scene *scene)
 {
     if (rank == 0)
@@ -18,7 +18,7 @@ static void send_parcel(struct parcel *parcel, int to)
     csend(TYPE_PARCEL, contiguous_space, contiguous_pack(parcel), to, PTYPE);
 }
 
-/* A receive takes a message of this type from any node, and then tells of which. */
+/* Receives a parcel from any node. infonode returns its sender. */
 static int receive_parcel(struct parcel *parcel)
 {
     crecv(TYPE_PARCEL, contiguous_space, CONTIGUOUS_ROOM);

@@ -1,4 +1,4 @@
-/* picture.h: a picture's checksum, and its file: a PNG whose data are stored as they are, without compression. */
+/* picture.h: a picture's checksum, and its file: a PNG whose data are stored without compression. */
 #ifndef RIBBIT_PICTURE_H
 #define RIBBIT_PICTURE_H
 
@@ -8,7 +8,7 @@
 
 enum { PICTURE_MAX_STORED = 65535 /* bytes of one block of deflate */ };
 
-/* Returns the CRC-32 of more bytes behind those whose CRC is `crc`, 0 for none. */
+/* Returns the CRC-32 of earlier bytes, whose CRC is `crc` (0 for none), followed by `count` more. */
 static uint32_t picture_crc(uint32_t crc, const unsigned char *bytes, size_t count)
 {
     crc = ~crc;
@@ -26,7 +26,7 @@ static void picture_put32(unsigned char *at, uint32_t value)
         at[k] = (unsigned char)(value >> (24 - 8 * k));
 }
 
-/* Writes a chunk: its length, its name, its data, and the CRC of the last two. */
+/* Writes a chunk: its length, its name, its data, and the CRC of name and data. */
 static void picture_chunk(FILE *file, const char name[4], const unsigned char *data, size_t length)
 {
     unsigned char word[4];
@@ -38,7 +38,7 @@ static void picture_chunk(FILE *file, const char name[4], const unsigned char *d
     fwrite(word, 1, 4, file);
 }
 
-/* Writes the stream of zlib that has `bytes` in stored blocks to `out`; returns its length. */
+/* Writes a zlib stream with `bytes` in stored blocks to `out`. Returns its length. */
 static size_t picture_stored(unsigned char *out, const unsigned char *bytes, size_t count)
 {
     size_t length = 0;
@@ -63,7 +63,7 @@ static size_t picture_stored(unsigned char *out, const unsigned char *bytes, siz
     return length + 4;
 }
 
-/* Writes a picture of three bytes a pixel, row by row from the top. Returns whether it was written. */
+/* Writes a picture with three bytes per pixel, row by row from the top. Returns whether it was written. */
 static int picture_write(const char *name, const unsigned char *pixels, int width, int height)
 {
     FILE *file = fopen(name, "wb");
@@ -73,7 +73,7 @@ static int picture_write(const char *name, const unsigned char *pixels, int widt
     picture_put32(header, (uint32_t)width);
     picture_put32(header + 4, (uint32_t)height);
 
-    /* Before each row stands the number of its filter: 0, none. */
+    /* Each row is preceded by the number of its filter: 0, none. */
     size_t row = 3 * (size_t)width, raw = (row + 1) * (size_t)height;
     unsigned char *rows = zeroed_memory(raw, 1), *data = zeroed_memory(raw + 5 * (raw / PICTURE_MAX_STORED + 1) + 6, 1);
     for (size_t y = 0; y < (size_t)height; y++)

@@ -4,7 +4,7 @@
 
 enum { TAG_SCENE = TAG_DATA + 1, TAG_PARCEL };
 
-/* A broadcast of PVM does not go to its sender, and needs somebody to go to. */
+/* Broadcasts the scene with pvm_bcast, which does not send to the caller and fails without another task. */
 static void broadcast_scene(struct scene *scene)
 {
     if (size == 1)
@@ -21,7 +21,8 @@ static void broadcast_scene(struct scene *scene)
     }
 }
 
-/* A message takes what is packed into it, of any type and however much, in a form that every machine can read. */
+/* Sends a parcel. Values of any type and number are packed into one message, in a format that every machine can read.
+ * */
 static void send_parcel(struct parcel *parcel, int to)
 {
     check(pvm_initsend(PvmDataDefault), "pvm_initsend");
@@ -32,7 +33,8 @@ static void send_parcel(struct parcel *parcel, int to)
     check(pvm_send(tids[to], TAG_PARCEL), "pvm_send");
 }
 
-/* Elements are unpacked in the order in which they were packed. The head, which comes first, tells how much there is of the rest. */
+/* Receives a parcel and unpacks its elements in the order in which they were packed. The header, which comes first, has
+ * the lengths of the others. */
 static int receive_parcel(struct parcel *parcel)
 {
     int message = pvm_recv(-1, TAG_PARCEL), from = 0, tid;
@@ -47,7 +49,7 @@ static int receive_parcel(struct parcel *parcel)
     return from;
 }
 
-/* The last argument is the number of tasks. */
+/* Runs the program. The last argument is the number of tasks. */
 int main(int argc, char **argv)
 {
     join(argc, argv);

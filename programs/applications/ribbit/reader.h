@@ -1,4 +1,4 @@
-/* reader.h: reads a scene from a file. The README in the folder `scenes` lists the statements, of which each line has one. */
+/* reader.h: reads a scene from a file. Each line has one statement; the README in the folder `scenes` lists them. */
 #ifndef RIBBIT_READER_H
 #define RIBBIT_READER_H
 
@@ -7,27 +7,27 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { MAX_LINE = 4096 /* bytes */, MAX_WORDS = 256, MAX_DEPTH = 16 /* of `begin` in each other */, MAX_NAME = 32 /* bytes */ };
+enum { MAX_LINE = 4096 /* bytes */, MAX_WORDS = 256, MAX_DEPTH = 16 /* of nested `begin` */, MAX_NAME = 32 /* bytes */ };
 
-#define READER_MAX_NUMBER 1e6 /* number in a scene */
-#define READER_MAX_COORDINATE 1e9 /* place or size after a transformation */
-#define READER_MIN_SCALE 1e-6 /* scale of a pattern or a relief */
+#define READER_MAX_NUMBER 1e6 /* largest number in a scene */
+#define READER_MAX_COORDINATE 1e9 /* largest coordinate or size after a transformation */
+#define READER_MIN_SCALE 1e-6 /* smallest scale of a pattern or a relief */
 
 struct reader {
     const char *file;
     int line;
     struct scene *scene;
     char names[MAX_MATERIALS][MAX_NAME];
-    int material; /* of the primitives to come, or -1 */
-    double matrix[MAX_DEPTH][12]; /* the last one is that of the primitives to come */
+    int material; /* of the following primitives, or -1 before the first `material` */
+    double matrix[MAX_DEPTH][12]; /* nested transformations; matrix[depth] applies to the following primitives */
     int depth;
     struct vec at;
-    double angle; /* of the view, in degrees; 0: there is no camera yet */
+    double angle; /* angle of view, in degrees; 0 before the `camera` statement */
     struct piece *pieces;
     int room;
 };
 
-/* Says what is wrong with the line. Returns 0. */
+/* Prints what is wrong with the line. Returns 0. */
 __attribute__((format(printf, 2, 3))) static int reader_refuse(const struct reader *r, const char *format, ...)
 {
     va_list arguments;
@@ -171,7 +171,7 @@ static int read_scale(struct reader *r, const double *n, int count)
     return 1;
 }
 
-/* Degrees round an axis. */
+/* Reads a rotation: degrees and an axis. */
 static int read_turn(struct reader *r, const double *n, int count)
 {
     (void)count;
@@ -187,7 +187,7 @@ static int read_turn(struct reader *r, const double *n, int count)
 
 /* ---- primitives ------------------------------------------------------------------------------------ */
 
-/* Adds a primitive, of which so many numbers describe the shape behind its transformation, or instead of it. */
+/* Adds a primitive. Its shape is described by `count` numbers that follow its transformation, or replace it. */
 static int reader_add(struct reader *r, enum shape shape, const double *numbers, int count)
 {
     if (r->material < 0)
@@ -206,7 +206,7 @@ static int reader_add(struct reader *r, enum shape shape, const double *numbers,
     return 1;
 }
 
-/* Adds a ball that casts a shadow, at a place and of a size in the present transformation. */
+/* Adds a ball that casts a shadow, with its centre and radius in the current transformation. */
 static int reader_cast(struct reader *r, struct vec at, double radius)
 {
     if (r->scene->ints.casters == MAX_CASTERS)
@@ -217,7 +217,7 @@ static int reader_cast(struct reader *r, struct vec at, double radius)
     return 1;
 }
 
-/* Adds a surface of points, which are transformed here. */
+/* Adds a surface that is described by points, which are transformed here. */
 static int reader_add_points(struct reader *r, enum shape shape, const double *points)
 {
     double placed[MAX_SHAPE_NUMBERS];
@@ -240,7 +240,8 @@ static int read_patch(struct reader *r, const double *n, int count)
     return reader_add_points(r, PATCH, n);
 }
 
-/* A polygon is a quad for each corner: between the corner, the middles of its two edges, and the middle of all. */
+/* Reads a polygon. It becomes a quad for each corner: between the corner, the middles of its two edges, and the centre
+ * of all corners. */
 static int read_polygon(struct reader *r, const double *n, int count)
 {
     int corners = count / 3;
@@ -263,7 +264,7 @@ static int reader_sized(const struct reader *r, double size)
     return size > 0 || reader_refuse(r, "a radius is more than 0, not %g", size);
 }
 
-/* Begins a transformation by which a sphere of radius 1 has this one. */
+/* Begins a transformation that turns a sphere of radius 1 into one of this radius. */
 static int reader_begin_sized(struct reader *r, double radius)
 {
     return reader_sized(r, radius) && read_begin(r, NULL, 0) && read_scale(r, (double[]){radius, radius, radius}, 3);
@@ -289,7 +290,7 @@ static int read_flake(struct reader *r, const double *n, int count)
     return reader_begin_sized(r, n[0]) && reader_add(r, FLAKE, n + 1, 1) && reader_cast(r, vec(0, 0, 0), 1.15) && read_end(r, NULL, 0);
 }
 
-/* The radii at the bottom and at the top, and the height. */
+/* Reads a cone: the radii at the bottom and at the top, and the height. */
 static int read_cone(struct reader *r, const double *n, int count)
 {
     (void)count;
@@ -329,7 +330,7 @@ static int reader_number(const struct reader *r, const char *word, double *numbe
     return 1;
 }
 
-/* Reads numbers of an option from the words behind its name. Returns how many words it took, or 0. */
+/* Reads an option and the numbers that follow its name. Returns the number of words it consists of, or 0 on error. */
 static int reader_option(struct reader *r, struct material *m, int *relief, char **words, int count)
 {
     static const char *const reliefs[] = {"bumps", "mountains", "twist"};
@@ -355,7 +356,7 @@ static int reader_option(struct reader *r, struct material *m, int *relief, char
     return reader_refuse(r, "a material has no `%s`", words[0]);
 }
 
-/* Reads `material NAME SHADER R G B`, and options behind it. */
+/* Reads `material NAME SHADER R G B` and its options. */
 static int read_material(struct reader *r, char **words, int count)
 {
     static const char *const shaders[SHADERS] = {"plain", "checker", "marble", "wood", "bands", "land"};
@@ -403,7 +404,7 @@ static int read_use(struct reader *r, char **words, int count)
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 
-/* Reads a statement that has so many numbers behind it; -1: those of three or more points. */
+/* Statements by name, with the count of numbers that each takes; -1: three numbers for each of three or more points. */
 static const struct {
     const char *name;
     int numbers;
@@ -453,7 +454,8 @@ static int reader_line(struct reader *r, char *line)
     return count == 0 || reader_statement(r, words, count);
 }
 
-/* Turns the place of the camera, and what it looks at, into its axes. */
+/* Computes the axes of the camera from its position and the point that it looks at. Returns 0 if the scene is
+ * incomplete. */
 static int reader_finish(struct reader *r)
 {
     struct scene_numbers *n = &r->scene->numbers;
@@ -483,7 +485,8 @@ static int reader_lines(struct reader *r, FILE *file)
     return ferror(file) ? reader_refuse(r, "cannot read on: %s", strerror(errno)) : reader_finish(r);
 }
 
-/* Reads the scene of a file for a picture whose size it has already. Returns its primitives as pieces, or NULL when it has said what is wrong. */
+/* Reads the scene of a file for a picture whose size `scene` already has. Returns its primitives as pieces, or NULL
+ * after printing an error. */
 static struct piece *read_scene(const char *name, struct scene *scene)
 {
     struct reader r = {.file = name, .scene = scene, .material = -1, .matrix = {{1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}}};

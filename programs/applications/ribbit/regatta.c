@@ -9,7 +9,8 @@ static void broadcast_scene(struct scene *scene)
     check(rg_broadcast(scene, sizeof *scene, 0, RG_WORLD));
 }
 
-/* A message may be made of blocks from all over memory: nothing is packed. A view is so many bytes, once. */
+/* Describes the arrays of a parcel as views of one block each. The message is sent from there without packing. Returns
+ * the number of views. */
 static int body(struct parcel *p, rg_view blocks[3])
 {
     blocks[0] = (rg_view){p->piece_ints, (size_t)p->pieces * PIECE_INTS * sizeof(int), 1, 0};
@@ -18,7 +19,8 @@ static int body(struct parcel *p, rg_view blocks[3])
     return 3;
 }
 
-/* The head tells the receiver how long the blocks behind it are, so that they come to their places. */
+/* Sends a parcel: first its header, from which the receiver learns the lengths of the arrays, then the arrays, which
+ * are received in place. */
 static void send_parcel(struct parcel *parcel, int to)
 {
     rg_view blocks[3];

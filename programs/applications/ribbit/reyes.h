@@ -1,31 +1,33 @@
 /* reyes.h: the renderer, after R. Cook, L. Carpenter and E. Catmull, "The Reyes image rendering architecture" (1987).
  *
- *   bound      Where in the picture can the piece be seen? Nowhere: it is gone.
- *   split      A piece that is too large for one grid of micropolygons becomes two.
- *   dice       A small piece becomes a grid of micropolygons, each about as large as a pixel.
- *   shade      The corners of micropolygons get their colours.
- *   sample     A pixel has several samples at places of its own; a sample keeps what covers it: the nearest opaque surface, and all others.
- *   composite  Surfaces in front of each other become one colour.
+ *   bound      Finds where in the picture the piece may be seen. If nowhere, it is dropped.
+ *   split      Splits a piece that is too large for one grid of micropolygons into parts.
+ *   dice       Turns a small piece into a grid of micropolygons, each about as large as a pixel.
+ *   shade      Computes the colours of the corners of micropolygons.
+ *   sample     Each pixel has several samples at positions of its own. A sample keeps the surfaces that cover it: the nearest
+ *              opaque one, and all others.
+ *   composite  Combines the surfaces at a sample into one colour.
  *
- * A piece has the same done to it whoever does it, and a sample does not depend on the order in which pieces come: of surfaces at the same distance
- * that of the lowest primitive is in front, of one primitive the piece with the lowest place. So any division of the work has the same picture. */
+ * What happens to a piece does not depend on the task that does it, and a sample does not depend on the order in which
+ * pieces arrive: of surfaces at the same distance the one of the lowest primitive is in front, and within a primitive
+ * the piece with the lowest position. So the picture is the same for any division of the work. */
 #ifndef RIBBIT_REYES_H
 #define RIBBIT_REYES_H
 
 #include "shading.h"
 
 enum {
-    GRID = 256, /* micropolygons of a grid at most */
-    GRID_VERTICES = 2 * (GRID + 1), /* corners of such a grid at most: those of one micropolygon beside the other */
-    MEASURES = 4 /* parts of an edge by which the size of a piece is found */
+    GRID = 256, /* most micropolygons of a grid */
+    GRID_VERTICES = 2 * (GRID + 1), /* most corners of such a grid: that of one row of micropolygons */
+    MEASURES = 4 /* parts into which an edge is divided to measure a piece */
 };
-#define REYES_NEAR_DISTANCE 0.02 /* what is nearer to the eye is not seen */
-#define REYES_DILATION_SHARE 0.02 /* part of its height by which a micropolygon is larger, so that no gap is between two */
-#define REYES_MARGIN_PIXELS 0.1 /* pixels around a piece that its dilation can reach */
-#define REYES_SAME_SURFACE_SHARE 1e-3 /* part of the distance within which two samples of a primitive are of one surface */
-#define REYES_MIN_PARAMETER_SHARE 0x1p-12 /* part of its parameters below which a piece around the eye is given up */
+#define REYES_NEAR_DISTANCE 0.02 /* what is nearer to the eye is not visible */
+#define REYES_DILATION_SHARE 0.02 /* part of its height by which a micropolygon is enlarged, so that there are no gaps */
+#define REYES_MARGIN_PIXELS 0.1 /* pixels around a piece that the enlargement can reach */
+#define REYES_SAME_SURFACE_SHARE 1e-3 /* relative distance within which two samples of a primitive belong to the same surface */
+#define REYES_MIN_PARAMETER_SHARE 0x1p-12 /* part of the parameter range below which a piece around the eye is dropped */
 
-/* A place in the picture, in pixels from its left upper corner, and how far ahead of the eye it is. */
+/* A position in the picture, in pixels from its upper left corner, and its distance ahead of the eye. */
 struct seen {
     double x, y, z;
 };
@@ -60,7 +62,7 @@ static void rectangle_include(struct rectangle *r, double x, double y)
     r->bottom = fmax(r->bottom, y);
 }
 
-/* Notes in which tiles a piece may be seen that may be seen in a rectangle. Returns whether there are any. */
+/* Sets the tiles in which a piece whose picture is within a rectangle may be seen. Returns whether there are any. */
 static int bound_tiles(const struct scene *scene, struct piece *piece, struct rectangle r)
 {
     int across = scene_tiles_across(scene), down = scene_tiles_down(scene);
@@ -90,7 +92,8 @@ static int beside_picture(const struct scene *scene, const struct vec *p, int co
     return 0;
 }
 
-/* Finds the rectangle in which a piece may be seen. Returns 1; 0 if it is seen nowhere; -1 if it is around the eye, so that it may be anywhere. */
+/* Finds the rectangle in which a piece may be seen. Returns 1 on success, 0 if it cannot be seen, and -1 if it
+ * surrounds the eye, so that it may be anywhere. */
 static int bound(const struct scene *scene, const struct piece *piece, struct rectangle *r)
 {
     struct vec hull[MAX_HULL];
@@ -106,7 +109,7 @@ static int bound(const struct scene *scene, const struct piece *piece, struct re
         return 0;
     if (nearest < REYES_NEAR_DISTANCE)
         return -1;
-    /* Around each point the relief reaches as far as a cube. */
+    /* The relief can move each point within a cube around it. */
     *r = nowhere;
     for (int k = 0; k < count; k++)
         for (int corner = 0; corner < (height > 0 ? 8 : 1); corner++) {
@@ -119,7 +122,7 @@ static int bound(const struct scene *scene, const struct piece *piece, struct re
 
 /* ---- dice ------------------------------------------------------------------------------------------ */
 
-/* A piece's micropolygons: so many along u and along v, and their corners. */
+/* The micropolygons of a piece: their numbers along u and along v, and their corners. */
 struct grid {
     int along, across;
     double u[GRID_VERTICES], v[GRID_VERTICES];
@@ -127,7 +130,7 @@ struct grid {
     struct seen seen[GRID_VERTICES];
 };
 
-/* Finds how long the piece is along u and along v: in pixels, or, of one around the eye, in the scene. */
+/* Measures the length of a piece along u and along v: with `pixels` in the picture, without it in the scene. */
 static void measure(const struct scene *scene, const struct piece *piece, int pixels, double *along, double *across)
 {
     struct vec p[MEASURES + 1][MEASURES + 1];
@@ -152,7 +155,7 @@ static void measure(const struct scene *scene, const struct piece *piece, int pi
     }
 }
 
-/* Finds how many micropolygons a piece has. */
+/* Finds the numbers of micropolygons of a piece along u and along v. */
 static void grid_size(const struct scene *scene, const struct piece *piece, double *along, double *across)
 {
     measure(scene, piece, 1, along, across);
@@ -168,7 +171,7 @@ static void dice(const struct scene *scene, const struct piece *piece, struct gr
     grid->across = (int)across;
     for (int j = 0, k = 0; j <= grid->across; j++)
         for (int i = 0; i <= grid->along; i++, k++) {
-            /* The ends exactly, as those of the neighbours. */
+            /* The ends are exact, so that they equal those of neighbours. */
             grid->u[k] = i == grid->along ? piece->u[1] : piece->u[0] + (piece->u[1] - piece->u[0]) * i / grid->along;
             grid->v[k] = j == grid->across ? piece->v[1] : piece->v[0] + (piece->v[1] - piece->v[0]) * j / grid->across;
             grid->place[k] = displaced_point(scene, piece, grid->u[k], grid->v[k]);
@@ -178,7 +181,8 @@ static void dice(const struct scene *scene, const struct piece *piece, struct gr
 
 /* ---- split ----------------------------------------------------------------------------------------- */
 
-/* Finds the tiles of a small piece with a relief by its micropolygons: the bound of a relief is far larger. */
+/* Finds the tiles of a small piece with a relief from its micropolygons, since the bound of a relief is far larger.
+ * Returns whether there are any. */
 static int bound_grid(const struct scene *scene, struct piece *piece)
 {
     struct grid grid;
@@ -189,7 +193,7 @@ static int bound_grid(const struct scene *scene, struct piece *piece)
     return bound_tiles(scene, piece, r);
 }
 
-/* Returns the state of a piece; if it is seen, its tiles are noted in it. */
+/* Returns the state of a piece and, if it may be seen, sets its tiles. */
 static enum state look_at(const struct scene *scene, struct piece *piece)
 {
     struct rectangle r;
@@ -213,7 +217,7 @@ static enum state look_at(const struct scene *scene, struct piece *piece)
     return scene->ints.relief[piece->material] == EVEN || bound_grid(scene, piece) ? SMALL : GONE;
 }
 
-/* Finds the state and the tiles of a piece. One that is gone is not in any. */
+/* Sets the state and the tiles of a piece. One that is GONE is in no tile. */
 static void classify(const struct scene *scene, struct piece *piece)
 {
     piece->state = look_at(scene, piece);
@@ -223,7 +227,7 @@ static void classify(const struct scene *scene, struct piece *piece)
     }
 }
 
-/* Splits a large piece. Returns how many it has become. */
+/* Splits a large piece and classifies its parts. Returns their number. */
 static int split(const struct scene *scene, const struct piece *piece, struct piece children[MAX_CHILDREN])
 {
     int count = shape_split(piece, piece->state == LARGE_U, children);
@@ -237,7 +241,7 @@ static inline int is_large(const struct piece *piece)
     return piece->state == LARGE_U || piece->state == LARGE_V;
 }
 
-/* Returns whether a piece may be seen in the tile at this place, of those across and down. */
+/* Returns whether a piece may be seen in the tile in column x and row y. */
 static inline int is_in_tile(const struct piece *piece, int x, int y)
 {
     return x >= piece->left && x <= piece->right && y >= piece->top && y <= piece->bottom;
@@ -248,17 +252,17 @@ static inline int is_in_tile(const struct piece *piece, int x, int y)
 /* A surface at a sample. */
 struct hit {
     double z, first;
-    int primitive, next; /* the next one of this sample's, or -1 */
+    int primitive, next; /* the next hit of the sample, or -1 */
     struct vec colour;
     double opacity;
 };
 
-/* A tile that is being rendered. Its samples lie in a grid of cells, one in each, somewhere in it. */
+/* A tile that is being rendered. Its samples are in a grid of cells, one at a random position in each cell. */
 struct canvas {
     const struct scene *scene;
-    int left, top, across; /* its first cell in the picture, and cells across the tile */
-    struct hit *opaque; /* by cell: the nearest, of distance INFINITY if there is none */
-    int *see_through; /* by cell: the last that has come of its other hits, or -1 */
+    int left, top, across; /* its first cell in the picture, and the number of cells across the tile */
+    struct hit *opaque; /* for each cell, the nearest opaque hit; its distance is INFINITY if there is none */
+    int *see_through; /* for each cell, the last added of its other hits, or -1 */
     struct hit *hits;
     int count, room;
 };
@@ -288,7 +292,7 @@ static void canvas_end(struct canvas *canvas)
     free(canvas->hits);
 }
 
-/* Returns where the sample of a cell is, in pixels. */
+/* Returns the position of the sample of a cell, in pixels. */
 static struct seen sample_place(const struct canvas *canvas, int x, int y)
 {
     double samples = canvas->scene->ints.samples;
@@ -296,7 +300,7 @@ static struct seen sample_place(const struct canvas *canvas, int x, int y)
     return (struct seen){((double)column + noise_number(column, row, 1)) / samples, ((double)row + noise_number(column, row, 2)) / samples, 0};
 }
 
-/* Returns less than 0 if a is in front of b, more if it is behind. */
+/* Returns a negative number if a is in front of b, a positive one if it is behind. */
 static int hit_order(const struct hit *a, const struct hit *b)
 {
     if (a->z != b->z)
@@ -320,13 +324,13 @@ static void keep(struct canvas *canvas, int cell, const struct hit *hit)
     canvas->see_through[cell] = canvas->count++;
 }
 
-/* A micropolygon of a grid with its colours, as two triangles. */
+/* A micropolygon of a grid with its colours; it is sampled as two triangles. */
 struct micropolygon {
     struct seen corner[4];
     struct shade shade[4];
 };
 
-/* Finds the weights of a triangle's corners at a place. Returns whether the place is inside. */
+/* Computes the weights of a triangle's corners at a point. Returns whether the point is inside. */
 static int weigh(const struct seen *a, const struct seen *b, const struct seen *c, struct seen p, double weight[3])
 {
     double area = (b->x - a->x) * (c->y - a->y) - (b->y - a->y) * (c->x - a->x);
@@ -338,7 +342,7 @@ static int weigh(const struct seen *a, const struct seen *b, const struct seen *
     return weight[0] >= -REYES_DILATION_SHARE && weight[1] >= -REYES_DILATION_SHARE && weight[2] >= -REYES_DILATION_SHARE;
 }
 
-/* Samples one micropolygon of a piece at a cell. */
+/* Adds a hit to the sample of a cell if a micropolygon covers it. */
 static void sample(struct canvas *canvas, const struct piece *piece, const struct micropolygon *m, int x, int y)
 {
     static const int triangles[2][3] = {{0, 1, 2}, {3, 2, 1}};
@@ -359,7 +363,8 @@ static void sample(struct canvas *canvas, const struct piece *piece, const struc
     }
 }
 
-/* Finds the cells of the tile that a micropolygon may cover: the first and last column, the first and last row. Returns whether there are any. */
+/* Finds the cells of the tile that a micropolygon may cover: first and last column, first and last row. Returns whether
+ * there are any. */
 static int covered_cells(const struct canvas *canvas, const struct seen corner[4], int cells[4])
 {
     struct rectangle r = nowhere;
@@ -377,7 +382,7 @@ static int covered_cells(const struct canvas *canvas, const struct seen corner[4
     return 1;
 }
 
-/* Dices a small piece, and shades and samples what of it is in the tile. */
+/* Dices a small piece, and shades and samples the part of it in the tile. */
 static void render_piece(struct canvas *canvas, const struct piece *piece)
 {
     struct grid grid;
@@ -406,7 +411,8 @@ static void render_piece(struct canvas *canvas, const struct piece *piece)
 
 /* ---- composite -------------------------------------------------------------------------------------- */
 
-/* Returns the hit of the sample that comes next behind one, in front of `end`, or -1. Of equal ones that which came first is in front. */
+/* Returns the next hit of the sample behind the hit `before` and in front of `end`, or -1. Of equal hits, the first
+ * added is in front. */
 static int hit_behind(const struct canvas *canvas, int cell, int before, const struct hit *end)
 {
     int found = -1;
@@ -414,14 +420,15 @@ static int hit_behind(const struct canvas *canvas, int cell, int before, const s
         int order = before < 0 ? 1 : hit_order(&canvas->hits[k], &canvas->hits[before]);
         if (order < 0 || (order == 0 && k <= before) || hit_order(&canvas->hits[k], end) > 0)
             continue;
-        /* The chain goes from the last to the first: one that is not behind has come before. */
+        /* The chain runs from the last added to the first, so an equal hit found later was added earlier. */
         if (found < 0 || hit_order(&canvas->hits[k], &canvas->hits[found]) <= 0)
             found = k;
     }
     return found;
 }
 
-/* Returns the colour of a sample: of all surfaces in front of the first opaque one, and that, or behind them the sky. */
+/* Returns the colour of a sample: that of all surfaces in front of the first opaque one, and of that one or of the
+ * background `behind`. */
 static struct vec composite(const struct canvas *canvas, int cell, struct vec behind)
 {
     const struct hit *opaque = &canvas->opaque[cell];
@@ -430,7 +437,7 @@ static struct vec composite(const struct canvas *canvas, int cell, struct vec be
     int last_primitive = -1;
     for (int k = hit_behind(canvas, cell, -1, opaque); k >= 0; k = hit_behind(canvas, cell, k, opaque)) {
         const struct hit *hit = &canvas->hits[k];
-        /* Neighbouring micropolygons are larger than they should be. */
+        /* Neighbouring micropolygons overlap because they are enlarged; they count once. */
         if (hit->primitive == last_primitive && hit->z - last_z < REYES_SAME_SURFACE_SHARE * hit->z)
             continue;
         last_primitive = hit->primitive;
@@ -441,7 +448,7 @@ static struct vec composite(const struct canvas *canvas, int cell, struct vec be
     return vec_add(colour, left, opaque->z < INFINITY ? opaque->colour : behind);
 }
 
-/* Returns the direction from the eye to a place in the picture, in pixels. */
+/* Returns the direction from the eye to a position in the picture, in pixels. */
 static struct vec view_direction(const struct scene *scene, double x, double y)
 {
     struct vec direction = vec_scaled(scene->numbers.ahead, scene->numbers.focal);
@@ -449,14 +456,15 @@ static struct vec view_direction(const struct scene *scene, double x, double y)
     return vec_unit(vec_add(direction, scene->ints.height / 2.0 - y, scene->numbers.up));
 }
 
-/* Returns an amount of light as a film shows it, 0 to 1: the dark is darker, and what is too bright becomes white little by little. */
+/* Returns an amount of light as film records it, from 0 to 1: dark tones are darkened, and bright ones approach white
+ * gradually. */
 static double exposed(double light)
 {
     double part = 1 - exp(-1.15 * fmax(light, 0));
     return 0.25 * part + 0.75 * part * part * (3 - 2 * part);
 }
 
-/* Returns the byte of the picture for that: screens are not linear. */
+/* Returns the byte of the picture for a value from 0 to 1, with gamma correction. */
 static unsigned char screen_byte(double value)
 {
     return (unsigned char)(255 * pow(clamp(value, 0, 1), 1 / 2.2) + 0.5);
@@ -475,7 +483,7 @@ static struct vec pixel(const struct canvas *canvas, int x, int y)
     return vec_scaled(sum, 1.0 / (samples * samples));
 }
 
-/* Writes the pixels of the tile, three bytes each, row by row: all of them, also where the picture has ended. */
+/* Writes all pixels of the tile row by row, three bytes each, also those outside of the picture. */
 static void canvas_pixels(const struct canvas *canvas, unsigned char *pixels)
 {
     for (int y = 0; y < TILE; y++)

@@ -1,19 +1,22 @@
 /* ribbit.h: a renderer of the REYES kind, by a master and workers, as Ribbit is described by M. Maniezzo and A. Sanna, "A Deep Evaluation of
  * Design Issues and Performances of PVM, MPICH and mpiGAMMA Libraries".
  *
- * Task 0 is the master. It reads the scene, tells all what they have to know of it, and deals work to the others, the workers, one parcel at a
- * time: whoever has answered gets the next. The picture is cut into tiles, and each piece of a primitive belongs to those that it may be
- * seen in. There are two kinds of work:
+ * Task 0 is the master. It reads the scene, broadcasts what all tasks need to know of it, and hands out work to the
+ * others, the workers, one parcel at a time: a worker that has answered gets the next one. The picture is cut into
+ * tiles, and each piece of a primitive belongs to those that it may be seen in. There are two kinds of work:
  *
- *   SPLIT   Pieces that are too large for one grid of micropolygons, and whose middle is in this tile. The worker splits them. Parts that
- *           turn out to be outside of the tile it leaves as they are: they go back to the master, which passes them on to whom they belong.
- *   RENDER  All small pieces of a tile, once no large piece is left anywhere that might have a part in it. The answer is the tile's pixels.
+ *   SPLIT   Pieces that are too large for one grid of micropolygons, and whose middle is in this tile. The worker splits
+ *           them. Parts outside of the tile are not split further: they go back to the master, which assigns them to
+ *           their tiles.
+ *   RENDER  All small pieces of a tile, once no large piece is left that might have a part in it. The answer is the
+ *           tile's pixels.
  *
- * A parcel is a message of ints, doubles and bytes, of which nobody knows beforehand how many: shapes differ. With one task, the master does the
- * work itself, without messages; with more it leaves the work to the workers, so it takes three tasks to do two things at a time.
+ * A parcel is a message of ints, doubles and bytes whose numbers are not known beforehand, because shapes differ. With
+ * one task, the master does the work itself, without messages. With more tasks the workers do all of it, so at least
+ * three tasks are needed to do two things at a time.
  *
- * The program checks that each tile has come once with all its pieces, and that what has become of a primitive is the whole of it. The picture
- * has the same checksum whatever the number of tasks. */
+ * The program checks that each tile was rendered once with all its pieces, and that the pieces of each primitive add up
+ * to the whole. The picture has the same checksum for any number of tasks. */
 #ifndef RIBBIT_H
 #define RIBBIT_H
 
@@ -23,7 +26,7 @@
 
 enum {
     PARCEL_PIECES = 128, /* at most */
-    PARCEL_LARGE = 32, /* large pieces to be split, at most: their parts are to fit in the answer */
+    PARCEL_LARGE = 32, /* most large pieces to be split: their parts must fit in the answer */
     PARCEL_HEAD = 5,
     PARCEL_INTS = PARCEL_PIECES * PIECE_INTS,
     PARCEL_NUMBERS = PARCEL_PIECES * (PIECE_RANGE + MAX_SHAPE_NUMBERS),
@@ -32,24 +35,25 @@ enum {
     MAX_FAULTS_TOLD = 10
 };
 
-/* SPLIT and RENDER are work; of a tile with more pieces than a parcel has room for come several parcels, all but the last as RENDER_PART. END
- * is the last word. The others come from workers: READY is the first word, PARTS and PIXELS are answers, TIMES the last word. */
+/* Kinds of parcels. The master sends SPLIT and RENDER as work. A tile with more pieces than fit in a parcel is sent in
+ * several, all but the last of the kind RENDER_PART. END is the master's last message. Workers send READY first, PARTS
+ * and PIXELS as answers, and TIMES last. */
 enum kind { SPLIT, RENDER_PART, RENDER, END, READY, PARTS, PIXELS, TIMES };
 
 /* A message between the master and a worker. */
 struct parcel {
-    /* Its head: PARCEL_HEAD ints. */
+    /* The header: PARCEL_HEAD ints. */
     int kind, tile, pieces, numbers, bytes;
-    int piece_ints[PARCEL_INTS]; /* PIECE_INTS of each piece */
-    double number[PARCEL_NUMBERS]; /* `numbers` of them: of each piece, its range and those of its shape; or others */
-    unsigned char byte[PARCEL_BYTES]; /* `bytes` of them: pixels */
+    int piece_ints[PARCEL_INTS]; /* PIECE_INTS for each piece */
+    double number[PARCEL_NUMBERS]; /* `numbers` are used: for each piece its range and its shape, or other numbers */
+    unsigned char byte[PARCEL_BYTES]; /* `bytes` are used: pixels */
 };
 
-/* Tells all tasks what task 0 knows of the scene. */
+/* Broadcasts the scene from task 0 to all tasks. */
 static void broadcast_scene(struct scene *scene);
 /* Sends a parcel to a task. */
 static void send_parcel(struct parcel *parcel, int to);
-/* Waits for a parcel, of any task. Returns whose it is. */
+/* Waits for a parcel from any task. Returns its sender. */
 static int receive_parcel(struct parcel *parcel);
 
 /* ---- parcels ---------------------------------------------------------------------------------------- */
@@ -61,7 +65,7 @@ static void parcel_begin(struct parcel *parcel, enum kind kind, int tile)
     parcel->pieces = parcel->numbers = parcel->bytes = 0;
 }
 
-/* Returns how many numbers a piece takes with it. Of one that is gone the shape is not needed any more. */
+/* Returns how many numbers a piece adds to a parcel. A piece that is GONE needs no shape. */
 static int piece_numbers(const struct piece *piece)
 {
     return PIECE_RANGE + (piece->state == GONE ? 0 : shape_numbers[piece->shape]);
@@ -74,7 +78,7 @@ static void parcel_add(struct parcel *parcel, const struct piece *piece)
     parcel->numbers += piece_numbers(piece);
 }
 
-/* Takes out piece `k`, whose numbers begin at `*at`, and leaves there where those of the next one begin. */
+/* Returns piece `k`, whose numbers begin at `*at`, and moves `*at` to those of the next one. */
 static struct piece parcel_piece(const struct parcel *parcel, int k, int *at)
 {
     struct piece piece = {0};
@@ -104,7 +108,8 @@ static void list_free(struct list *list)
     *list = (struct list){0};
 }
 
-/* Returns a number for a piece that no other one is likely to have; of several pieces the sum is taken. Both sides of a parcel compute it. */
+/* Returns a number that is unlikely to be that of another piece. For several pieces the sum is used; both sides of a
+ * parcel compute it. */
 static double piece_mark(const struct piece *piece)
 {
     return floor(noise_number(piece->primitive, (int64_t)piece->first, (int64_t)piece->share) * 0x1p32);
@@ -115,11 +120,12 @@ static double piece_mark(const struct piece *piece)
 struct worker {
     const struct scene *scene;
     struct canvas canvas;
-    int pieces; /* of the present tile that have been rendered */
-    double marks; /* of these, added up */
+    int pieces; /* pieces of the current tile rendered so far */
+    double marks; /* sum of their marks */
 };
 
-/* Splits the pieces of a parcel. Parts outside of the tile are left as they are, and all are, once the answer would be full. */
+/* Splits the pieces of a parcel. Parts outside of the tile are returned unsplit, and so are all once the answer would
+ * be full. */
 static void worker_split(struct worker *worker, const struct parcel *work, struct parcel *answer)
 {
     static struct piece waiting[PARCEL_PIECES];
@@ -171,7 +177,7 @@ static int worker_do(struct worker *worker, const struct parcel *work, struct pa
     return 1;
 }
 
-/* Works until there is nothing left to do. */
+/* Does the work of a worker until END arrives. */
 static void work(const struct scene *scene)
 {
     static struct parcel parcel, answer;
@@ -194,22 +200,22 @@ static void work(const struct scene *scene)
 /* ---- the master -------------------------------------------------------------------------------------- */
 
 struct tile {
-    struct list large, small; /* large pieces whose middle is in it; all small pieces that may be seen in it */
-    int awaited; /* large pieces anywhere that may be seen in it */
-    int given, arrived; /* how often to a worker, and from one */
+    struct list large, small; /* large pieces whose middle is in the tile; all small pieces that may be seen in it */
+    int awaited; /* number of large pieces that may be seen in the tile, wherever they are */
+    int given, arrived; /* how often it was sent to a worker, and returned by one */
 };
 
 struct master {
     const struct scene *scene;
     int size, tiles, done;
     struct tile *tile;
-    struct list *given; /* by worker: the large pieces that it has now */
-    double *finished; /* by primitive: the shares of its pieces that are small or gone */
+    struct list *given; /* for each worker, the large pieces that it has now */
+    double *finished; /* for each primitive, the sum of the shares of its pieces that are small or gone */
     unsigned char *pixels;
-    long pieces, bounced; /* small pieces, and those that have come back because they were outside of their tile */
+    long pieces, bounced; /* number of small pieces, and of pieces returned because they were outside of their tile */
     int faults;
     struct parcel parcel, answer;
-    struct worker worker; /* with one task */
+    struct worker worker; /* used with one task */
 };
 
 static int tile_of(const struct master *m, int x, int y)
@@ -217,7 +223,7 @@ static int tile_of(const struct master *m, int x, int y)
     return y * scene_tiles_across(m->scene) + x;
 }
 
-/* Counts a large piece that has come, or gone, in all tiles that wait for its parts. */
+/* Adds `change` to the number of large pieces of each tile in which a piece may be seen. */
 static void master_await(struct master *m, const struct piece *piece, int change)
 {
     for (int y = piece->top; y <= piece->bottom; y++)
@@ -225,7 +231,7 @@ static void master_await(struct master *m, const struct piece *piece, int change
             m->tile[tile_of(m, x, y)].awaited += change;
 }
 
-/* Puts a piece to the tile of its middle if it is large, to all tiles that it may be seen in if it is small. */
+/* Adds a large piece to the tile of its middle, and a small one to all tiles in which it may be seen. */
 static void master_file(struct master *m, const struct piece *piece)
 {
     if (is_large(piece)) {
@@ -240,14 +246,14 @@ static void master_file(struct master *m, const struct piece *piece)
             list_add(&m->tile[tile_of(m, x, y)].small, piece);
 }
 
-/* Counts that something has been lost, or has come twice; says so of the first few. */
+/* Counts an error, and prints the first few. */
 static void master_fault(struct master *m, const char *what, int which)
 {
     if (m->faults++ < MAX_FAULTS_TOLD)
         fprintf(stderr, "ribbit: %s %d\n", what, which);
 }
 
-/* Files the parts of the pieces that a worker has had. Their shares are those of the pieces. */
+/* Files the parts of the pieces that a worker was given, and checks that their shares add up to those of the pieces. */
 static void master_take_parts(struct master *m, int from)
 {
     const struct parcel *answer = &m->answer;
@@ -269,7 +275,7 @@ static void master_take_parts(struct master *m, int from)
         master_fault(m, "not all of the pieces came back from task", from);
 }
 
-/* Puts a tile into the picture, and checks that all of its pieces are in it. */
+/* Copies a tile into the picture, and checks that all of its pieces were rendered. */
 static void master_take_pixels(struct master *m)
 {
     const struct parcel *answer = &m->answer;
@@ -299,7 +305,7 @@ static void master_take(struct master *m, int from)
         master_take_pixels(m);
 }
 
-/* Gives a parcel to a worker, or does its work. */
+/* Sends the parcel to a worker, or does its work if there is one task. */
 static void master_send(struct master *m, int to)
 {
     if (m->size > 1)
@@ -335,8 +341,8 @@ static void master_give_tile(struct master *m, struct tile *tile, int to)
     master_send(m, to);
 }
 
-/* Gives work to a worker: large pieces first, since tiles wait for them; of the tiles that wait for nothing, that with the most pieces, so that
- * the last ones are soon done. Returns 0 if there is nothing to do now. */
+/* Gives work to a worker: large pieces first, since tiles wait for them; then the tile with the most pieces that waits
+ * for none, so that the last tiles are quick. Returns 0 if there is nothing to do now. */
 static int master_give(struct master *m, int to)
 {
     struct tile *large = NULL, *full = NULL;
@@ -370,8 +376,8 @@ static void master_begin(struct master *m, const struct scene *scene, struct pie
     }
 }
 
-/* Deals the work to workers until all tiles are there, and all workers wait for work. A worker is sent something only when it waits, so no two
- * tasks send to each other at the same time. */
+/* Hands out work until all tiles are done and all workers are idle. The master sends to a worker only when it waits, so
+ * no two tasks send to each other at the same time. */
 static void master_deal(struct master *m)
 {
     int *idle = zeroed_memory((size_t)m->size, sizeof *idle), count = 0;
@@ -386,7 +392,7 @@ static void master_deal(struct master *m)
     free(idle);
 }
 
-/* Ends the workers. Returns the seconds that each has spent in communications, in the mean. */
+/* Ends the workers. Returns the mean time, in seconds, that they spent in communication. */
 static double master_end(struct master *m)
 {
     double seconds = 0;
@@ -400,7 +406,7 @@ static double master_end(struct master *m)
     return seconds;
 }
 
-/* Looks whether anything was lost. */
+/* Checks that no primitive is incomplete, and that each tile was rendered once. */
 static void master_check(struct master *m)
 {
     for (int k = 0; k < m->scene->ints.primitives; k++)
@@ -428,7 +434,7 @@ static void master_free(struct master *m)
 
 /* ---- the program ------------------------------------------------------------------------------------- */
 
-/* Reads what is to be done, for task 0. Returns the pieces of the scene, or NULL when it has said what is wrong. */
+/* Reads the arguments and the scene at task 0. Returns the pieces of the scene, or NULL after printing an error. */
 static struct piece *read_arguments(int argc, char **argv, struct scene *scene)
 {
     scene->ints.width = argc > 2 ? atoi(argv[2]) : 800;
@@ -442,7 +448,7 @@ static struct piece *read_arguments(int argc, char **argv, struct scene *scene)
     return NULL;
 }
 
-/* Writes the picture, if its name was given, and one line about it. Returns the exit status of the program. */
+/* Prints the result line, and writes the picture if a file was named. Returns the exit status of the program. */
 static int master_report(struct master *m, int argc, char **argv, double seconds, double communicating)
 {
     int width = m->scene->ints.width, height = m->scene->ints.height;
@@ -477,7 +483,7 @@ static int render(const struct scene *scene, struct piece *pieces, int size, int
     return status;
 }
 
-/* Runs `ribbit SCENE [WIDTH HEIGHT [OUT.png]]` as one of `size` tasks; returns the exit status of the program. */
+/* Runs `ribbit SCENE [WIDTH HEIGHT [OUT.png]]` as one of `size` tasks. Returns the exit status of the program. */
 static int ribbit(int argc, char **argv, int rank, int size)
 {
     static struct scene scene;

@@ -1,7 +1,7 @@
-/* scene.h: what a scene is made of, in the form in which tasks send it to each other.
+/* scene.h: the parts of a scene, in the form in which tasks send them to each other.
  *
- * Primitives are curved surfaces over two parameters, u and v, of 0 to 1. A piece is a part of a primitive, so at first the whole of it. Pieces
- * are split, sent and rendered; the scene, which is the rest, is known to all tasks. */
+ * Primitives are curved surfaces over two parameters, u and v, from 0 to 1. A piece is a part of a primitive, at first
+ * the whole. Pieces are split, sent and rendered; the rest of the scene is known to all tasks. */
 #ifndef RIBBIT_SCENE_H
 #define RIBBIT_SCENE_H
 
@@ -14,33 +14,35 @@ enum {
     MAX_CASTERS = 64, /* balls that cast shadows */
     TILE = 32, /* pixels across a tile of the picture */
     PIECE_INTS = 8,
-    PIECE_RANGE = 6, /* numbers of every piece, before those of its shape */
+    PIECE_RANGE = 6, /* numbers of every piece that precede those of its shape */
     MAX_SHAPE_NUMBERS = 48
 };
 
-/* The whole of a primitive. Shares are whole numbers, which a double has exactly up to here. */
+/* Share of a whole primitive. Shares are integers, which a double represents exactly up to this. */
 #define WHOLE 0x1p52
 
-/* The shapes, and how many numbers describe one. */
+/* The shapes, and the number of doubles that describe each. */
 enum shape { QUAD, PATCH, SPHERE, CONE, TORUS, FLAKE, SHAPES };
 static const int shape_numbers[SHAPES] = {
     [QUAD] = 12, /* corners at (u, v) = (0, 0), (1, 0), (0, 1), (1, 1) */
-    [PATCH] = 48, /* 16 control points of a bicubic Bezier patch, four for each of four v */
-    [SPHERE] = 12, /* the transformation of the sphere of radius 1 */
-    [CONE] = 15, /* a transformation, the radii at the bottom and at the top, the height; a cylinder or a disk, too */
-    [TORUS] = 14, /* a transformation, the radius, the radius of the tube */
-    [FLAKE] = 13, /* the transformation of a sphere of radius 1, how many generations of smaller ones are on it: a procedural primitive */
+    [PATCH] = 48, /* 16 control points of a bicubic Bezier patch, four for each of four values of v */
+    [SPHERE] = 12, /* the transformation of a sphere of radius 1 */
+    [CONE] = 15, /* a transformation, the radii at the bottom and at the top, the height; also for cylinders and disks */
+    [TORUS] = 14, /* a transformation, the radius of the ring, the radius of the tube */
+    [FLAKE] = 13, /* a procedural primitive: a transformation of the unit sphere, the number of generations of smaller ones on it */
 };
 
-/* LARGE_...: to be split, along u or along v. SMALL: one grid of micropolygons. GONE: seen nowhere, so there is nothing left to do. */
+/* LARGE_U and LARGE_V: to be split along u or along v. SMALL: fits in one grid of micropolygons. GONE: cannot be seen.
+ * */
 enum state { LARGE_U, LARGE_V, SMALL, GONE };
 
 struct piece {
     int primitive, material, shape, state;
-    int left, top, right, bottom; /* the first and last tiles that it may be seen in, from 0, across and down */
-    /* Its place and its share in the primitive: the shares of all pieces add up to WHOLE, and no two pieces have the same place. */
+    int left, top, right, bottom; /* columns and rows of the first and the last tile in which it may be seen */
+    /* Its position and its share in the primitive: the shares of all pieces add up to WHOLE, and no two pieces have the
+     * same position. */
     double first, share;
-    double u[2], v[2]; /* its part of the parameters */
+    double u[2], v[2]; /* its part of the parameter range */
     double numbers[MAX_SHAPE_NUMBERS]; /* those of the shape */
 };
 
@@ -49,16 +51,16 @@ enum relief { EVEN, BUMPS, MOUNTAINS, TWIST };
 
 struct material {
     struct vec colour, second;
-    double scale; /* of the pattern: units of length to one of it */
+    double scale; /* of the pattern: length of one period */
     double specular, gloss, mirror, opacity;
-    double height, relief_scale; /* of the displacement; for TWIST, turns */
+    double height, relief_scale; /* of the displacement; for TWIST, number of turns */
 };
 
 struct light {
-    struct vec place; /* of a sun, its direction */
+    struct vec place; /* position; for a sun, its direction */
     struct vec colour;
-    double lamp; /* 1: it is at a place, 0: far away */
-    double softness; /* of shadows: their blur at a distance of 1 */
+    double lamp; /* 1: at a position, 0: far away */
+    double softness; /* width of the blur of shadows at a distance of 1 */
 };
 
 struct caster {
@@ -66,7 +68,7 @@ struct caster {
     double radius;
 };
 
-/* All that tasks know of a scene, first the whole numbers, then the others. Of both there are only ints and doubles. */
+/* What all tasks know of a scene: first the ints, then the doubles. There are no members of other types. */
 struct scene {
     struct scene_ints {
         int valid; /* 0: there is no scene to render */
@@ -76,11 +78,11 @@ struct scene {
     } ints;
     struct scene_numbers {
         struct vec eye, right, up, ahead; /* the camera */
-        double focal; /* pixels, for a surface at a distance of 1 */
-        double rate; /* the area of a micropolygon in pixels */
+        double focal; /* distance of the picture plane from the eye, in pixels */
+        double rate; /* area of a micropolygon in pixels */
         struct vec horizon, zenith, ground, fog;
-        double fog_distance; /* 0: none */
-        double clouds; /* part of the sky, 0 to 1 */
+        double fog_distance; /* 0: there is no fog */
+        double clouds; /* covered part of the sky, 0 to 1 */
         struct material materials[MAX_MATERIALS];
         struct light lights[MAX_LIGHTS];
         struct caster casters[MAX_CASTERS];
@@ -89,7 +91,8 @@ struct scene {
 
 enum { SCENE_INTS = sizeof(struct scene_ints) / sizeof(int), SCENE_NUMBERS = sizeof(struct scene_numbers) / sizeof(double) };
 
-/* Returns memory for more elements than `*room`, which becomes their number, with what was there; or ends the program. */
+/* Enlarges `memory` to more elements than `*room`, and sets `*room` to their number. Returns the memory with its old
+ * contents, or ends the program. */
 static inline void *grown_memory(void *memory, int *room, size_t size)
 {
     *room = *room ? 2 * *room : 32;

@@ -1,4 +1,4 @@
-/* A picture of a scene, without a message-passing environment: what the others are measured against. */
+/* A picture of a scene without a message-passing environment, for comparison. */
 #include "ribbit.h"
 
 static void broadcast_scene(struct scene *scene)

@@ -1,15 +1,15 @@
-/* shading.h: what a surface looks like: its relief, its pattern, and the light on it. */
+/* shading.h: the appearance of a surface: its relief, its pattern, and the light on it. */
 #ifndef RIBBIT_SHADING_H
 #define RIBBIT_SHADING_H
 
 #include "shapes.h"
 #include <stdint.h>
 
-enum { OCTAVES = 6 /* of noise: frequencies, each twice the one before */ };
+enum { OCTAVES = 6 /* of noise: the number of frequencies, each about twice the one before */ };
 
 /* ---- noise ------------------------------------------------------------------------------------------ */
 
-/* Returns a number of 0 to 1 that depends on the three alone. */
+/* Returns a pseudo-random number between 0 and 1 that depends only on the three integers. */
 static double noise_number(int64_t x, int64_t y, int64_t z)
 {
     uint64_t h = (uint64_t)x * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)y * UINT64_C(0xC2B2AE3D27D4EB4F) ^ (uint64_t)z * UINT64_C(0x165667B19E3779F9);
@@ -18,7 +18,8 @@ static double noise_number(int64_t x, int64_t y, int64_t z)
     return (double)(h >> 11) * 0x1p-53;
 }
 
-/* Returns a smooth function of the place between 0 and 1: such numbers at whole places, and curves between. */
+/* Returns a smooth function of the position between 0 and 1: pseudo-random at integer positions, interpolated between
+ * them. */
 static double noise(struct vec p)
 {
     double fx = floor(p.x), fy = floor(p.y), fz = floor(p.z), x = p.x - fx, y = p.y - fy, z = p.z - fz;
@@ -60,13 +61,13 @@ static double ridges(struct vec p)
 
 /* ---- relief ----------------------------------------------------------------------------------------- */
 
-/* Returns 1 in the middle of a surface, and less towards its edges, where it is 0. */
+/* Returns 1 in the middle of a surface, falling to 0 at its edges. */
 static double island(double u, double v)
 {
     return smooth_step(0, 0.3, fmin(u, 1 - u)) * smooth_step(0, 0.3, fmin(v, 1 - v));
 }
 
-/* Returns how far a point of a surface is moved along its normal: 0 to the material's height. */
+/* Returns how far a point of a surface is displaced along its normal: 0 to the material's height. */
 static double relief_at(const struct scene *scene, int material, struct vec p, double u, double v)
 {
     const struct material *m = &scene->numbers.materials[material];
@@ -83,7 +84,7 @@ static double relief_at(const struct scene *scene, int material, struct vec p, d
     }
 }
 
-/* Returns a point of the surface as it is seen: after its displacement. */
+/* Returns a point of the surface after its displacement. */
 static struct vec displaced_point(const struct scene *scene, const struct piece *piece, double u, double v)
 {
     struct vec p = shape_point(piece, u, v);
@@ -92,7 +93,8 @@ static struct vec displaced_point(const struct scene *scene, const struct piece 
     return vec_add(p, relief_at(scene, piece->material, p, u, v), shape_normal(piece, u, v));
 }
 
-/* Returns the normal of the surface as it is seen. The step is that of no grid, so it is the same for neighbours. */
+/* Returns the normal of the displaced surface. The step is not that of a grid, so neighbouring pieces get the same
+ * normal. */
 static struct vec displaced_normal(const struct scene *scene, const struct piece *piece, double u, double v)
 {
     struct vec normal = shape_normal(piece, u, v);
@@ -119,7 +121,7 @@ static struct vec pattern_land(const struct material *m, struct vec p, struct ve
     return vec_mix(vec_mix(ground, vec(0.62, 0.53, 0.36), sand), vec(0.9, 0.93, 1), snow);
 }
 
-/* Returns the colour of a surface at a place, before light falls on it. */
+/* Returns the colour of a surface at a point, before lighting. */
 static struct vec pattern(const struct scene *scene, int material, struct vec p, struct vec normal, double u, double v)
 {
     const struct material *m = &scene->numbers.materials[material];
@@ -151,7 +153,7 @@ static struct vec pattern(const struct scene *scene, int material, struct vec p,
 
 /* ---- light ------------------------------------------------------------------------------------------ */
 
-/* Returns how much of the sky clouds hide in a direction. They are flat, and far away. */
+/* Returns the part of the sky that clouds hide in a direction. Clouds are flat and far away. */
 static double cloud_part(const struct scene *scene, struct vec direction)
 {
     if (scene->numbers.clouds == 0 || direction.y < 0.01)
@@ -161,7 +163,7 @@ static double cloud_part(const struct scene *scene, struct vec direction)
     return smooth_step(edge, edge + 0.2, turbulence(place)) * smooth_step(0.01, 0.15, direction.y);
 }
 
-/* Returns what is seen in a direction where nothing is: the sky with its suns, or the ground. */
+/* Returns the background in a direction: the sky with its suns, or the ground. */
 static struct vec sky(const struct scene *scene, struct vec direction)
 {
     const struct scene_numbers *n = &scene->numbers;
@@ -176,7 +178,7 @@ static struct vec sky(const struct scene *scene, struct vec direction)
     return colour;
 }
 
-/* Returns the part of a light's rays to a place that no ball is in the way of. */
+/* Returns the part of a light's rays to a point that no ball blocks. */
 static double lit_part(const struct scene *scene, const struct light *light, struct vec p, struct vec towards, double distance)
 {
     double part = 1;
@@ -192,7 +194,7 @@ static double lit_part(const struct scene *scene, const struct light *light, str
     return part;
 }
 
-/* Returns the part of the sky's light on a surface that balls near it leave. */
+/* Returns the part of the sky's light that reaches a surface past the balls near it. */
 static double open_part(const struct scene *scene, struct vec p, struct vec normal)
 {
     double part = 1;

@@ -1,4 +1,5 @@
-/* shapes.h: the primitives as surfaces over u and v: where their points are, points that enclose them, and how a piece is split. */
+/* shapes.h: the primitives as surfaces over u and v: their points, points that enclose them, and how a piece is split.
+ * */
 #ifndef RIBBIT_SHAPES_H
 #define RIBBIT_SHAPES_H
 
@@ -27,7 +28,7 @@ static struct vec quad_normal(const double *corners, double u, double v)
     return vec_cross(along, across);
 }
 
-/* The four weights of a cubic at t, and those of its derivative. */
+/* Computes the four weights of a cubic at t, and their derivatives. */
 static void cubic_weights(double t, double weight[4], double slope[4])
 {
     double s = 1 - t;
@@ -59,7 +60,7 @@ static struct vec patch_point(const double *control, double u, double v, struct 
     return p;
 }
 
-/* Where edges of a patch meet in one point the normal is taken beside it. */
+/* Returns the normal of a patch. Where edges of the patch meet in one point, the normal is taken beside that point. */
 static struct vec patch_normal(const double *control, double u, double v)
 {
     struct vec along, across, normal;
@@ -71,7 +72,8 @@ static struct vec patch_normal(const double *control, double u, double v)
     return vec_cross(along, across);
 }
 
-/* Returns the control point of a cubic between parameters: its value if all three are one. */
+/* Returns the blossom of a cubic at three parameters: the cubic's value if they are equal, control points of its parts
+ * otherwise. */
 static struct vec cubic_blossom(const struct vec c[4], double r, double s, double t)
 {
     struct vec a = vec_mix(c[0], c[1], r), b = vec_mix(c[1], c[2], r), d = vec_mix(c[2], c[3], r);
@@ -87,7 +89,7 @@ static void cubic_part(const struct vec c[4], const double range[2], struct vec 
     part[3] = cubic_blossom(c, b, b, b);
 }
 
-/* The control points of a part of a patch enclose it. */
+/* Computes the control points of a part of a patch, which enclose it. */
 static void patch_hull(const struct piece *piece, struct vec hull[16])
 {
     struct vec rows[4][4];
@@ -105,7 +107,8 @@ static void patch_hull(const struct piece *piece, struct vec hull[16])
 
 /* ---- surfaces of revolution -------------------------------------------------------------------------- */
 
-/* The profile at v, before it is turned round the axis y: its distance from the axis and its height, and the derivatives of both. */
+/* The profile at v of a surface of revolution around the y axis: its distance from the axis, its height, and the
+ * derivatives of both. */
 struct profile {
     double radius, height, radius_slope, height_slope;
 };
@@ -132,7 +135,7 @@ static struct vec revolved_normal(const struct piece *piece, double u, double v)
     return matrix_normal(piece->numbers, vec(p.height_slope * cos(2 * PI * u), -p.radius_slope, p.height_slope * sin(2 * PI * u)));
 }
 
-/* The least and the greatest cosine between two angles. */
+/* Computes the least and the greatest cosine between two angles. */
 static void cosine_range(double from, double to, double range[2])
 {
     range[0] = fmin(cos(from), cos(to));
@@ -143,7 +146,7 @@ static void cosine_range(double from, double to, double range[2])
         range[0] = -1;
 }
 
-/* The least and the greatest radius and height of a part of the profile. */
+/* Computes the least and the greatest radius and height of a part of the profile. */
 static void profile_range(const struct piece *piece, double radius[2], double height[2])
 {
     if (piece->shape == CONE) {
@@ -166,7 +169,7 @@ static void profile_range(const struct piece *piece, double radius[2], double he
     }
 }
 
-/* Writes the corners of a box around a part of the surface, placed as the surface is. */
+/* Writes the corners of a box around a part of the surface, transformed like the surface. */
 static void box_hull(const double matrix[12], const double x[2], const double y[2], const double z[2], struct vec hull[8])
 {
     for (int k = 0; k < 8; k++)
@@ -200,7 +203,7 @@ static struct vec shape_point(const struct piece *piece, double u, double v)
     return revolved_point(piece, u, v);
 }
 
-/* Returns the direction that is square to the surface. */
+/* Returns the unit normal of the surface. */
 static struct vec shape_normal(const struct piece *piece, double u, double v)
 {
     if (piece->shape == QUAD)
@@ -210,10 +213,10 @@ static struct vec shape_normal(const struct piece *piece, double u, double v)
     return vec_unit(revolved_normal(piece, u, v));
 }
 
-/* Writes points around the piece: it is nowhere outside of what they span. Returns how many there are. */
+/* Writes points whose convex hull contains the piece. Returns their number. */
 static int shape_hull(const struct piece *piece, struct vec hull[MAX_HULL])
 {
-    static const double all[2] = {-2, 2}; /* the spheres on a flake reach to less than twice its radius */
+    static const double all[2] = {-2, 2}; /* the spheres on a flake reach less than twice its radius */
     switch (piece->shape) {
     case QUAD:
         for (int k = 0; k < 4; k++)
@@ -233,7 +236,7 @@ static int shape_hull(const struct piece *piece, struct vec hull[MAX_HULL])
 
 /* ---- splitting --------------------------------------------------------------------------------------- */
 
-/* Sets the transformation of a smaller flake that stands on a flake in a direction. */
+/* Changes the transformation of a flake to that of a smaller one that touches it in a direction. */
 static void flake_child(double matrix[12], struct vec up)
 {
     struct vec side = vec_unit(vec_cross(up, fabs(up.x) < 0.9 ? vec(1, 0, 0) : vec(0, 0, 1))), third = vec_cross(side, up);
@@ -242,7 +245,7 @@ static void flake_child(double matrix[12], struct vec up)
                                      distance * up.x, distance * up.y, distance * up.z});
 }
 
-/* A flake is its sphere and nine flakes of a third of the size: six around it and three above. */
+/* Splits a flake into its sphere and nine flakes of a third of its size: six around it and three above. */
 static int split_flake(const struct piece *piece, struct piece children[MAX_CHILDREN])
 {
     double generations = piece->numbers[12];
@@ -257,7 +260,8 @@ static int split_flake(const struct piece *piece, struct piece children[MAX_CHIL
     return 1 + 9;
 }
 
-/* Splits a piece along u or along v, a flake into its parts. Returns how many there are; their shares are those of the piece. */
+/* Splits a piece along u or along v, or a flake into its parts. Returns their number. Their shares add up to that of
+ * the piece. */
 static int shape_split(const struct piece *piece, int along_u, struct piece children[MAX_CHILDREN])
 {
     int count = 2;

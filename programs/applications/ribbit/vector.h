@@ -31,7 +31,7 @@ static inline struct vec vec_scaled(struct vec a, double scale)
     return vec(a.x * scale, a.y * scale, a.z * scale);
 }
 
-/* Returns the products of coordinates: a colour in the light of another one. */
+/* Returns the products of coordinates: a colour in light of another colour. */
 static inline struct vec vec_times(struct vec a, struct vec b)
 {
     return vec(a.x * b.x, a.y * b.y, a.z * b.z);
@@ -52,14 +52,14 @@ static inline double vec_length(struct vec a)
     return sqrt(vec_dot(a, a));
 }
 
-/* Returns the direction of a; of no length, a itself. */
+/* Returns the unit vector in the direction of a, or a itself if its length is 0. */
 static inline struct vec vec_unit(struct vec a)
 {
     double length = vec_length(a);
     return length > 0 ? vec_scaled(a, 1 / length) : a;
 }
 
-/* Returns a for t = 0, b for t = 1. */
+/* Interpolates: returns a for t = 0, b for t = 1. */
 static inline struct vec vec_mix(struct vec a, struct vec b, double t)
 {
     return vec_add(vec_scaled(a, 1 - t), t, b);
@@ -70,14 +70,14 @@ static inline double clamp(double value, double low, double high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Returns 0 below `low`, 1 above `high`, and a smooth curve between. */
+/* Returns 0 below `low`, 1 above `high`, and a smooth curve between them. */
 static inline double smooth_step(double low, double high, double value)
 {
     double t = clamp((value - low) / (high - low), 0, 1);
     return t * t * (3 - 2 * t);
 }
 
-/* Twelve numbers: the images of the three axes and of the origin. */
+/* Transforms a direction. A matrix has twelve numbers: the images of the three axes and of the origin. */
 static inline struct vec matrix_direction(const double m[12], struct vec d)
 {
     return vec(m[0] * d.x + m[3] * d.y + m[6] * d.z, m[1] * d.x + m[4] * d.y + m[7] * d.z, m[2] * d.x + m[5] * d.y + m[8] * d.z);
@@ -88,7 +88,7 @@ static inline struct vec matrix_point(const double m[12], struct vec p)
     return vec_add(matrix_direction(m, p), 1, vec(m[9], m[10], m[11]));
 }
 
-/* Returns the image of a normal: that of the inverse and transposed matrix, but for its length. */
+/* Returns the image of a normal, that of the inverse transposed matrix except for its length. */
 static inline struct vec matrix_normal(const double m[12], struct vec n)
 {
     struct vec x = vec(m[0], m[1], m[2]), y = vec(m[3], m[4], m[5]), z = vec(m[6], m[7], m[8]);
@@ -97,7 +97,7 @@ static inline struct vec matrix_normal(const double m[12], struct vec n)
     return vec_add(image, n.z, vec_cross(x, y));
 }
 
-/* Sets `m` to the transformation that does `inner` first, then what `m` did. */
+/* Sets `m` to the transformation that applies `inner` first and then the former `m`. */
 static inline void matrix_then(double m[12], const double inner[12])
 {
     double product[12];

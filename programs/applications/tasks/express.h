@@ -1,4 +1,4 @@
-/* How the applications join and add up, on ParaSoft's Express. */
+/* How the applications join and sum, on ParaSoft's Express. */
 #include <express.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@ enum { TYPE_SUM = 100, TYPE_GATHER, TYPE_BLOCK, TYPE_FORWARD, TYPE_BACK };
 
 static int rank, size;
 
-/* Express has said why a call failed. */
+/* Ends the program if a call failed. Express has printed the reason. */
 static void check(int code)
 {
     if (code < 0)
@@ -33,7 +33,7 @@ static inline void read_from(int node, int type, void *data, int bytes)
     check(exread(data, bytes, &node, &type));
 }
 
-/* A combination calls a function of the program for two vectors of this size. */
+/* Combining function of the program, which Express calls for two vectors of this size. */
 static int add_doubles(void *to, void *from, int bytes)
 {
     for (int k = 0; k < bytes / (int)sizeof(double); k++)

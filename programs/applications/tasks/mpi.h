@@ -1,4 +1,4 @@
-/* How the applications join and add up, on MPI. Its errors end the program. */
+/* How the applications join and sum, on MPI, whose errors end the program. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

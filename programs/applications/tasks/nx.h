@@ -1,5 +1,5 @@
-/* How the applications join and add up, on Intel's NX. Its errors end the program. A receive selects by type alone: where several nodes
- * may send, the sender's number is part of the type. */
+/* How the applications join and sum, on Intel's NX, whose errors end the program. A receive selects by type alone:
+ * where several nodes may send, the sender's number is part of the type. */
 #include <nx.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void join(void)
     size = (int)numnodes();
 }
 
-/* Returns memory for `bytes` bytes, the same from call to call. */
+/* Returns at least `bytes` bytes of memory. The next call may return the same memory. */
 static inline void *work_space(size_t bytes)
 {
     static void *space;
@@ -31,7 +31,7 @@ static inline void *work_space(size_t bytes)
     return space;
 }
 
-/* NX wants a second vector of the same length to work in. */
+/* Sums at all nodes. NX needs a work vector of the same length. */
 static inline void sum_of_doubles(double *values, int count)
 {
     gdsum(values, count, work_space((size_t)count * sizeof *values));

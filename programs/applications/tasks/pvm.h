@@ -1,7 +1,7 @@
-/* How the applications join, send and add up, on PVM 3.4.
+/* How the applications join, send and sum, on PVM 3.4.
  *
- * The program is started once, by hand, with the number of tasks as its last argument; it starts the others. All join a group, in which
- * the number of a task is its rank. */
+ * The user starts the program once, with the number of tasks as its last argument; it starts the others. All join a
+ * group, in which the instance number of a task is its rank. */
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void receive_from(int task, int tag, void *data, int bytes)
     check(pvm_precv(tids[task], tag, data, bytes, PVM_BYTE, NULL, NULL, NULL), "pvm_precv");
 }
 
-/* Starts the other tasks and tells them who is who. */
+/* Starts the other tasks and sends them the ids of all tasks. */
 static void start_others(int argc, char **argv)
 {
     char program[4096];
@@ -52,7 +52,7 @@ static void start_others(int argc, char **argv)
     check(pvm_mcast(tids + 1, size - 1, TAG_START), "pvm_mcast");
 }
 
-/* Hears from the task that started this one who is who. */
+/* Receives the ids of all tasks from the parent. */
 static void hear_from_parent(void)
 {
     check(pvm_recv(pvm_parent(), TAG_START), "pvm_recv");
@@ -65,14 +65,14 @@ static void hear_from_parent(void)
 static void join(int argc, char **argv)
 {
     check(pvm_mytid(), "pvm_mytid");
-    /* Straight from task to task; by the daemons, as before PVM 3.3, if the race wants to know what that costs. */
+    /* Use direct routes, unless the race measures the route through the daemons. */
     if (!getenv("RACE_PVM_ROUTE"))
         pvm_setopt(PvmRoute, PvmRouteDirect);
     if (pvm_parent() > 0)
         hear_from_parent();
     else
         start_others(argc, argv);
-    /* In turn, so that numbers in the group are ranks. */
+    /* Join in turn, so that instance numbers are ranks. */
     char turn = 0;
     if (rank > 0)
         receive_from(rank - 1, TAG_TURN, &turn, 1);
@@ -90,7 +90,7 @@ static int leave(int status)
     return status;
 }
 
-/* PVM has no reduction whose result all get: it is a reduction to task 0 and a broadcast, which a group of one has nobody for. */
+/* Sums at all tasks. PVM has no such reduction, so this is one to task 0 and a broadcast, which needs another task. */
 static void sum_to_all(void *values, int count, int type, int bytes)
 {
     if (size == 1)

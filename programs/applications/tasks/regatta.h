@@ -1,4 +1,4 @@
-/* How the applications join and add up, on Regatta's own interface. */
+/* How the applications join and sum, on Regatta's own interface. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static inline void sum_of_doubles(double *values, int count)
     check(rg_allreduce(RG_IN_PLACE, values, (size_t)count, RG_DOUBLE, RG_SUM, RG_WORLD));
 }
 
-/* `count` bytes of each task, in the order of ranks; this task's own stand in their place already. */
+/* Gathers counts[r] bytes of each task r at starts[r]. This task's own bytes are already there. */
 static inline void gather_bytes(void *all, const size_t *counts, const size_t *starts)
 {
     check(rg_allgatherv(RG_IN_PLACE, counts[rank], all, counts, starts, RG_WORLD));
