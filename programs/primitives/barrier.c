@@ -1,4 +1,4 @@
-/* barrier: all tasks meet. The size is ignored. */
+/* barrier: a barrier of all tasks. The size is ignored. */
 static void barrier(size_t bytes, long n)
 {
     (void)bytes;

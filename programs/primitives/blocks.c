@@ -1,7 +1,8 @@
-/* blocks: an echo test of blocks of eight bytes, every second one of an array, as one element of a derived datatype; half of the round trip
- * counts.
+/* blocks: an echo test. The message is one element of a derived datatype: blocks of eight bytes, every second one of an
+ * array. Half of the round trip counts.
  *
- * In the timed part only the first and the last block are written and compared, like the words of messages. */
+ * In the timed part only the first and the last block are written and compared, like the first and the last word of
+ * other messages. */
 #ifdef ENV_BLOCKS
 
 enum { BLOCK = 8 };

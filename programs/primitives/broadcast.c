@@ -1,7 +1,7 @@
-/* broadcast: one task sends to all. The root changes each time, and the next root must hold the
- * data of the broadcast before: a root that runs ahead of its receivers cannot hide the cost. With two
- * tasks that is the time until the last has the data; with more, tasks that are neither root may lag
- * behind a little, in every environment alike. */
+/* broadcast: one task sends to all. The root changes each time, and the next root must have received the broadcast
+ * before: a root that runs ahead of its receivers cannot hide the cost. With two tasks the result is the time until the
+ * last task has the data; with more, tasks that are neither root may lag behind a little, in every environment alike.
+ * */
 static void broadcast(size_t bytes, long n)
 {
     int root = (int)(payload_turn % (uint32_t)tasks);

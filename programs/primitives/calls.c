@@ -1,8 +1,8 @@
-/* one-to-one-send, one-to-one-recv: what a task spends in the call that sends, and in the call that receives. The other side is ready each
- * time: the receive is posted when the send is called, and the message has been sent when the receive is called. The time of everything
- * else, the words that say so among it, does not count.
+/* one-to-one-send, one-to-one-recv: the time that a task spends in the send call, and in the receive call. The other
+ * side is ready each time: the receive is posted before the send is called, and the message has been sent before the
+ * receive is called. Only these calls count, not the messages that synchronize the tasks.
  *
- * The receive takes the message after a later word, so a library without tags cannot do it. */
+ * The receive takes its message after one that was sent later, so a library without tags cannot run it. */
 static void one_to_one_send(size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/* complete-exchange: each task has a block for each (alltoall), itself included. */
+/* complete-exchange: each task has a block for each task, itself included (alltoall). */
 static uint32_t complete_exchange_stamp(int from, int to)
 {
     return payload_turn * 4096 + (uint32_t)from * 64 + (uint32_t)to;

@@ -1,4 +1,4 @@
-/* concatenation: each task gives a block, all get all blocks in rank order (allgather). */
+/* concatenation: each task gives a block; all tasks get all blocks in rank order (allgather). */
 static void concatenation(size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {

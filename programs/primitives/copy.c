@@ -1,5 +1,5 @@
-/* copy: task 0 copies within its own memory; no message at all. This is the least that a single copy may cost, for
- * the environment `limit`. */
+/* copy: task 0 copies within its own memory and sends no message. For the environment `limit` this is the least that a
+ * single copy may cost. */
 static void copy(size_t bytes, long n)
 {
     if (me != 0)

@@ -1,14 +1,17 @@
 /*
- * duet.h: the program as one of several that take turns, slice by slice.
+ * duet.h: the mode in which several such programs take turns, slice by slice.
  *
- * Every task connects to the driver's socket and then does what it is told, a line each:
- *     prepare OPERATION BYTES SECONDS   run it once with every byte checked; then find how many operations take so long
- *     slice OPERATION BYTES N           run N operations, and say how many microseconds one of them took
+ * Every task connects to the driver's socket and executes the commands it receives, one on each line:
+ *     prepare OPERATION BYTES SECONDS   run it once with every byte checked; then find how many operations take SECONDS
+ *     slice OPERATION BYTES N           run N operations, and report the microseconds that one of them took
  *     end                               leave
- * It answers `cannot` if it cannot run that, or `ready N` and `took US US ...`, one figure for each part of the slice; its first words are `task RANK of TASKS`. With 0 seconds nothing is looked for, and N is 0.
+ * The task first sends `task RANK of TASKS`. It answers a command with `ready N`, with `took US US ...` (one number for
+ * each part of the slice), or with `cannot` if it cannot run the operation. With 0 seconds no number is searched for,
+ * and N is 0.
  *
- * Between two slices a task waits in read(2), outside its library: it uses no processor while others have their turn. A slice
- * begins with some operations that are not timed and a barrier, since the caches are the others' by then.
+ * Between two slices a task waits in read(2), outside its library, and uses no processor while other programs have
+ * their turn. A slice begins with some untimed operations and a barrier, since the caches are filled with other
+ * programs' data by then.
  */
 #ifndef DUET_H
 #define DUET_H
@@ -18,7 +21,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* A slice is timed in so many parts of equal length, or in as many as it has operations. */
+/* Number of parts of equal length in which a slice is timed; a slice of fewer operations has one part for each. */
 enum { DUET_PARTS = 16 };
 
 static FILE *duet_connect(const char *path)
@@ -37,8 +40,8 @@ static FILE *duet_connect(const char *path)
     return driver;
 }
 
-/* So many operations are a slice of that many seconds: the same number in all tasks. The fastest of three tries counts, since a task
- * may be off its processor for a while, and memory is new in the first. */
+/* Returns the number of operations that take `seconds`, the same in all tasks. The fastest of three measurements
+ * counts, since a task may lose its processor for a while, and memory is new in the first. */
 static long duet_length(const struct operation *op, size_t bytes, double seconds)
 {
     double each = seconds;
@@ -52,8 +55,9 @@ static long duet_length(const struct operation *op, size_t bytes, double seconds
     return each > 0 && seconds / each > 1 ? (long)(seconds / each) : 1;
 }
 
-/* Before the clock starts: an eighth of the slice, at least once. The parts follow each other without a barrier: an operation takes what it
- * takes among its like, and a moment in which a task has no processor is in one part only. */
+/* Runs and times a slice. Before the clock starts, an eighth of the slice is run, but at least one operation. The parts
+ * follow each other without a barrier, so that operations run under steady conditions, and a moment in which a task has
+ * no processor falls into one part only. */
 static void duet_slice(const struct operation *op, size_t bytes, long n, FILE *driver)
 {
     double us[DUET_PARTS];
@@ -70,7 +74,7 @@ static void duet_slice(const struct operation *op, size_t bytes, long n, FILE *d
     fputs("\n", driver);
 }
 
-/* One line of the driver's; 0 at the end. */
+/* Executes one command of the driver. Returns 0 at the end. */
 static int duet_obey(FILE *driver, const struct operation *(*find)(const char *, size_t))
 {
     char line[128], name[64];
@@ -91,7 +95,7 @@ static int duet_obey(FILE *driver, const struct operation *(*find)(const char *,
         duet_slice(op, bytes, number > 1 ? (long)number : 1, driver);
     }
     fflush(driver);
-    /* Between reading and writing, as the standard asks. */
+    /* The C standard requires this between writing and reading. */
     fseek(driver, 0, SEEK_CUR);
     return 1;
 }

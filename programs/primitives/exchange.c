@@ -1,5 +1,5 @@
-/* exchange: the two tasks of a pair send to each other at the same time. Over when both have
- * received; neither can begin the next exchange before that. */
+/* exchange: the two tasks of a pair send to each other at the same time. It ends when both have received; neither can
+ * begin the next exchange before that. */
 static void exchange_in_pairs(size_t bytes, long n)
 {
     int peer = me ^ 1;
@@ -12,7 +12,7 @@ static void exchange_in_pairs(size_t bytes, long n)
 
 OPERATION(exchange_in_pairs, .name = "exchange", .run = exchange_in_pairs, .parts = 1, .unit = 1, .pairs = 1)
 
-/* exchange-plain: each of the two sends, and then receives, where sends do not wait for their receives. */
+/* exchange-plain: each of the two tasks sends and then receives, where sends do not wait for their receives. */
 #ifdef ENV_BUFFERS
 static void exchange_plain(size_t bytes, long n)
 {

@@ -1,5 +1,5 @@
-/* Messages expressed by others: in halves, started and waited for, as persistent requests; and a complete exchange by messages. The guidelines
- * say that none of these takes less time than what it expresses. */
+/* Messages expressed by other operations: in halves, by non-blocking calls, by persistent requests; and a complete
+ * exchange by messages. The guidelines say that none of these takes less time than the operation it expresses. */
 
 static void one_to_one_halves(size_t bytes, long n)
 {
@@ -50,7 +50,7 @@ static void one_to_one_started(size_t bytes, long n)
     }
 }
 
-/* Receives of NX go by tags alone: each sender has its own. */
+/* Receives of NX select by tag alone, so each sender has a tag of its own. */
 enum { TAG_OF_SENDER = 64 };
 
 static void complete_exchange_by_messages(size_t bytes, long n)
@@ -81,7 +81,7 @@ OPERATION(one_to_one_started, .name = "one-to-one-started", .run = one_to_one_st
 OPERATION(complete_exchange_by_messages, .name = "complete-exchange-by-messages", .run = complete_exchange_by_messages, .parts = 1, .unit = 1, .all_to_all = 1)
 
 #ifdef ENV_MPI
-/* One pair of requests for all messages of a size. */
+/* One pair of requests is used for all messages of a size. */
 static MPI_Request persistent_requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 
 static void persistent_free(void)

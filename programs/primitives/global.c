@@ -1,5 +1,6 @@
-/* global-sum, global-product, global-max: a vector of doubles is combined over all tasks, the result at all. The vectors hold whole
- * numbers, and powers of two where they are multiplied, so the expected result is exact in any order of combination. */
+/* global-sum, global-product, global-max: a vector of doubles is reduced over all tasks, and all get the result. The
+ * vectors hold integers, and in products all tasks but one hold 2, so the expected result is exact in any order of
+ * reduction. */
 #ifdef ENV_REDUCES_IN_PLACE
 #define GLOBAL_OUT payload_a
 #else
@@ -37,7 +38,7 @@ static void global_sum(size_t bytes, long n)
     }
 }
 
-/* One task's factor changes from turn to turn, and all others give 2. */
+/* One task's factor changes from turn to turn; all others are 2. */
 static void global_product(size_t bytes, long n)
 {
     double *in = (double *)payload_a, *out = (double *)GLOBAL_OUT, others = 1;

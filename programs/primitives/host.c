@@ -1,11 +1,13 @@
 /*
- * host-node-send, host-node-recv, host-node-exchange, host-broadcast: a program on the host, and the nodes that it has loaded.
+ * host-node-send, host-node-recv, host-node-exchange, host-broadcast: a program on the host, and the nodes that it has
+ * loaded.
  *
- *     host-node-recv        the host sends to the node, which answers with an empty word
- *     host-node-send        the host asks the node with an empty word, and the node sends to it
+ *     host-node-recv        the host sends to the node, which answers with an empty message
+ *     host-node-send        the host asks the node with an empty message, and the node sends to it
  *     host-node-exchange    host and node send to each other at the same time
- *     host-broadcast        the host sends to all nodes. One node, each time another, then answers with a word: a host that runs ahead
- *                           of its nodes cannot hide the cost. Tasks that do not answer may lag behind a little, as in broadcast.
+ *     host-broadcast        the host sends to all nodes. Then one node, each time another, answers with an empty message:
+ *                           a host that runs ahead of its nodes cannot hide the cost. Nodes that do not answer may lag
+ *                           behind a little, as in broadcast.
  */
 #ifdef ENV_HOSTS
 enum { TAG_DATA = 11, TAG_WORD = 12 };

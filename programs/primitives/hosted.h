@@ -1,8 +1,8 @@
 /*
- * hosted.h: a program on the host and its nodes, in place of tasks that are all alike.
+ * hosted.h: runs with a host program and its nodes instead of equal tasks.
  *
- * The host is task 0, the nodes are tasks 1 and up. They have no collectives in common, so what surrounds the timed part (a barrier,
- * and agreement on times) is made of messages, alike in all environments.
+ * The host is task 0, the nodes are tasks 1 and up. They have no collectives in common, so the barrier and the
+ * agreement on times around the timed part use messages, in the same way in all environments.
  */
 #ifndef HOSTED_H
 #define HOSTED_H
@@ -13,7 +13,8 @@ enum { MAX_SAMPLES = 64, TAG_HARNESS = 13 };
 
 static int hosted;
 
-/* Is this a launch of a host program, or one of its nodes? Some libraries start these without arguments. */
+/* Returns whether this is a launch of a host program, or one of its nodes. Some libraries start nodes without
+ * arguments. */
 static int host_asked(int argc, char **argv)
 {
     if (argc < 2)
@@ -24,7 +25,7 @@ static int host_asked(int argc, char **argv)
     return 0;
 }
 
-/* Join, as host or node. */
+/* Joins as host or node. */
 static void host_join(int *argc, char ***argv)
 {
 #ifdef ENV_HOSTS
@@ -32,7 +33,7 @@ static void host_join(int *argc, char ***argv)
     env_host_init(argc, argv);
     me = env_host_rank();
     tasks = env_host_size();
-    /* Launchers bind what they start, and that is the host alone in some environments. */
+    /* In some environments launchers bind only the host, because they start nothing else. */
     env_pin_apart(me, tasks);
 #else
     (void)argc;
@@ -41,7 +42,7 @@ static void host_join(int *argc, char ***argv)
 }
 
 #ifdef ENV_HOSTS
-/* Every node to the host, and back. */
+/* Finds the maxima by messages from every node to the host and back. */
 static void host_agree(const double *mine, double *largest, size_t count)
 {
     size_t bytes = count * sizeof *mine;
@@ -62,7 +63,7 @@ static void host_agree(const double *mine, double *largest, size_t count)
 }
 #endif
 
-/* Of each of at most MAX_SAMPLES numbers, the largest of all tasks. */
+/* Computes, for each of up to MAX_SAMPLES numbers, the largest of all tasks. */
 static void agree(const double *mine, double *largest, size_t count)
 {
 #ifdef ENV_HOSTS

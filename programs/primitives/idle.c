@@ -1,12 +1,11 @@
 /*
- * idle: join, meet in a barrier, then do nothing until released. Every task but task 0 is blocked
- * in a receive, task 0 waits for the driver. Meanwhile the driver reads the memory of all and the
- * processor time of the blocked ones from /proc.
+ * idle: joins, passes a barrier, and then does nothing until released. Every task but task 0 is blocked in a receive;
+ * task 0 waits for the driver. Meanwhile the driver reads the memory of all tasks and the processor time of the blocked
+ * ones from /proc.
  *
- * Tasks tell their process ids through the file named by RACE_HOLD, a line each, and not through
- * messages, which would cost memory that an idle task does not need. Task 0 says "idle" when all
- * are there, and releases them when the driver has deleted the file: that works under every
- * launcher, whatever it does to standard input.
+ * Tasks report their process ids through the file named by RACE_HOLD, one on each line. Messages would cost memory that
+ * an idle task does not need. Task 0 prints "idle" when all have reported, and releases them when the driver has
+ * deleted the file: this works under every launcher, whatever it does to standard input.
  */
 static void idle(void)
 {

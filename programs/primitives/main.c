@@ -1,26 +1,26 @@
 /*
- * primitives: the program the race runs, the same text for every environment.
+ * primitives: the program that the race runs, with the same source for every environment.
  *
- *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...     those of a host program (host-...) only with their like
- *     primitives --duet SOCKET OPERATION=BYTES[,BYTES...] ...     in turns with others: see duet.h
+ *     primitives [--budget MS] OPERATION=BYTES[,BYTES...] ...     host-... operations only with others of a host program
+ *     primitives --duet SOCKET OPERATION=BYTES[,BYTES...] ...     in turns with other programs: see duet.h
  *     primitives idle | join-leave
  *     primitives spawn N | notify N
  *
- * Task 0 prints lines of words:
- *     version TEXT             the library's own words
- *     path TEXT                which way messages go, if the library tells; once more after the points
+ * Task 0 prints these lines:
+ *     version TEXT             the library's own description
+ *     path TEXT                the path of messages, if the library reports it; printed again after the points
  *     tasks N
- *     clock NS                 cost of reading the clock, already taken off
- *     processors N FIRST ...   per task: how many it may run on, and the first of them
- *     cannot OPERATION TEXT    why it is not run here; the others are
- *     point OPERATION BYTES N US...   batches of N operations: the time of one, per batch
+ *     clock NS                 cost of reading the clock, already subtracted
+ *     processors N FIRST ...   for each task: the number of processors it may run on, and the first of them
+ *     cannot OPERATION TEXT    why it is not run here; the others are run
+ *     point OPERATION BYTES N US...   batches of N operations: the time of one operation, for each batch
  *     done
  */
 #include "duet.h"
 
 #include <sched.h>
 
-/* The texts of all operations, a line for each: written by the race, or by hand as in ../README.md. */
+/* Includes the sources of all operations. The file is written by the race, or by hand as in ../README.md. */
 #include "operations.h"
 
 static const struct operation *find_operation(const char *name, size_t length)
@@ -36,7 +36,7 @@ static size_t buffer_needed(const struct operation *op, size_t bytes)
     return bytes * (size_t)(op->all_to_all ? tasks : op->blocks ? op->blocks : 1);
 }
 
-/* Why this launch cannot run an operation; NULL: it can. */
+/* Returns why this launch cannot run an operation, or NULL if it can. */
 static const char *cannot(const struct operation *op)
 {
     if (!op)
@@ -48,14 +48,14 @@ static const char *cannot(const struct operation *op)
     return NULL;
 }
 
-/* As find_operation, of those that this launch can run. */
+/* Like find_operation, but returns NULL for operations that this launch cannot run. */
 static const struct operation *find_runnable(const char *name, size_t length)
 {
     const struct operation *op = find_operation(name, length);
     return cannot(op) ? NULL : op;
 }
 
-/* Call `each` for every size of every argument OPERATION=BYTES,... that can be run. */
+/* Calls `each` for every size of every runnable argument OPERATION=BYTES,.... */
 static void for_each_point(int n, char **args, void (*each)(const struct operation *, size_t))
 {
     for (int i = 0; i < n; i++) {
@@ -71,7 +71,7 @@ static void for_each_point(int n, char **args, void (*each)(const struct operati
     }
 }
 
-/* The operations asked for that cannot be run. */
+/* Prints the requested operations that cannot be run. */
 static void print_refusals(int n, char **args)
 {
     for (int i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ static void note_largest(const struct operation *op, size_t bytes)
     largest = needed > largest ? needed : largest;
 }
 
-/* Where may each task run? The driver compares this with what it asked the launcher for. */
+/* Prints the processors that each task may run on. The driver compares them with its request to the launcher. */
 static void print_processors(void)
 {
     int32_t mine[2] = {0, -1};
@@ -121,7 +121,8 @@ static void print_path(void)
     printf("path %s\n", text);
 }
 
-/* Between hosts a way is known when it has been used, and while the other task is there. */
+/* Prints the path of messages again. Between hosts it is known only after it was used, and while the other task exists.
+ * */
 static void print_used_path(void)
 {
     if (hosted)
@@ -149,7 +150,7 @@ static void print_header(void)
     fflush(stdout);
 }
 
-/* A family is started by its first task, not by a launcher. */
+/* Runs spawn, notify, or one of their children. Their first task is started without a launcher. */
 static int main_of_family(int argc, char **argv)
 {
     int first = !strchr(argv[1], '=');

@@ -1,15 +1,15 @@
 /*
  * measure.h: how an operation is timed.
  *
- * A sample is a batch: n operations between two readings of the clock, divided by n. Each task
- * times its own batches; the batch took as long as it did in the slowest task. The length n is
- * found by trial so that a batch is long against the clock; before samples are kept, batches run
- * until three in a row agree within 10 %, or the warm-up's share of the time is used up.
+ * A sample is a batch: n operations between two readings of the clock, divided by n. Each task times its own batches;
+ * the time of a batch is that of the slowest task. The length n is found by trial so that a batch is long compared with
+ * reading the clock. Before samples are kept, batches run until three in a row agree within 10 %, or until the warm-up
+ * has used the time of the budget.
  *
- * All tasks take the same decisions, because they take them from agreed times (a global maximum).
+ * All tasks take the same decisions, because these depend only on agreed times (a global maximum).
  *
- * An operation of single calls (`calls`) counts the time of these alone, which it adds up itself (measure_call); how long a batch is goes
- * by the whole of it.
+ * An operation with `calls` counts only the time of single calls, which it sums with measure_call. The length of a
+ * batch is then chosen by the time of the whole batch.
  */
 #ifndef MEASURE_H
 #define MEASURE_H
@@ -20,30 +20,30 @@
 
 enum { SLOW_SAMPLES = 2 };
 
-/* Seconds a point may take once it is warm, and the cost of reading the clock. */
+/* Seconds that a point may take after its warm-up; cost of reading the clock in seconds. */
 static double measure_budget = 0.02;
 static double measure_clock;
 static uint32_t measure_next_turn = 1;
-/* Seconds of the last batch: of the calls that were added up, and of the whole. */
+/* Seconds of the last batch: of the calls summed by measure_call, and of the whole batch. */
 static double measure_calls, measure_whole;
 
-/* Messages of one window of message-rate and its like. */
+/* Messages of one window of message-rate and similar operations. */
 enum { WINDOW = 64 };
 
 struct operation {
     const char *name;
     void (*run)(size_t bytes, long n);
     double parts;    /* the time of one run is divided by this */
-    size_t unit;     /* sizes are rounded down to a multiple; 0: the operation has no size */
+    size_t unit;     /* sizes are rounded down to a multiple of this; 0: the operation has no size */
     int pairs;       /* 1: needs an even number of tasks; 2: needs exactly two */
     int all_to_all;  /* 1: buffers hold a message for every task */
-    int blocks;      /* buffers hold so many messages; 0: one */
-    int nodes;       /* 1: needs exactly one node beside the host */
-    int calls;       /* 1: counts the calls that measure_call has added up, not the whole batch */
+    int blocks;      /* messages for which buffers have room; 0: one */
+    int nodes;       /* 1: needs a host and exactly one node */
+    int calls;       /* 1: counts the time summed by measure_call, not that of the whole batch */
     struct operation *next;
 };
 
-/* All operations of this program. Each text adds its own before main begins. */
+/* All operations of this program. The source of each adds it before main begins. */
 static struct operation *operations;
 
 #define OPERATION(id, ...)                                                      \
@@ -61,7 +61,7 @@ static double measure_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The smallest of many: what a reading costs when nothing interferes. */
+/* Returns the smallest of many measurements of the cost of reading the clock. */
 static double measure_clock_cost(void)
 {
     double best = 1;
@@ -76,13 +76,13 @@ static double measure_clock_cost(void)
     return best;
 }
 
-/* Adds up a call that has just returned. */
+/* Adds the time of a call that began at `start` and has just returned. */
 static inline void measure_call(double start)
 {
     measure_calls += measure_now() - start - measure_clock;
 }
 
-/* Returns the seconds that count; measure_whole has those of the whole batch. */
+/* Returns the seconds that count. Sets measure_whole to those of the whole batch. */
 static double measure_batch(const struct operation *op, size_t bytes, long n)
 {
     payload_turn = measure_next_turn;
@@ -91,7 +91,7 @@ static double measure_batch(const struct operation *op, size_t bytes, long n)
     double start = measure_now();
     op->run(bytes, n);
 #ifdef MEASURE_DELAY
-    /* A program that is so many per cent slower on purpose, to see whether the race finds that out. */
+    /* Makes the program slower by this many per cent, to test whether the race detects it. */
     double end = start + (measure_now() - start) * (1 + MEASURE_DELAY / 100.0);
     while (measure_now() < end)
         ;
@@ -102,7 +102,7 @@ static double measure_batch(const struct operation *op, size_t bytes, long n)
     return counted > 0 ? counted : 0;
 }
 
-/* One batch after a barrier; all tasks get the time of the slowest. */
+/* Runs a batch after a barrier. Returns the time of the slowest task at all tasks. */
 static double measure_agreed(const struct operation *op, size_t bytes, long n)
 {
     double mine[2], agreed[2] = {0, 0};
@@ -121,7 +121,7 @@ static void measure_verify(const struct operation *op, size_t bytes)
     payload_whole = 0;
 }
 
-/* The batch length that takes about a sixteenth of the budget, at least 100 us. */
+/* Returns the batch length that takes about a sixteenth of the budget, but at least 100 us. */
 static long measure_length(const struct operation *op, size_t bytes, double *took)
 {
     double target = measure_budget / 16 > 1e-4 ? measure_budget / 16 : 1e-4;

@@ -1,6 +1,6 @@
-/* message-rate: task 0 sends windows of 64 messages, each from and to a place of its own; task 1
- * posts 64 receives, waits for all, and acknowledges the window with an empty message. The time of
- * a window, acknowledgement included, is divided by 64. */
+/* message-rate: task 0 sends windows of 64 messages, each in a buffer of its own. Task 1 posts 64 receives, waits for
+ * all, and acknowledges the window with an empty message. The time of a window, acknowledgement included, is divided by
+ * 64. */
 static void message_rate(size_t bytes, long n)
 {
     env_request requests[WINDOW];

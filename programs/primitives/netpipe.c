@@ -1,10 +1,11 @@
-/* netpipe: the echo test of NetPIPE, which sends from the place where it receives, at both ends; half of the round trip counts.
+/* netpipe: the echo test of NetPIPE, in which both tasks send from the buffer into which they receive. Half of the
+ * round trip counts.
  *
- *     netpipe                  by the library's usual calls
- *     netpipe-pack-in-place    by packing, where PVM's elements stay in place until they are sent
- *     netpipe-pack-default     by packing for any machine
+ *     netpipe                  with the library's usual calls
+ *     netpipe-pack-in-place    with packing; PVM's elements stay in place until they are sent
+ *     netpipe-pack-default     with packing in the format that any machine can read
  *
- * The message is written over before the answer comes, so an answer that never came is noticed. */
+ * The message is overwritten before the answer arrives, so that a missing answer is noticed. */
 static inline void netpipe_spoil(size_t bytes)
 {
     payload_mark(payload_a, bytes, ~payload_turn);

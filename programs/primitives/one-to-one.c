@@ -1,5 +1,4 @@
-/* one-to-one: an echo test. Task 1 sends back the very buffer it received; the time of the round
- * trip is halved. */
+/* one-to-one: an echo test. Task 1 sends back the buffer that it received; half of the round trip counts. */
 static void one_to_one(size_t bytes, long n)
 {
     if (me == 0) {

@@ -1,5 +1,6 @@
-/* overlap: the two tasks of a pair start an exchange, calculate with as many bytes of their own, and then wait for the exchange. Over when both
- * have received and calculated. A library that moves messages meanwhile takes less than the sum of both; the calculation is the same for all. */
+/* overlap: the two tasks of a pair start an exchange, calculate with as many bytes of their own, and then wait for the
+ * exchange. It ends when both have received and calculated. A library that moves messages meanwhile takes less than the
+ * sum of both times; the calculation is the same for all libraries. */
 static double *overlap_numbers;
 
 static void overlap_calculate(size_t count)

@@ -1,9 +1,9 @@
 /*
- * payload.h: buffers of the programs, and the proof that what was sent has arrived.
+ * payload.h: buffers of the programs, and checks that messages arrived unchanged.
  *
- * In the timed part only the first and the last word of a message are written and compared: that
- * costs the same few cycles in every environment and catches stale, lost and cut messages. Before
- * the clock starts, every point is run once with payload_whole set: then every byte counts.
+ * In the timed part only the first and the last word of a message are written and compared: that costs the same few
+ * cycles in every environment and detects stale, lost and truncated messages. Before the clock starts, every point is
+ * run once with payload_whole set: then every byte is checked.
  */
 #ifndef PAYLOAD_H
 #define PAYLOAD_H
@@ -38,7 +38,7 @@ static void payload_wrong(size_t bytes, uint32_t stamp)
     _exit(1);
 }
 
-/* The k-th eight bytes of a message with this stamp: all bytes differ from place to place. */
+/* Returns the k-th eight bytes of a message with this stamp; they depend on k. */
 static uint64_t payload_word(size_t k, uint32_t stamp)
 {
     return ((uint64_t)k + 1) * 0x9e3779b97f4a7c15u + (uint64_t)stamp * 0x100000001b3u;
@@ -61,7 +61,7 @@ static void payload_compare(const char *buf, size_t bytes, uint32_t stamp)
     }
 }
 
-/* Write the stamp into a message about to be sent. */
+/* Writes the stamp into a message that is to be sent. */
 static inline void payload_mark(char *buf, size_t bytes, uint32_t stamp)
 {
     if (__builtin_expect(payload_whole, 0)) {
@@ -72,7 +72,7 @@ static inline void payload_mark(char *buf, size_t bytes, uint32_t stamp)
     }
 }
 
-/* End the program unless the message carries the stamp. */
+/* Ends the program unless the message carries the stamp. */
 static inline void payload_check(const char *buf, size_t bytes, uint32_t stamp)
 {
     if (__builtin_expect(payload_whole, 0)) {

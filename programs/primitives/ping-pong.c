@@ -1,12 +1,12 @@
-/* ping-pong: the echo test of one-to-one in the ways in which PVM's messages are sent; half of the round trip counts.
+/* ping-pong: the echo test of one-to-one with PVM's ways to send messages. Half of the round trip counts.
  *
- *     ping-pong-blocking                              what one-to-one does: in PVM, pvm_psend and pvm_precv
- *     ping-pong-blocking-pack-ENCODING[-TYPE]         a message is made of packed elements and sent, then received and unpacked
- *     ping-pong-asynchronous                          the receiver asks again and again whether the message is there
+ *     ping-pong-blocking                              the same as one-to-one: in PVM, pvm_psend and pvm_precv
+ *     ping-pong-blocking-pack-ENCODING[-TYPE]         elements are packed and sent, then received and unpacked
+ *     ping-pong-asynchronous                          the receiver polls until the message has arrived
  *
- * ENCODING is default (XDR), raw or in-place, TYPE int, float or double; without one the elements are bytes. An adapter
- * that has env_pack_send and its like defines ENV_PACKS, with ENV_PACKS_TYPES it also has the types, and with
- * ENV_PACKS_DEFAULT the encoding that every machine can read. */
+ * ENCODING is default (XDR), raw or in-place. TYPE is int, float or double; without it the elements are bytes. An
+ * adapter with env_pack_send and env_recv_unpack defines ENV_PACKS; it also defines ENV_PACKS_TYPES if it has the
+ * types, and ENV_PACKS_DEFAULT if it has the encoding that every machine can read. */
 #ifdef ENV_PACKS
 static inline __attribute__((always_inline)) void ping_pong_packed(enum env_encoding encoding, enum env_type type,
                                                                    size_t bytes, long n)
@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) void ping_pong_packed(enum env_enco
     }
 }
 
-/* An operation, and its function; elements of so many bytes. */
+/* Defines an operation and its function. Elements are `size` bytes long. */
 #define PING_PONG_PACKED(full_name, function, encoding, type, size)                                                           \
     static void ping_pong_##function(size_t bytes, long n)                                                                 \
     {                                                                                                                      \

@@ -1,4 +1,4 @@
-/* ring: a message travels once round all tasks, each sending on what it received. */
+/* ring: a message travels once round all tasks; each task sends on what it received. */
 static void ring(size_t bytes, long n)
 {
     int next = (me + 1) % tasks, previous = (me + tasks - 1) % tasks;

@@ -1,8 +1,8 @@
-/* Collectives of one task and all others, and their like: reduce, gather, scatter, scan, reduce-scatter; and the expression of each by others
- * (...-by-...), which the guidelines hold them against. The root changes each time. barrier-started, broadcast-started, global-sum-started:
- * collectives that are started and waited for.
+/* Further collectives: reduce, gather, scatter, scan, reduce-scatter; and the expression of each by others
+ * (...-by-...), with which the guidelines compare them. The root changes each time. barrier-started, broadcast-started,
+ * global-sum-started: non-blocking collectives, started and waited for.
  *
- * The vectors of sums hold whole numbers, so that any order of combination gives the same. */
+ * The vectors of sums hold integers, so any order of summation gives the same result. */
 #ifdef ENV_MORE_COLLECTIVES
 
 static inline int rooted_next(void)
@@ -16,7 +16,7 @@ static inline double rooted_turn(void)
     return (double)(payload_turn % 4096);
 }
 
-/* What all tasks give together, if each gives the turn and its rank. */
+/* Returns the sum over all tasks if each gives the turn plus its rank. */
 static inline double rooted_total(void)
 {
     return tasks * rooted_turn() + tasks * (tasks - 1) / 2.0;
@@ -35,7 +35,7 @@ static void reduce(size_t bytes, long n)
     }
 }
 
-/* By a sum at one task, and a broadcast. */
+/* Expresses a global sum by a reduction to one task and a broadcast. */
 static void global_sum_by_reduce(size_t bytes, long n)
 {
     double *in = (double *)payload_a, *out = (double *)payload_b;
@@ -98,7 +98,7 @@ static void scatter(size_t bytes, long n)
     }
 }
 
-/* All get the blocks of all, and each looks at its own. */
+/* Expresses a scatter by a broadcast of all blocks. Each task checks only its own. */
 static void scatter_by_broadcast(size_t bytes, long n)
 {
     for (long i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static void scatter_by_broadcast(size_t bytes, long n)
     }
 }
 
-/* The message in as many blocks as there are tasks; what is left over goes with the last. */
+/* Expresses a broadcast by a scatter and a concatenation of one block for each task; the remainder is broadcast. */
 static void broadcast_by_scatter(size_t bytes, long n)
 {
     size_t block = bytes / (size_t)tasks, rest = bytes % (size_t)tasks;
@@ -144,7 +144,7 @@ static void scan(size_t bytes, long n)
     }
 }
 
-/* All get the vectors of all, and each adds up those of the tasks up to itself. */
+/* Expresses a scan by a concatenation. Each task adds the vectors of the tasks up to itself. */
 static void scan_by_concatenation(size_t bytes, long n)
 {
     double *in = (double *)payload_a, *all = (double *)payload_b;
@@ -160,7 +160,7 @@ static void scan_by_concatenation(size_t bytes, long n)
     }
 }
 
-/* A task's part of the vector: whole doubles. */
+/* Returns the number of doubles of one task's part of the vector. */
 static inline size_t part_of(size_t bytes)
 {
     return bytes / sizeof(double) / (size_t)tasks;

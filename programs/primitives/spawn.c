@@ -1,13 +1,13 @@
 /*
- * spawn, notify: tasks that come and go.
+ * spawn, notify: tasks started and ended at run time.
  *
- * spawn N: one task starts N others and waits until each has joined and has answered with a message.
- * notify N: a task in the company of N - 1 children is told of the death of one. Each child has
- * answered before, and waits for an order that never comes; it is killed from outside, so that the
- * act costs the same everywhere. For each further sample a fresh child takes the place of the dead.
+ * spawn N: one task starts N others and waits until each has joined and answered with a message. notify N: a task with
+ * N - 1 children is notified of the death of one. Each child has answered before and waits for an order that never
+ * arrives. The child is killed by a signal, so that killing costs the same in all environments. For each further sample
+ * a new child replaces the dead one.
  *
- * A child is this program with the argument spawned=STAMP or victim=STAMP. Its answer carries the stamp
- * in every byte but the first word, which is its process id.
+ * A child is this program with the argument spawned=STAMP or victim=STAMP. Its answer is filled with the stamp's
+ * pattern, except for the first word, which is its process id.
  */
 #ifdef ENV_SPAWNS
 #include <signal.h>
@@ -21,7 +21,7 @@ static void family_fill(char *answer, uint32_t stamp, pid_t pid)
     memcpy(answer, &word, sizeof word);
 }
 
-/* The process id of a child that has answered with every byte as it must be. */
+/* Receives the answer of a child and checks every byte. Returns the child's process id. */
 static pid_t family_hear(int child, uint32_t stamp)
 {
     char answer[ANSWER], expected[ANSWER];
@@ -34,7 +34,7 @@ static pid_t family_hear(int child, uint32_t stamp)
     return (pid_t)pid;
 }
 
-/* The work of a child; `word` is its argument. */
+/* Does the work of a child. `word` is its argument. */
 static void family_child(const char *word)
 {
     char answer[ANSWER];
@@ -62,7 +62,7 @@ static void spawn(int count)
 }
 
 #ifdef ENV_WATCHES
-/* Kill a child; the time until its watcher has the event. */
+/* Kills a child. Returns the time, in seconds, until the notification has arrived. */
 static double notify_death(int child, pid_t pid)
 {
     double start = measure_now();
@@ -102,7 +102,7 @@ static void notify(int company)
 #endif
 #endif
 
-/* Is this a launch of spawn or notify, or a child of one? */
+/* Returns whether this is a launch of spawn or notify, or a child of one. */
 static int family_asked(int argc, char **argv)
 {
     if (argc < 2)
@@ -121,7 +121,7 @@ static void family_join(int *argc, char ***argv)
 #endif
 }
 
-/* Do what the arguments say. */
+/* Runs spawn, notify or a child, according to the arguments. */
 static void family(int argc, char **argv)
 {
 #ifdef ENV_SPAWNS

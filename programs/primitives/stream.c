@@ -1,6 +1,6 @@
-/* stream: task 0 sends message after message, which task 1 takes all into one place, as TTCP does over TCP. After so many messages or bytes
- * it waits for a word that they have come: what a library has taken and not yet delivered stays within bounds. The time counts for each
- * message. */
+/* stream: task 0 sends message after message, and task 1 receives all into one buffer, as TTCP does over TCP. After
+ * each window of messages task 0 waits for an acknowledgement, so that the data that the library has accepted but not
+ * delivered are bounded. The result is the time per message. */
 enum { STREAM_MESSAGES = 64, STREAM_BYTES = 1 << 20 };
 
 static inline long stream_window(size_t bytes)

@@ -1,7 +1,7 @@
-/* message-rate-threads: the windows of message-rate, by two threads of each task at once, each with its own communicator. The time of one
- * window of both is divided by all of its messages.
+/* message-rate-threads: the windows of message-rate, by two threads of each task at the same time, each with its own
+ * communicator. The time of one window of both threads is divided by the number of all their messages.
  *
- * The second thread is there from the first batch on. It sleeps between batches. */
+ * The second thread is started with the first batch, and sleeps between batches. */
 #ifdef ENV_THREADS
 
 #include <pthread.h>

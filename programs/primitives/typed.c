@@ -1,11 +1,11 @@
-/* Messages of ints, floats and doubles, as the interface has its elements, and exchanges by calls that do not block.
+/* Messages of ints, floats and doubles with the interface's own types, and exchanges with non-blocking calls.
  *
- *     ping-pong-blocking-TYPE    the echo test ping-pong-blocking of such elements; half of the round trip counts
- *     exchange-isend[-TYPE]      both start a send and a receive, and wait for them: in PVM, pvm_psend and pvm_precv
+ *     ping-pong-blocking-TYPE    the echo test ping-pong-blocking with such elements; half of the round trip counts
+ *     exchange-isend[-TYPE]      both tasks start a send and a receive and wait for them: in PVM, pvm_psend and pvm_precv
  *     exchange-sendrecv[-TYPE]   the same in one call
  *
- * TYPE is int, float or double; without one the elements are bytes. An adapter whose messages have types defines ENV_TYPES, one that has
- * the one call ENV_SENDRECV. */
+ * TYPE is int, float or double; without it the elements are bytes. An adapter whose messages have types defines
+ * ENV_TYPES. An adapter with a combined call defines ENV_SENDRECV. */
 static void exchange_isend(size_t bytes, long n)
 {
     int peer = me ^ 1;
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void typed_exchange(enum env_type t
     }
 }
 
-/* The functions of one type. */
+/* Defines the functions of one type. */
 #define TYPED(name, type)                                \
     static void typed_ping_pong_##name(size_t bytes, long n) \
     {                                                    \
@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void sendrecv_typed(enum env_type t
     }
 }
 
-/* The function of one type. */
+/* Defines the function of one type. */
 #define SENDRECV(name, type)                       \
     static void sendrecv_##name(size_t bytes, long n) \
     {                                              \

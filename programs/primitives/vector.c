@@ -1,8 +1,8 @@
-/* vector-send-recv: an echo test of words that lie apart, every second one of an array, at both ends; half of the round trip counts.
- * vector-by-packing: the same with the words copied by the program, and sent as bytes.
- * vector-exchange: the two tasks of a pair exchange vectors of neighbouring words.
+/* vector-send-recv: an echo test of non-contiguous words, every second one of an array, at both ends; half of the round
+ * trip counts. vector-by-packing: the same, but the program copies the words and sends them as bytes. vector-exchange:
+ * the two tasks of a pair exchange vectors of contiguous words.
  *
- * In the timed part only the first and the last word are written and compared, like those of messages. */
+ * In the timed part only the first and the last word are written and compared, as in other messages. */
 enum { VECTOR_APART = 2 * ENV_WORD };
 
 static inline uint32_t vector_word(size_t k, uint32_t stamp)
@@ -50,7 +50,7 @@ static void vector_send_recv(size_t bytes, long n)
     }
 }
 
-/* Words that lie apart are copied together, sent as bytes, and copied apart. */
+/* Copies the words into a contiguous buffer, sends them as bytes, and copies them back to their places. */
 static void vector_by_packing(size_t bytes, long n)
 {
     static char *packed;

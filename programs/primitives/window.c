@@ -1,12 +1,13 @@
-/* One-sided operations: task 0 reaches the memory of task 1, which waits in a barrier meanwhile.
+/* One-sided operations: task 0 accesses the memory of task 1, which meanwhile waits in a barrier.
  *
- * put-flush, get-flush, accumulate-flush: one transfer, and the flush that completes it at the target. fetch-add: an integer is fetched and one
- * added, and the flush. All are of a passive target, in one epoch of locks that lasts as long as the memory.
+ * put-flush, get-flush, accumulate-flush: one transfer, and the flush that completes it at the target. fetch-add:
+ * fetches an integer and adds one to it, and flushes. The target is passive: all transfers are in one epoch of locks,
+ * which lasts as long as the memory.
  *
- * A batch ends when task 1 has looked at its memory, so nobody writes to it meanwhile. */
+ * A batch ends when task 1 has checked its memory, so no task writes to it during the check. */
 #ifdef ENV_WINDOWS
 
-/* All tasks see what has been written into windows. */
+/* Makes what was written into windows visible to all tasks. */
 static void window_meet(void)
 {
     env_window_sync();
@@ -45,7 +46,7 @@ static void get_flush(size_t bytes, long n)
     env_barrier();
 }
 
-/* The sum at the target grows by one with each. */
+/* Each accumulate adds one to the sums at the target. */
 static void accumulate_flush(size_t bytes, long n)
 {
     double *sums = (double *)env_window(bytes), *ones = (double *)payload_a;

@@ -1,14 +1,15 @@
-/* Collectives that the other texts have not.
+/* Collectives that the other sources do not cover.
  *
- * gatherv-irregular, scatterv-irregular, allgatherv-irregular: tasks of even rank have 3000 ints, those of odd rank one; the root is task 0.
- * alltoallw: a block of ints of each task to each. neighbor-alltoall: a block to both neighbours in a ring. iallreduce-wait: started and waited for.
- * persistent-allreduce: started again and again. */
+ * gatherv-irregular, scatterv-irregular, allgatherv-irregular: tasks of even rank have 3000 ints, those of odd rank
+ * one; the root is task 0. alltoallw: each task sends a block of ints to each. neighbor-alltoall: each task sends a
+ * block to both neighbours in a ring. iallreduce-wait: started and waited for. persistent-allreduce: one request is
+ * started again and again. */
 #ifdef ENV_MPI
 #include "expect.h"
 
 enum { IRREGULAR_MAX_COUNT = 3000, IRREGULAR_STEP = 4096, MAX_TASKS = 64 };
 
-/* Ints of a task in the irregular collectives, and where they lie. */
+/* Number of ints of each task in the irregular collectives, and the index of the first. */
 static int irregular_counts[MAX_TASKS], irregular_places[MAX_TASKS];
 
 static int32_t irregular_in[MAX_TASKS * IRREGULAR_STEP], irregular_out[MAX_TASKS * IRREGULAR_STEP];
@@ -21,7 +22,7 @@ static void irregular_ready(void)
     }
 }
 
-/* The first and the last int of a task's block. */
+/* Marks the first and the last int of a task's block. */
 static void irregular_mark(int32_t *block, int task)
 {
     block[0] = block[irregular_counts[task] - 1] = (int32_t)payload_turn * 64 + task;
@@ -101,7 +102,8 @@ static void ring_free(void)
     MPI_Comm_free(&ring_comm);
 }
 
-/* Of two tasks each is the other's neighbour on both sides: the block to the left one is its second. */
+/* With two tasks each is the neighbour on both sides, so the block to the left neighbour arrives as the second one
+ * there. */
 static void neighbor_alltoall(size_t bytes, long n)
 {
     int extent = tasks, periodic = 1, sides[2];
@@ -141,7 +143,7 @@ static void persistent_allreduce_free(void)
     MPI_Request_free(&allreduce_request);
 }
 
-/* One request for all sums of a size. */
+/* One request is used for all sums of a size. */
 static void persistent_allreduce(size_t bytes, long n)
 {
     static size_t made_for;

@@ -1,8 +1,9 @@
-/* Communicators that are made and freed again. The tasks of each new one are counted: by MPI_Comm_size in the timed part, by a sum over it
- * before the clock starts.
+/* Communicators that are created and freed. The number of tasks of each is checked by MPI_Comm_size in the timed part,
+ * and by a sum over the communicator before the clock starts.
  *
- * comm-dup, comm-idup, comm-split, comm-create-group, cart-create, dist-graph-create: of all tasks, or of every second one.
- * intercomm-create, intercomm-merge: of two halves, the tasks of even and of odd rank. comm-dup-many: as many as the size says, then all freed. */
+ * comm-dup, comm-idup, comm-split, comm-create-group, cart-create, dist-graph-create: with all tasks, or with every
+ * second one. intercomm-create, intercomm-merge: with two halves, the tasks of even and of odd rank. comm-dup-many:
+ * as many as the size says are created, and then all are freed. */
 #ifdef ENV_MPI
 #include "expect.h"
 
@@ -19,7 +20,7 @@ static void communicator_check(MPI_Comm comm, int expected, const char *call)
     }
 }
 
-/* Number of tasks whose rank is odd or even like mine. */
+/* Returns the number of tasks whose rank has the parity of this task's. */
 static int communicator_half(void)
 {
     return me % 2 ? tasks / 2 : (tasks + 1) / 2;
@@ -112,7 +113,7 @@ static void dist_graph_create(size_t bytes, long n)
     }
 }
 
-/* The tasks of even rank, or those of odd rank: made once, freed at the end. */
+/* The tasks with this task's parity, and the intercommunicator of both halves. Created once and freed at the end. */
 static MPI_Comm half_comm = MPI_COMM_NULL, bridge_comm = MPI_COMM_NULL;
 
 static void bridge_free(void)
@@ -126,7 +127,7 @@ static void bridge_make(MPI_Comm *bridge)
     MPI_Intercomm_create(half_comm, 0, MPI_COMM_WORLD, me % 2 ? 0 : 1, TAG_BRIDGE, bridge);
 }
 
-/* Both halves, and the intercommunicator between them. */
+/* Creates both halves and the intercommunicator between them, if they do not exist yet. */
 static void bridge_open(void)
 {
     if (half_comm != MPI_COMM_NULL)
@@ -162,7 +163,7 @@ static void intercomm_merge(size_t bytes, long n)
     }
 }
 
-/* Each side gets the sum over the other one. */
+/* Each half gets the sum over the other one. */
 static void inter_allreduce(size_t bytes, long n)
 {
     double *in = (double *)payload_a, *out = (double *)payload_b, others = 0;

@@ -1,6 +1,7 @@
-/* Datatypes that are made, committed and freed again (type-...), and packing by one task: each task by itself, without a message.
+/* Datatypes that are created, committed and freed (type-...), and packing. Each task works by itself, without messages.
  *
- * pack-nested, unpack-nested: every second int of 16, every second of 64 such vectors. pack-external, unpack-external: doubles in "external32". */
+ * pack-nested, unpack-nested: vectors of 16 ints, every second one of an array, nested in a vector of 64 of these,
+ * again every second one. pack-external, unpack-external: doubles in "external32". */
 #ifdef ENV_MPI
 #include "expect.h"
 
@@ -80,7 +81,8 @@ static void nested_free(void)
     MPI_Type_free(&nested_type);
 }
 
-/* The nested vector; afterwards payload_a has a fresh array, and payload_b what it packs to, by hand. */
+/* Creates the nested type at the first call. Sets `*array` to an array of the type's extent, and `*packed` to its
+ * elements packed by hand. */
 static void nested_ready(int32_t **array, int32_t **packed)
 {
     static int32_t whole[4 * NESTED_INNER * NESTED_OUTER], by_hand[NESTED_INNER * NESTED_OUTER];
@@ -91,7 +93,8 @@ static void nested_ready(int32_t **array, int32_t **packed)
         MPI_Type_commit(&nested_type);
         MPI_Type_free(&inner);
         env_before_finalize(nested_free);
-        /* The extent of a vector ends with its last element: an inner one spans 31 ints, and the outer one skips as many. */
+        /* The extent of a vector ends with its last element: an inner vector spans 31 ints, and the outer vector skips
+         * as many between two. */
         for (int32_t k = 0; k < 4 * NESTED_INNER * NESTED_OUTER; k++)
             whole[k] = k;
         for (int32_t k = 0; k < NESTED_INNER * NESTED_OUTER; k++)
@@ -126,7 +129,7 @@ static void unpack_nested(size_t bytes, long n)
         EXPECT(out[packed[k]] == packed[k], "MPI_Unpack", "an element has another place");
 }
 
-/* The doubles, and what they are in "external32": big-endian. */
+/* Writes doubles to payload_a, followed by their external32 form, which is big-endian. */
 static void external_ready(size_t bytes)
 {
     for (size_t k = 0; k < bytes / 8; k++) {

@@ -1,10 +1,10 @@
-/* expect.h: what the operations of this folder hold to be true of MPI's answers. */
+/* expect.h: checks of MPI's results by the operations of this folder. */
 #ifndef EXPECT_H
 #define EXPECT_H
 
 #include "../payload.h"
 
-/* Ends the program with the call's name and a sentence, unless the condition holds. */
+/* Ends the program with the call's name and a sentence if the condition is false. */
 #define EXPECT(condition, call, sentence)              \
     do {                                               \
         if (__builtin_expect(!(condition), 0))         \

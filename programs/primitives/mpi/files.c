@@ -1,10 +1,11 @@
 /* Files of MPI, in the folder of the program.
  *
- * file-open: opened and closed again. file-set-view: a view of runs of 8 bytes, dealt to the tasks in turn. file-read-runs, file-write-runs: 1000
- * runs by one task alone, through that view; with -all at the end by all tasks together. file-write-shared, file-write-ordered: records of 64
- * bytes at the shared file pointer.
+ * file-open: a file is opened and closed. file-set-view: sets a view of runs of 8 bytes, assigned to the tasks in turn.
+ * file-read-runs, file-write-runs: each task alone reads or writes 1000 runs through that view; with -all at the end,
+ * all tasks do so collectively. file-write-shared, file-write-ordered: records of 64 bytes are written at the shared
+ * file pointer.
  *
- * What is read is held against what was written; what is written is read again before the clock starts. */
+ * What is read is compared with what was written. What is written is read again before the clock starts. */
 #ifdef ENV_MPI
 #include "expect.h"
 
@@ -15,7 +16,7 @@ enum file_view { FILE_PLAIN, FILE_DEALT };
 static MPI_File file_handle = MPI_FILE_NULL;
 static MPI_Datatype file_runs = MPI_DATATYPE_NULL;
 static enum file_view file_seen;
-/* Stamp of the runs that the file has; 0: something else was written since. */
+/* Stamp of the runs in the file, or 0 if something else was written since. */
 static uint32_t file_stamp;
 static char file_name[4096 + 32];
 
@@ -36,7 +37,7 @@ static void file_set_view_to(enum file_view view)
     file_seen = view;
 }
 
-/* The file, with everybody's runs in it, seen like this. */
+/* Opens the file at the first call, and sets this view. */
 static void file_ready(enum file_view view)
 {
     if (file_handle == MPI_FILE_NULL) {
@@ -77,7 +78,8 @@ static void file_set_view(size_t bytes, long n)
         file_set_view_to(FILE_DEALT);
 }
 
-/* All tasks' runs are in the file; each task's have a stamp of its own. Before the clock starts they are written anew. */
+/* Writes the runs of all tasks, with a stamp for each task, unless they are in the file. Before the clock starts they
+ * are always written. */
 static void file_fill(void)
 {
     if (!payload_whole && file_stamp)
@@ -88,7 +90,7 @@ static void file_fill(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* This task's runs, all of them before the clock starts. */
+/* Compares this task's runs: all before the clock starts, later the first and the last. */
 static void file_compare(uint32_t stamp)
 {
     if (payload_whole) {
@@ -133,7 +135,7 @@ static inline void file_write_runs_by(long n, int together)
     }
 }
 
-/* Every record that a task has written is in the file, once; ordered ones are so by rank. */
+/* Checks that the record of each task is in the file once, and, if `ordered`, at the position of its rank. */
 static void file_find_records(int ordered)
 {
     char *records = payload_b;

@@ -1,5 +1,5 @@
-/* Many keys of an MPI_Info (info-keys) and many attributes of a communicator (attributes), as many as the size says: set, asked for, and freed;
- * each task by itself. */
+/* Many keys of an MPI_Info (info-keys) and many attributes of a communicator (attributes), as many as the size says:
+ * set, queried and freed by each task for itself. */
 #ifdef ENV_MPI
 #include "expect.h"
 

@@ -1,9 +1,9 @@
-/* Tasks that look again and again whether something has come.
+/* Tasks that poll for messages.
  *
- * test-loop, iprobe-loop: an echo test in pairs; the task of odd rank looks by MPI_Test, or by MPI_Iprobe, until the message is there, the other
- * one waits in MPI_Recv. Half of the round trip.
- * stream-any: both tasks send without pause by MPI_Isend, MPI_Test, and take whatever comes from anyone, as HPCC's RandomAccess does; time per
- * message. */
+ * test-loop, iprobe-loop: an echo test in pairs. The task of odd rank polls with MPI_Test, or with MPI_Iprobe, until
+ * the message has arrived; the other task waits in MPI_Recv. Half of the round trip counts. stream-any: both tasks send
+ * without pause with MPI_Isend and MPI_Test, and receive from any source, as HPCC's RandomAccess does. The result is
+ * the time per message. */
 #ifdef ENV_MPI
 #include "expect.h"
 
@@ -52,7 +52,7 @@ static void iprobe_loop(size_t bytes, long n)
     }
 }
 
-/* Messages of one sender come in their order, so the k-th has stamp k. */
+/* Messages of one sender arrive in order, so the k-th has stamp k. */
 static void stream_any(size_t bytes, long n)
 {
     MPI_Request in, out = MPI_REQUEST_NULL;

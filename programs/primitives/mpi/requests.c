@@ -1,9 +1,10 @@
-/* Many requests at once, as many as the size says, between two tasks.
+/* Many requests at once between two tasks, as many as the size says.
  *
- * waitany, testsome: receives that are posted first, messages that come in another order, and one call after the other until none is left.
- * tags-reverse: messages that are received in the opposite order. persistent-make: requests of MPI_Send_init and MPI_Recv_init made and freed.
- * partitioned-make: requests of MPI_Psend_init or MPI_Precv_init, of two partitions each, made, used once and freed. iscan-free: scans that are
- * started and whose requests are freed at once, and a barrier. */
+ * waitany, testsome: receives are posted first, messages are sent in another order, and the call is repeated until no
+ * request is left. tags-reverse: messages are received in the opposite order. persistent-make: requests of
+ * MPI_Send_init and MPI_Recv_init are created and freed. partitioned-make: requests of MPI_Psend_init or MPI_Precv_init
+ * with two partitions each are created, used once and freed. iscan-free: scans are started, their requests are freed at
+ * once, and a barrier follows. */
 #ifdef ENV_MPI
 #include "expect.h"
 
@@ -17,7 +18,8 @@ static void requests_bound(size_t number)
     EXPECT(number <= MAX_REQUESTS, "requests.c", "it has no room for so many requests");
 }
 
-/* A receive for each tag; then a message for each, in steps of REQUEST_STRIDE: message k has the word k + turn. */
+/* Posts a receive for each tag; then sends a message for each, in steps of REQUEST_STRIDE. Message k is the word k +
+ * turn. */
 static void requests_begin(size_t number)
 {
     for (size_t k = 0; k < number; k++) {
@@ -36,7 +38,7 @@ static void requests_came(int k, const char *call)
     requests_in[k] = -1;
 }
 
-/* The numbers that have a step in common with REQUEST_STRIDE would leave tags out. */
+/* Checks that `number` is not a multiple of REQUEST_STRIDE, since such steps would leave out tags. */
 static void requests_check_number(size_t number)
 {
     requests_bound(number);
@@ -122,7 +124,7 @@ static void partitioned_make(size_t number, long n)
             else
                 MPI_Precv_init(in, 2, 1, MPI_INT32_T, 0, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k]);
         }
-        /* Not by MPI_Startall: after that Open MPI 5.0 waits for ever for the second of them. */
+        /* MPI_Startall is not used: after it, Open MPI 5.0 waits for ever for the second request. */
         for (size_t k = 0; k < number; k++)
             MPI_Start(&requests[k]);
         for (size_t k = 0; me == 0 && k < number; k++)
@@ -133,12 +135,12 @@ static void partitioned_make(size_t number, long n)
                    "a partition is not there");
         for (size_t k = 0; k < number; k++)
             MPI_Request_free(&requests[k]);
-        /* The sender begins the next ones when the receiver has these. */
+        /* The sender must not begin the next requests before the receiver has completed these. */
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
 
-/* Whether all sums of a freed scan are there. */
+/* Returns whether all sums of the freed scans have arrived at all tasks. */
 static int iscan_done(size_t number)
 {
     int done = 1, all;
@@ -148,7 +150,8 @@ static int iscan_done(size_t number)
     return all;
 }
 
-/* Nobody is told when a freed scan is over: before the clock starts its sums are awaited in further collectives. */
+/* The completion of a freed scan is not reported: before the clock starts, the program runs further collectives until
+ * its sums have arrived. */
 static void iscan_free(size_t number, long n)
 {
     static int32_t one = 1;

@@ -1,20 +1,24 @@
-/* Windows on memory that the program has (MPI_Win_create: ...-created) and that the library gives (MPI_Win_allocate: ...-allocated).
+/* Windows on memory of the program (MPI_Win_create: ...-created) and on memory of the library (MPI_Win_allocate:
+ * ...-allocated).
  *
- * win-create, win-allocate, win-allocate-shared: made and freed again.
- * put, get, accumulate: words of 4 bytes that lie side by side, or (put-vector and its like) every second one of an array, and the flush, in an
- * epoch of MPI_Win_lock_all. fetch-op: one integer, likewise. lock-put: MPI_Win_lock, a put of 8 bytes, MPI_Win_unlock. lock-fetch-op: an
- * exclusive lock. fence: nothing but the fence. put-fence: both put 8 bytes, and the fence.
+ * win-create, win-allocate, win-allocate-shared: a window is created and freed.
+ * put, get, accumulate: a transfer of contiguous words of 4 bytes, or (put-vector and so on) of every second one of an
+ * array, and a flush, in an epoch of MPI_Win_lock_all. fetch-op: the same with one integer. lock-put: MPI_Win_lock, a
+ * put of 8 bytes, MPI_Win_unlock. lock-fetch-op: fetch-op with an exclusive lock each time. fence: only the fence.
+ * put-fence: both tasks put 8 bytes, and a fence follows.
  *
- * Task 0 reaches the memory of task 1; with fences both reach each other. A batch ends when the target has looked at its memory. */
+ * Task 0 accesses the memory of task 1; with fences both access each other's. A batch ends when the target has checked
+ * its memory. */
 #ifdef ENV_MPI
 #include "expect.h"
 
 enum rma_kind { RMA_CREATED, RMA_ALLOCATED };
-/* Epochs in which a window is kept: of MPI_Win_lock_all, of fences, or none, where each transfer has its own lock. */
+/* Epochs in which a window is kept: of MPI_Win_lock_all, of fences, or none, so that each transfer takes a lock of its
+ * own. */
 enum rma_epoch { RMA_ALL, RMA_FENCED, RMA_NONE };
 enum { RMA_SMALL = 8, RMA_WINDOW = 4096 };
 
-/* The window of the operation at hand. */
+/* The current window. */
 static struct {
     MPI_Win window;
     char *memory;
@@ -49,7 +53,7 @@ static MPI_Win rma_make(enum rma_kind kind, size_t bytes, char **memory)
     return window;
 }
 
-/* Makes the window that is asked for, unless it is the one at hand. */
+/* Creates the requested window, unless it is the current one. */
 static void rma_open(enum rma_kind kind, enum rma_epoch epoch, size_t bytes)
 {
     if (__builtin_expect(rma.window != MPI_WIN_NULL && rma.kind == kind && rma.epoch == epoch && rma.bytes == bytes, 1))
@@ -68,7 +72,7 @@ static void rma_open(enum rma_kind kind, enum rma_epoch epoch, size_t bytes)
     env_before_finalize(rma_close);
 }
 
-/* All tasks see what has been written into the window. */
+/* Makes what was written into the window visible to all tasks. */
 static void rma_meet(void)
 {
     if (rma.epoch == RMA_ALL)
@@ -78,7 +82,7 @@ static void rma_meet(void)
         MPI_Win_sync(rma.window);
 }
 
-/* Around a task's look at its own memory: an epoch of locks, where there is none for all. */
+/* Begins an access of a task to its own memory: with an exclusive lock if no epoch is open. */
 static void rma_look(void)
 {
     if (rma.epoch == RMA_NONE)
@@ -91,7 +95,7 @@ static void rma_looked(void)
         MPI_Win_unlock(me, rma.window);
 }
 
-/* So many words, side by side or apart. */
+/* The count and the datatype for words, contiguous or with a stride. */
 struct rma_words {
     int count;
     MPI_Datatype type;
@@ -139,7 +143,7 @@ static inline void rma_get(enum rma_kind kind, size_t stride, size_t bytes, long
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The sums at the target grow by one with each. */
+/* Each accumulate adds one to the sums at the target. */
 static inline void rma_accumulate(enum rma_kind kind, size_t stride, size_t bytes, long n)
 {
     size_t words = bytes / ENV_WORD;
@@ -163,7 +167,7 @@ static inline void rma_accumulate(enum rma_kind kind, size_t stride, size_t byte
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* `lock`: each in an exclusive epoch of its own. */
+/* With `lock`, each fetch takes an exclusive lock of its own. */
 static inline void rma_fetch(enum rma_kind kind, int lock, long n)
 {
     int64_t one = 1, was = -1;
@@ -215,7 +219,7 @@ static inline void rma_fence(enum rma_kind kind, long n)
         MPI_Win_fence(0, rma.window);
 }
 
-/* A task looks at its memory between two fences, in which nobody writes to it. */
+/* A task checks its memory between two fences, when no task writes to it. */
 static inline void rma_put_fence(enum rma_kind kind, long n)
 {
     rma_open(kind, RMA_FENCED, RMA_SMALL);
@@ -240,7 +244,7 @@ static inline void rma_make_free(enum rma_kind kind, long n)
     }
 }
 
-/* Each task sees its neighbour's memory, too. */
+/* Each task also accesses its neighbour's memory. */
 static void win_allocate_shared(size_t bytes, long n)
 {
     (void)bytes;
@@ -257,7 +261,7 @@ static void win_allocate_shared(size_t bytes, long n)
     }
 }
 
-/* Both kinds of windows; `call` has `kind`, `bytes` and `n`. */
+/* Defines both operations, for the two kinds of windows; `call` may use `kind`, `bytes` and `n`. */
 #define RMA_BOTH(id, call)                                    \
     static void id##_created(size_t bytes, long n)            \
     {                                                         \
