@@ -91,7 +91,7 @@ impl Person {
         Some(line.ok_or_else(|| "the response is not the line of an agent".to_owned()))
     }
 
-    /// Prints text, as much of it as the terminal takes without blocking.
+    /// Prints as much of a text as the terminal takes without blocking.
     fn print(&self, words: &str) {
         let _ = rustix::io::write(&self.terminal, words.as_bytes());
     }

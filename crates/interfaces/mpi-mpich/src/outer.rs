@@ -13,7 +13,7 @@ use regatta_mpi::objects::{FIRST, KIND_SHIFT, Kind};
 pub trait Handle: Copy {
     /// The core's handle type.
     type Core: Copy + PartialEq;
-    /// A value that is no handle of the core.
+    /// A value that is not a handle of the core.
     const NOTHING: Self::Core;
     /// Converts to the core's handle. An invalid handle becomes one that the core does not know.
     fn inward(self) -> Self::Core;

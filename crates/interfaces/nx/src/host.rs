@@ -351,7 +351,7 @@ fn kill_beside(library: &mut Library, node: c_long, pid: c_long) {
     }
 }
 
-/// Kills the processes that match a node and a pid; -1 matches all. It is not a fault if there are none: programs begin
+/// Kills the processes that match a node and a pid; -1 matches all. Returns success if none matches: programs begin
 /// with this call.
 unsafe fn kill(node: c_long, pid: c_long) -> Answer {
     match library().cube {

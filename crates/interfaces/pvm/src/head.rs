@@ -62,7 +62,7 @@ impl Head {
         bytes
     }
 
-    /// Parses a header, or returns `None` if these bytes are none.
+    /// Parses a header. Returns `None` if these bytes are not a header.
     #[inline(always)]
     pub fn read(bytes: &[u8]) -> Option<Head> {
         Head::marked_by(MARK, bytes)

@@ -36,7 +36,7 @@ pub struct Watch {
     times: i32,
 }
 
-/// Parses an event. Returns `None` if these bytes are none.
+/// Parses an event. Returns `None` if these bytes are not an event.
 pub fn event(bytes: &[u8]) -> Option<rg::Event> {
     let long = bytes.len() >= size_of::<rg::Event>();
     if !long || bytes[..4] != rg::EVENT_MARK.to_ne_bytes() {

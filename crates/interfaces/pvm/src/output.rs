@@ -87,7 +87,7 @@ pub struct Head {
     length: u32,
 }
 
-/// Parses a piece of output. Returns `None` if these bytes are none.
+/// Parses a piece of output. Returns `None` if these bytes are not a piece of output.
 pub fn piece(bytes: &[u8]) -> Option<(Head, &[u8])> {
     let word = |at: usize| Some(*bytes.get(at..)?.first_chunk()?);
     let mark = u32::from_ne_bytes(word(offset_of!(rg::Output, mark))?);

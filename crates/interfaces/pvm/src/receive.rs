@@ -297,7 +297,7 @@ fn take_in_next(take: impl Fn() -> Result<Taken, i32>) -> Result<Option<bool>, i
     Ok(Some(is_message))
 }
 
-/// Returns whether a message has arrived that has not been taken in.
+/// Returns whether there is a message that has arrived but was not taken in yet.
 pub fn anything_waits() -> bool {
     first_arrived(&channels()).is_some()
 }

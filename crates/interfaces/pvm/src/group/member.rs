@@ -63,7 +63,7 @@ fn thaw(group: &Group) {
 }
 
 /// Notifies the leader of the other members, if these may be a team, that the members have changed. Otherwise the team
-/// would end only when all have come to a barrier. Returns whether there are other members.
+/// would end only when all have entered a barrier. Returns whether there are other members.
 fn notify_leader(group: &Group) -> Result<bool, i32> {
     let members = group.ask()?;
     let me = library().task;

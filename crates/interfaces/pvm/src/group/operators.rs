@@ -77,12 +77,12 @@ macro_rules! operator {
 }
 
 operator! {
-    /// Takes the larger item; of complex numbers the one with the larger modulus.
+    /// Takes the larger item, or of two complex numbers the one with the larger modulus.
     PvmMax, [BYTE], |a, b| a.max(b), if b > a { b } else { a },
     if modulus(b) > modulus(a) { b } else { a }
 }
 operator! {
-    /// Takes the smaller item; of complex numbers the one with the smaller modulus.
+    /// Takes the smaller item, or of two complex numbers the one with the smaller modulus.
     PvmMin, [BYTE], |a, b| a.min(b), if b < a { b } else { a },
     if modulus(b) < modulus(a) { b } else { a }
 }

@@ -64,7 +64,7 @@ const WORDS: usize = 4;
 /// Number of texts per host.
 const TEXTS: usize = 3;
 
-/// Parses a request. Returns `None` if these bytes are none.
+/// Parses a request. Returns `None` if these bytes are not a request.
 pub fn read(bytes: &[u8]) -> Option<Wanted<'_>> {
     let word = |at: usize| Some(u32::from_ne_bytes(*bytes.get(4 * at..)?.first_chunk()?));
     if word(0)? != rg::HOSTS_MARK {

@@ -30,7 +30,7 @@ impl<'a> TaskStarted<'a> {
         words.chain(self.name.iter().copied()).collect()
     }
 
-    /// Parses such a message. Returns `None` if these bytes are none.
+    /// Parses such a message. Returns `None` if these bytes are not such a message.
     pub fn read(bytes: &'a [u8]) -> Option<TaskStarted<'a>> {
         let (head, name) = bytes.split_at_checked(4 * WORDS)?;
         let word = |at: usize| Some(i32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));

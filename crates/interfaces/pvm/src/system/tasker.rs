@@ -47,7 +47,7 @@ pub struct Start<'a> {
 /// Number of words before the texts.
 const WORDS: usize = 6;
 
-/// Parses a request. Returns `None` if these bytes are none.
+/// Parses a request. Returns `None` if these bytes are not a request.
 pub fn read(bytes: &[u8]) -> Option<Start<'_>> {
     let (head, texts) = bytes.split_at_checked(4 * WORDS)?;
     let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
