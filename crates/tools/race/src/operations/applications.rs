@@ -237,7 +237,7 @@ pub(super) static ALL: &[&Operation] = &[
     },
     &Operation {
         heading: "Gaussian elimination, scattered columns",
-        about: "the same with columns that are dealt in turn",
+        about: "the same with columns that are assigned in turn",
         suites: &[&APPLICATIONS, &AHMAD_1997],
         pattern: Pattern::BroadcastsInTurn,
         ..Operation::application("gauss-column-scattered", &COLUMN_SCATTERED)
@@ -250,19 +250,19 @@ pub(super) static ALL: &[&Operation] = &[
     },
     &Operation {
         heading: "molecular dynamics",
-        about: "particles with a short reach: messages to both neighbours in each step",
+        about: "particles with a short range: messages to both neighbours in each step",
         suites: &[&APPLICATIONS, &MANIEZZO_SANNA],
         ..Operation::application("md", &MD)
     },
     &Operation {
         heading: "rendering by micropolygons",
-        about: "a picture of small polygons, which a master deals and others render; pieces that lie elsewhere bounce back",
+        about: "a picture of small polygons, which a master hands out and others render; pieces outside a worker's tile are returned",
         suites: &[&APPLICATIONS, &MANIEZZO_SANNA],
         ..Operation::application("ribbit", &RIBBIT)
     },
     &Operation {
         heading: "farm for POV-Ray",
-        about: "a picture by POV-Ray, whose tiles a master hands out; each pixel is that of one run",
+        about: "a picture by POV-Ray in tiles that a master hands out; every pixel must equal that of a single run of POV-Ray",
         suites: &[&MANIEZZO_SANNA],
         // A master and a worker; the program without an environment is one task.
         tasks: (2, MAX_TASKS),

@@ -8,7 +8,7 @@ const SUITES: &[&Suite] = &[&AHMAD_WU_1991];
 pub(super) static ALL: &[&Operation] = &[
     &Operation {
         heading: "the call that sends",
-        about: "a task's time in the call that sends, while the other one waits in its receive",
+        about: "a task's time in the call that sends, while the other task waits in its receive",
         suites: SUITES,
         pattern: Pattern::Messages,
         panel: 11,
@@ -17,7 +17,7 @@ pub(super) static ALL: &[&Operation] = &[
     // The message comes before a word that is received first, which takes tags.
     &Operation {
         heading: "the call that receives",
-        about: "a task's time in the call that receives a message which has been sent before",
+        about: "a task's time in the call that receives, when the message has already been sent",
         suites: SUITES,
         pattern: Pattern::Messages,
         need: Need::Library,

@@ -19,7 +19,7 @@ pub(super) static ALL: &[&Operation] = &[
         "the same by `MPI_Comm_idup` and `MPI_Wait`",
     ),
     &Operation {
-        about: "N duplicates of a communicator, then all freed; N stands in place of bytes",
+        about: "N duplicates of a communicator are made, then all freed; N takes the place of bytes",
         ..many("comm-dup-many", COMMUNICATORS, "communicators", &[200])
     },
     &made(
@@ -74,7 +74,7 @@ pub(super) static ALL: &[&Operation] = &[
         ..made(
             "win-allocate-shared",
             WINDOWS,
-            "the same of memory that both tasks see",
+            "the same with memory that both tasks share",
         )
     },
     &transfer(
@@ -83,12 +83,12 @@ pub(super) static ALL: &[&Operation] = &[
     ),
     &transfer(
         "put-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &transfer("get-created", "words taken from a window, and the flush"),
     &transfer(
         "get-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &transfer(
         "accumulate-created",
@@ -96,7 +96,7 @@ pub(super) static ALL: &[&Operation] = &[
     ),
     &transfer(
         "accumulate-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &vector(
         "put-vector-created",
@@ -104,7 +104,7 @@ pub(super) static ALL: &[&Operation] = &[
     ),
     &vector(
         "put-vector-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &vector(
         "get-vector-created",
@@ -112,7 +112,7 @@ pub(super) static ALL: &[&Operation] = &[
     ),
     &vector(
         "get-vector-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &vector(
         "accumulate-vector-created",
@@ -120,7 +120,7 @@ pub(super) static ALL: &[&Operation] = &[
     ),
     &vector(
         "accumulate-vector-allocated",
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &pair(
         "fetch-op-created",
@@ -130,7 +130,7 @@ pub(super) static ALL: &[&Operation] = &[
     &pair(
         "fetch-op-allocated",
         WINDOWS,
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &pair(
         "lock-fetch-op-created",
@@ -140,7 +140,7 @@ pub(super) static ALL: &[&Operation] = &[
     &pair(
         "lock-fetch-op-allocated",
         WINDOWS,
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &pair(
         "lock-put-created",
@@ -150,7 +150,7 @@ pub(super) static ALL: &[&Operation] = &[
     &pair(
         "lock-put-allocated",
         WINDOWS,
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &made(
         "fence-created",
@@ -160,7 +160,7 @@ pub(super) static ALL: &[&Operation] = &[
     &made(
         "fence-allocated",
         WINDOWS,
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     &pair(
         "put-fence-created",
@@ -170,14 +170,14 @@ pub(super) static ALL: &[&Operation] = &[
     &pair(
         "put-fence-allocated",
         WINDOWS,
-        "likewise, on memory that the library gives",
+        "the same, on memory that the library allocates",
     ),
     // Files.
     &made("file-open", FILES, "a file opened and closed by all tasks"),
     &made(
         "file-set-view",
         FILES,
-        "a view of runs of 8 bytes, dealt to the tasks in turn",
+        "a view of runs of 8 bytes, assigned to the tasks in turn",
     ),
     &runs(
         "file-read-runs",
@@ -197,17 +197,17 @@ pub(super) static ALL: &[&Operation] = &[
     &made(
         "type-indexed",
         DATATYPES,
-        "an indexed type of 2000 blocks, likewise",
+        "the same for an indexed type of 2000 blocks",
     ),
     &made(
         "type-struct",
         DATATYPES,
-        "a struct of 1000 blocks, likewise",
+        "the same for a struct of 1000 blocks",
     ),
     &made(
         "type-subarray",
         DATATYPES,
-        "a face of a cube of 64, likewise",
+        "the same for a face of a cube of 64",
     ),
     &packing(
         "pack-nested",
@@ -225,42 +225,42 @@ pub(super) static ALL: &[&Operation] = &[
     &packing("unpack-external", 8, &[8000], "unpacked"),
     // Objects with many entries.
     &Operation {
-        about: "so many keys of an `MPI_Info` set and asked for, and the info freed",
+        about: "N keys of an `MPI_Info` are set and read, and the info is freed; N takes the place of bytes",
         ..many("info-keys", OBJECTS, "keys", &[100, 4000])
     },
     &Operation {
-        about: "so many attributes of a communicator set, asked for and deleted",
+        about: "N attributes of a communicator are set, read and deleted",
         ..many("attributes", OBJECTS, "attributes", &[1000])
     },
     // Requests.
     &requests(
         "waitany",
-        "so many receives posted, messages sent to them in another order, and `MPI_Waitany` until none is left",
+        "N receives are posted, messages are sent to them in another order, and `MPI_Waitany` completes them all",
     ),
     &requests("testsome", "the same with `MPI_Testsome`"),
     &requests(
         "tags-reverse",
-        "so many messages received in the opposite order of their sends",
+        "N messages are received in the opposite order of their sends",
     ),
     &requests(
         "persistent-make",
-        "so many requests of `MPI_Send_init` and `MPI_Recv_init` made and freed",
+        "N requests of `MPI_Send_init` and `MPI_Recv_init` are made and freed",
     ),
     &requests(
         "partitioned-make",
-        "so many partitioned requests made, used once and freed",
+        "N partitioned requests are made, used once and freed",
     ),
     &Operation {
         need: Need::FreedCollectives,
         ..requests(
             "iscan-free",
-            "so many `MPI_Iscan` whose requests are freed at once, and a barrier",
+            "N calls of `MPI_Iscan` whose requests are freed at once, and a barrier",
         )
     },
     // Loops that look.
     &looking(
         "test-loop",
-        "an echo test in pairs, of which one task looks by `MPI_Test` until the message is there; half of the round trip",
+        "an echo test in pairs; one task polls by `MPI_Test` until the message has arrived; half of the round trip",
     ),
     &looking("iprobe-loop", "the same by `MPI_Iprobe`"),
     &Operation {
@@ -270,7 +270,7 @@ pub(super) static ALL: &[&Operation] = &[
         ..made(
             "stream-any",
             POLLING,
-            "both tasks send by `MPI_Isend` and `MPI_Test`, and take what comes from anyone, without pause; time per message",
+            "both tasks send by `MPI_Isend` and `MPI_Test`, and receive messages from any source, without pause; time per message",
         )
     },
     // Collectives.
@@ -286,7 +286,7 @@ pub(super) static ALL: &[&Operation] = &[
         room: Room::EachTask,
         ..irregular(
             "alltoallw",
-            "a block of each task to each other one, with types of their own",
+            "each task sends a block to each other task, with types of their own",
         )
     },
     &Operation {

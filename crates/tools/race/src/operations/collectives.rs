@@ -36,7 +36,7 @@ pub(super) static BARRIER: Operation = Operation {
 };
 
 pub(super) static BROADCAST: Operation = Operation {
-    about: "from one task, each time another, to all",
+    about: "from one task to all; the root changes each time",
     suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES, &AHMAD_WU_1991],
     pattern: Pattern::Broadcast,
     crossing: |_, hosts| hosts - 1,
@@ -84,21 +84,21 @@ pub(super) static GLOBAL_SUM: Operation = Operation {
 };
 
 static GLOBAL_PRODUCT: Operation = Operation {
-    about: "the product, likewise",
+    about: "the same with the product",
     suites: &[&AHMAD_WU_1991, &INTERFACES],
     panel: 70,
     ..reduction("global-product")
 };
 
 static GLOBAL_MAX: Operation = Operation {
-    about: "the maximum, likewise",
+    about: "the same with the maximum",
     suites: &[&PRIMITIVES, &AHMAD_WU_1991, &INTERFACES],
     panel: 80,
     ..reduction("global-max")
 };
 
 pub(super) static CONCATENATION: Operation = Operation {
-    about: "a block of each task, in order, at all of them",
+    about: "every task gets a block of each task, in order",
     suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES, &AHMAD_WU_1991],
     pattern: Pattern::Concatenation,
     room: Room::EachTask,
@@ -114,7 +114,7 @@ pub(super) static CONCATENATION: Operation = Operation {
 };
 
 pub(super) static COMPLETE_EXCHANGE: Operation = Operation {
-    about: "a block of each task to each other one",
+    about: "each task sends a block to each other task",
     suites: &[&PRIMITIVES, &HOSTS, &GUIDELINES],
     room: Room::EachTask,
     crossing: |tasks, hosts| tasks * elsewhere(tasks, hosts),

@@ -7,7 +7,7 @@ use crate::suites::{AHMAD_WU_1991, GUIDELINES, INTERFACES, PRIMITIVES};
 pub(super) static ALL: &[&Operation] = &[&COPY, &VECTOR_SEND_RECV, &VECTOR_EXCHANGE];
 
 static COPY: Operation = Operation {
-    about: "a copy within a task's memory: no message, but the least that one copy costs (`limit`)",
+    about: "a copy within a task's memory: no message, but the minimum cost of one copy (`limit`)",
     suites: &[&PRIMITIVES],
     of_the_limit: true,
     ..Operation::pair("copy", Program::Primitive("copy.c"))

@@ -26,7 +26,7 @@ pub(super) static ALL: &[&Operation] = &[
     },
     &Operation {
         heading: "broadcast from the host",
-        about: "the host sends to all nodes, of which one, each time another, answers with an empty word",
+        about: "the host sends to all nodes; one of them, another one each time, answers with an empty word",
         panel: 230,
         ..hosted("host-broadcast")
     },

@@ -13,14 +13,14 @@ const MAX_STARTED_TASKS: u32 = 256;
 pub static ALL: &[&Operation] = &[
     &Operation {
         heading: "start and finish of a job",
-        about: "start and end of a job, as its launcher takes it",
+        about: "start and end of a job; time of its launcher",
         kind: Kind::JoinLeave,
         suites: &[&START],
         ..Operation::new("join-leave", Program::Primitive("idle.c"))
     },
     &Operation {
         heading: "start of further tasks",
-        about: "one task starts others, until each has joined and answered",
+        about: "one task starts others; time until each has joined and answered",
         kind: Kind::Spawn,
         suites: &[&START],
         need: Need::Spawning,
@@ -30,7 +30,7 @@ pub static ALL: &[&Operation] = &[
     },
     &Operation {
         heading: "news of a task's death",
-        about: "a task kills another one from outside, until it has the event",
+        about: "a task kills another one with SIGKILL; time until the killer receives the event",
         kind: Kind::Notify,
         suites: &[&START],
         need: Need::Deaths,

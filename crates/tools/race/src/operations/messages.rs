@@ -112,7 +112,7 @@ static MESSAGE_RATE: Operation = Operation {
 
 static OVERLAP: Operation = Operation {
     heading: "exchange during a calculation",
-    about: "two tasks start an exchange, calculate with as many bytes of their own, and wait for the exchange",
+    about: "two tasks start an exchange, compute on an equal number of bytes of their own memory, then wait for the exchange",
     suites: &[&PRIMITIVES],
     pattern: Pattern::Messages,
     unit: 8,

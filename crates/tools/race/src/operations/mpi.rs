@@ -15,13 +15,13 @@ pub(super) static ALL: &[&Operation] = &[
     },
     &Operation {
         heading: "get and flush",
-        about: "a transfer from there, likewise",
+        about: "the same for a transfer from there",
         panel: 160,
         ..one_sided("get-flush")
     },
     &Operation {
         heading: "accumulate and flush",
-        about: "a sum of doubles there, likewise",
+        about: "the same for a sum of doubles there",
         unit: 8,
         panel: 170,
         ..one_sided("accumulate-flush")
@@ -48,7 +48,7 @@ pub(super) static ALL: &[&Operation] = &[
     // Its program asks for threads when it starts, and threads cost other operations something.
     &Operation {
         heading: "message rate of two threads",
-        about: "`message-rate` by two threads of each task at once (`MPI_THREAD_MULTIPLE`), each with a communicator of its own; all messages count",
+        about: "`message-rate` by two threads of each task at the same time (`MPI_THREAD_MULTIPLE`), each with a communicator of its own; all messages count",
         suites: SUITES,
         metric: Metric::Rate,
         need: Need::Threads,

@@ -7,7 +7,7 @@ const SUITES: &[&Suite] = &[&PVM, &MANIEZZO_SANNA];
 
 pub(super) static ALL: &[&Operation] = &[
     &Operation {
-        about: "an echo test like `one-to-one`, of calls that block; with the suffix `-int`, `-float` or `-double`: of that type",
+        about: "an echo test like `one-to-one`, with blocking calls; with the suffix `-int`, `-float` or `-double`: of that type",
         suites: SUITES,
         need: Need::Library,
         pattern: Pattern::Messages,
@@ -15,21 +15,21 @@ pub(super) static ALL: &[&Operation] = &[
         ..Operation::echo("ping-pong-blocking", Program::Primitive("one-to-one.c"))
     },
     &Operation {
-        about: "the receiver asks until the message is there",
+        about: "the receiver polls until the message has arrived",
         suites: &[&PVM],
         smallest: 0,
         ..of_bytes("ping-pong-asynchronous", Need::Packing)
     },
     &Operation {
-        about: "the message is packed as the machine has its elements; with the suffix `-int`, `-float` or `-double`: of that type",
+        about: "the message is packed in the machine's own format; with the suffix `-int`, `-float` or `-double`: of that type",
         ..of_bytes("ping-pong-blocking-pack-raw", Need::Packing)
     },
     &Operation {
-        about: "the elements stay where they are until the message is sent; `-int`, `-float`, `-double` likewise",
+        about: "the elements are not copied until the message is sent; also with `-int`, `-float` or `-double`",
         ..of_bytes("ping-pong-blocking-pack-in-place", Need::Packing)
     },
     &Operation {
-        about: "the elements are packed for any machine; `-int`, `-float`, `-double` likewise",
+        about: "the elements are packed in a format for any machine; also with `-int`, `-float` or `-double`",
         ..of_bytes("ping-pong-blocking-pack-default", Need::PackedDefault)
     },
     &of(4, "ping-pong-blocking-pack-raw-int", Need::PackedTypes),

@@ -38,7 +38,7 @@ pub(super) static ALL: &[&Operation] = &[
         ..blocks("scatter-by-broadcast")
     },
     &Operation {
-        about: "`scan` as a concatenation, and sums of each task's own",
+        about: "`scan` as a concatenation, followed by sums at each task",
         expresses: &[&SCAN],
         unit: 8,
         ..blocks("scan-by-concatenation")
@@ -50,7 +50,7 @@ pub(super) static ALL: &[&Operation] = &[
         ..sum("reduce-scatter-by-reduce")
     },
     &Operation {
-        about: "`complete-exchange` as messages that are all started, and then waited for",
+        about: "`complete-exchange` as non-blocking messages that are all started, then waited for",
         expresses: &[&COMPLETE_EXCHANGE],
         suites: SUITES,
         room: Room::EachTask,
@@ -65,13 +65,13 @@ pub(super) static ALL: &[&Operation] = &[
         ..echo("one-to-one-halves")
     },
     &Operation {
-        about: "`one-to-one` with sends and receives that are started, and then waited for",
+        about: "`one-to-one` with non-blocking sends and receives",
         expresses: &[&ONE_TO_ONE, &ONE_TO_ONE_PERSISTENT],
         ..echo("one-to-one-started")
     },
     &ONE_TO_ONE_PERSISTENT,
     &Operation {
-        about: "`vector-send-recv` with the words copied by the program, and sent as bytes",
+        about: "`vector-send-recv` with words that the program copies and sends as bytes",
         expresses: &[&VECTOR_SEND_RECV],
         unit: 4,
         room: Room::Blocks(2),
@@ -79,45 +79,45 @@ pub(super) static ALL: &[&Operation] = &[
         ..echo("vector-by-packing")
     },
     &Operation {
-        about: "`barrier` started, and waited for",
+        about: "the non-blocking `barrier`, started and waited for",
         expresses: &[&BARRIER],
         unit: 0,
         ..rooted("barrier-started")
     },
     &Operation {
-        about: "`broadcast` started, and waited for",
+        about: "the non-blocking `broadcast`, started and waited for",
         expresses: &[&BROADCAST],
         ..rooted("broadcast-started")
     },
     &Operation {
-        about: "`global-sum` started, and waited for",
+        about: "the non-blocking `global-sum`, started and waited for",
         expresses: &[&GLOBAL_SUM],
         ..sum("global-sum-started")
     },
 ];
 
 pub(super) static REDUCE: Operation = Operation {
-    about: "the sum of a vector of doubles over all tasks, at one of them, each time another",
+    about: "the sum of a vector of doubles over all tasks, at one of them; the root changes each time",
     ..sum("reduce")
 };
 
 pub(super) static GATHER: Operation = Operation {
-    about: "a block of each task, in order, at one of them, each time another",
+    about: "a block of each task, in order, at one of them; the root changes each time",
     ..blocks("gather")
 };
 
 pub(super) static SCATTER: Operation = Operation {
-    about: "a block for each task, from one of them, each time another",
+    about: "a block for each task, from one of them; the root changes each time",
     ..blocks("scatter")
 };
 
 static SCAN: Operation = Operation {
-    about: "the sum of a vector of doubles over the tasks up to each",
+    about: "each task gets the sum of a vector of doubles over the tasks up to itself",
     ..sum("scan")
 };
 
 pub(super) static REDUCE_SCATTER: Operation = Operation {
-    about: "the sum of a vector of doubles over all tasks, of which each gets its part",
+    about: "the sum of a vector of doubles over all tasks; each task gets its part",
     smallest: 1 << 10,
     ..sum("reduce-scatter")
 };

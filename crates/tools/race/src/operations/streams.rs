@@ -18,7 +18,7 @@ static STREAM: Operation = Operation {
 };
 
 static NETPIPE: Operation = Operation {
-    about: "an echo test from one place in memory, at NetPIPE's sizes; with `-pack-in-place` or `-pack-default` at the end, of packed messages",
+    about: "an echo test that sends from its receive buffer, at NetPIPE's sizes; with `-pack-in-place` or `-pack-default` at the end, of packed messages",
     panel: 15,
     ..netpipe("netpipe")
 };

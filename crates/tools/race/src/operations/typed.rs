@@ -18,7 +18,7 @@ pub(super) static ALL: &[&Operation] = &[
     &exchange(4, "exchange-isend-float", Need::Types),
     &exchange(8, "exchange-isend-double", Need::Types),
     &Operation {
-        about: "two tasks send and receive by one call; `-int`, `-float`, `-double` likewise",
+        about: "two tasks send and receive by one call; also with `-int`, `-float` or `-double`",
         smallest: 0,
         ..exchange(1, "exchange-sendrecv", Need::Sendrecv)
     },
