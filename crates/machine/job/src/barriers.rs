@@ -127,19 +127,19 @@ impl Barriers {
             return Some(Vec::new());
         };
         // A request announced in an earlier barrier does not shut the present one.
-        let was_handled = self.spoke(group, task, number);
+        let was_handled = self.note_request(group, task, number);
         (!was_handled).then(|| vec![group.to_owned()])
     }
 
     /// Returns whether the request was handled when the barrier was shut for it: the requesting task may itself have
     /// announced it there.
     pub fn was_handled(&mut self, task: u32, request: &Ask) -> bool {
-        subject(request).is_some_and(|(group, number)| self.spoke(group, task, number))
+        subject(request).is_some_and(|(group, number)| self.note_request(group, task, number))
     }
 
     /// Records that `task` has sent a request about a group, so it no longer reads earlier barriers. Returns whether
     /// that request was handled already.
-    fn spoke(&mut self, group: &str, task: u32, request: u32) -> bool {
+    fn note_request(&mut self, group: &str, task: u32, request: u32) -> bool {
         let mut known = false;
         for retired in self.retired.get_mut(group).into_iter().flatten() {
             known |= retired.handled.remove(&(task, request));

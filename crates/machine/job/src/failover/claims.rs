@@ -147,7 +147,7 @@ pub struct Claims {
     /// The start of the wait for agents: the first claims, or the announcement.
     began: Duration,
     /// Whether the announcement has been made.
-    calls: bool,
+    has_announced: bool,
     /// The first agent that did not name this host as a successor, and when it reported that.
     unnamed: Option<(u32, Duration)>,
     is_over: bool,
@@ -175,7 +175,7 @@ impl Claims {
             causes,
             dead: dead_hosts(registry).collect(),
             began: now,
-            calls: false,
+            has_announced: false,
             unnamed: None,
             is_over: false,
             effects: VecDeque::new(),
@@ -261,7 +261,7 @@ impl Claims {
         if !self.advance(host, &Step::Opening, Step::Claimed) || successors.contains(&self.own) {
             return;
         }
-        match self.calls {
+        match self.has_announced {
             // The other agents already follow this host.
             true => self.lose(host, Absence::NotHeard),
             false => {
@@ -294,12 +294,12 @@ impl Claims {
             self.give_up_claimed();
             return self.leave(Obstacle::GivenUp(host));
         }
-        if !self.calls && !is_open {
+        if !self.has_announced && !is_open {
             if self.has_too_few() {
                 self.give_up_claimed();
                 return self.leave(Obstacle::TooFew);
             }
-            (self.calls, self.began) = (true, now);
+            (self.has_announced, self.began) = (true, now);
         }
         self.take_steps(now);
         if self.hosts.iter().all(Host::is_done) {
@@ -362,7 +362,7 @@ impl Claims {
             let number = host.candidate.number;
             let (step, effect) = match host.step {
                 Step::Closed(at) if now >= at => (Step::Opening, ClaimEffect::Open(number)),
-                Step::Claimed if self.calls => (Step::Called, ClaimEffect::Lead(number)),
+                Step::Claimed if self.has_announced => (Step::Called, ClaimEffect::Lead(number)),
                 _ => continue,
             };
             host.step = step;
