@@ -340,7 +340,7 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
 
 #define ENV_VECTORS
 
-/* PVM packs the vector: it takes words at the given stride. */
+/* Sends a vector that PVM packs: it takes words at the given stride. */
 static inline void env_vector_send(const void *buf, size_t stride, size_t words, int to, int tag)
 {
     int apart = (int)(stride / sizeof(int));

@@ -2,7 +2,7 @@
 #include "gauss.h"
 #include "../tasks/mpi.h"
 
-/* MPI_MAXLOC finds a value and an index: the index is the task, which knows the row. */
+/* Finds the largest value and its task with MPI_MAXLOC. Only that task knows the row. */
 static void largest_of_all(struct gauss_pivot *pivot)
 {
     struct {

@@ -9,7 +9,7 @@ static void sum_of_all(double *values, int count)
 
 enum { TAG_FORWARD = TAG_DATA + 1, TAG_BACK };
 
-/* A send of PVM does not wait for its receive. */
+/* Sends first, then receives: a send of PVM does not wait for its receive. */
 static void trade_neighbours(const double *to_before, const double *to_behind, double *from_before, double *from_behind, int room)
 {
     int before = (rank + size - 1) % size, behind = (rank + 1) % size;

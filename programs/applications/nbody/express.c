@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* A write of Express does not wait for its read. */
+/* Sends first, then receives: a write of Express does not wait for its read. */
 static void pass_on(const void *out, int bytes, void *in, int room)
 {
     write_to((rank + 1) % size, TYPE_FORWARD, out, bytes);

@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* A send of PVM does not wait for its receive. */
+/* Sends first, then receives: a send of PVM does not wait for its receive. */
 static void pass_on(const void *out, int bytes, void *in, int room)
 {
     send_to((rank + 1) % size, TAG_DATA, out, bytes);

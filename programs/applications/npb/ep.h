@@ -130,7 +130,7 @@ static void ep_pilot(struct ep *e)
     free(told);
 }
 
-/* Task 0 answers requests between its own blocks. */
+/* Runs `units` at task 0, which answers requests between its own blocks. */
 static void ep_hand_out(struct ep *e)
 {
     long next = 0;
@@ -149,7 +149,8 @@ static void ep_hand_out(struct ep *e)
     }
 }
 
-/* Another task requests the next unit before it computes one, so that the answer has arrived when it is done. */
+/* Runs `units` at another task, which requests the next unit before it computes one, so that the answer has arrived
+ * when it is done. */
 static void ep_ask(struct ep *e)
 {
     long unit;

@@ -15,7 +15,7 @@ static void sum_of_all(int *numbers, int count)
     check(excombine(numbers, add_ints, count * (int)sizeof *numbers, 1, ALLNODES, NULLPTR, &type));
 }
 
-/* Each block is a message. A write of Express does not wait for its read. */
+/* Exchanges numbers, a message for each task. A write of Express does not wait for its read. */
 static void trade_numbers(const int *out, int *in)
 {
     in[rank] = out[rank];

@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* A write of Express does not wait for its read. */
+/* Sends first, then receives: a write of Express does not wait for its read. */
 static void trade_planes(const double *first, const double *last, double *ghost_before, double *ghost_behind, int count)
 {
     int before = (rank + size - 1) % size, behind = (rank + 1) % size, bytes = count * (int)sizeof *first;

@@ -13,7 +13,7 @@ static void sum_of_all(int *numbers, int count)
         numbers[k] = (int)sums[k];
 }
 
-/* Each block is a message. */
+/* Exchanges numbers, a message for each task. */
 static void trade_numbers(const int *out, int *in)
 {
     in[rank] = out[rank];

@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* PVM gathers at one task only, so each task sends its part to all others. */
+/* Sends this task's part to all others, because PVM gathers at one task only. */
 static void gather_parts(double *vector, const int *counts, const int *starts)
 {
     const int bytes = sizeof *vector;

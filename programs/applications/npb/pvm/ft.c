@@ -7,7 +7,7 @@ static void sum_of_all(double *values, int count)
     sum_of_doubles(values, count);
 }
 
-/* PVM has no all-to-all exchange: each block is a message. */
+/* Sends each block as a message, because PVM has no all-to-all exchange. */
 static void trade_blocks(const void *out, void *in, size_t bytes)
 {
     memcpy((char *)in + (size_t)rank * bytes, (const char *)out + (size_t)rank * bytes, bytes);

@@ -7,7 +7,7 @@ static void sum_of_all(int *numbers, int count)
     sum_to_all(numbers, count, PVM_INT, count * (int)sizeof *numbers);
 }
 
-/* Each block is a message. A send of PVM does not wait for its receive. */
+/* Exchanges numbers, a message for each task. A send of PVM does not wait for its receive. */
 static void trade_numbers(const int *out, int *in)
 {
     in[rank] = out[rank];

@@ -9,7 +9,7 @@ static void sum_of_all(double *values, int count)
 
 enum { TAG_FORWARD = TAG_DATA + 1, TAG_BACK };
 
-/* A send of PVM does not wait for its receive. */
+/* Sends first, then receives: a send of PVM does not wait for its receive. */
 static void trade_planes(const double *first, const double *last, double *ghost_before, double *ghost_behind, int count)
 {
     int before = (rank + size - 1) % size, behind = (rank + 1) % size, bytes = count * (int)sizeof *first;
@@ -19,7 +19,7 @@ static void trade_planes(const double *first, const double *last, double *ghost_
     receive_from(behind, TAG_BACK, ghost_behind, bytes);
 }
 
-/* PVM gathers at one task only, so each task sends its part to all others. */
+/* Sends this task's part to all others, because PVM gathers at one task only. */
 static void gather_parts(double *vector, int count)
 {
     int bytes = count * (int)sizeof *vector;
