@@ -54,6 +54,11 @@ fn intercommunicators_have_two_sides() {
 }
 
 #[test]
+fn threads_that_make_communicators_at_once_are_told_apart_by_all_of_their_tags() {
+    play("intercommunicators", &[2, 5], &["tags"]);
+}
+
+#[test]
 fn topologies_name_neighbours() {
     play("topologies", &[1], &["dims"]);
     play("topologies", &[2, 5], &["grids", "graphs", "distributed"]);

@@ -157,9 +157,63 @@ static void threads(void)
     }
 }
 
+/* All processes of a communicator that was made by this thread and those of the others with the same number. */
+static void has_threads_of(int thread, MPI_Comm *comm)
+{
+    int range[2] = {-thread, thread};
+    SUCCEEDS(MPI_Allreduce(MPI_IN_PLACE, range, 2, MPI_INT, MPI_MAX, *comm));
+    CHECK(range[0] == -thread && range[1] == thread);
+    SUCCEEDS(MPI_Comm_free(comm));
+}
+
+/* What two threads of each process do at the same time, with tags that differ in their highest bits alone and texts whose hashes are the same. */
+static void *make_apart(void *number)
+{
+    enum { ROUNDS = 50, HIGH = 1 << 24 };
+    const char *const texts[2] = {"tag klbvs", "tag uacxa"};
+    int thread = *(int *)number, tag = 5 + thread * HIGH;
+    MPI_Comm local, inter, comm;
+    MPI_Group all, own, others;
+    int sides[2][3] = {{0, size - 1 - (size + 1) % 2, 2}, {1, size - 1 - size % 2, 2}};
+    SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    SUCCEEDS(MPI_Group_range_incl(all, 1, &sides[me % 2], &own));
+    SUCCEEDS(MPI_Group_range_incl(all, 1, &sides[1 - me % 2], &others));
+    for (int i = 0; i < ROUNDS; i++) {
+        SUCCEEDS(MPI_Comm_create_group(MPI_COMM_WORLD, all, tag, &comm));
+        has_threads_of(thread, &comm);
+        SUCCEEDS(MPI_Comm_create_from_group(all, texts[thread], MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+                                            &comm));
+        has_threads_of(thread, &comm);
+        SUCCEEDS(MPI_Comm_create_group(MPI_COMM_WORLD, own, tag, &local));
+        SUCCEEDS(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - me % 2, tag, &inter));
+        SUCCEEDS(MPI_Intercomm_merge(inter, 0, &comm));
+        has_threads_of(thread, &comm);
+        SUCCEEDS(MPI_Comm_free(&inter));
+        SUCCEEDS(MPI_Comm_free(&local));
+        SUCCEEDS(MPI_Intercomm_create_from_groups(own, 0, others, 0, texts[thread], MPI_INFO_NULL,
+                                                  MPI_ERRORS_ARE_FATAL, &inter));
+        SUCCEEDS(MPI_Intercomm_merge(inter, 0, &comm));
+        has_threads_of(thread, &comm);
+        SUCCEEDS(MPI_Comm_free(&inter));
+    }
+    SUCCEEDS(MPI_Group_free(&own));
+    SUCCEEDS(MPI_Group_free(&others));
+    SUCCEEDS(MPI_Group_free(&all));
+    return NULL;
+}
+
+static void tags(void)
+{
+    int first = me % 2, second = 1 - first;
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, make_apart, &second) == 0);
+    make_apart(&first);
+    CHECK(pthread_join(other, NULL) == 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct scenario scenarios[] = {
-        {"made", made}, {"parts", parts}, {"of_groups", of_groups}, {"threads", threads}, {NULL, NULL}};
+        {"made", made}, {"parts", parts}, {"of_groups", of_groups}, {"threads", threads}, {"tags", tags}, {NULL, NULL}};
     return play(argc, argv, scenarios);
 }

@@ -164,8 +164,8 @@ pub const fn channel(number: i32) -> Group {
 /// The first channel that is reserved for the interfaces; all later ones are, too. Programs use the channels before it.
 pub const FIRST_LIBRARY_CHANNEL: i32 = 1 << 27;
 
-/// Returns a channel of an interface. PVM uses the numbers from 2²⁸ − 3 on, and the executors of Python some of these,
-/// too; all other interfaces use numbers below that.
+/// Returns a channel of an interface. PVM's are from 2²⁸ − 3 on, and executors of Python have some there, too; all others have theirs before that: MPI's for
+/// texts are the 2²⁶ before 2²⁸.
 pub const fn library_channel(number: i32) -> Group {
     channel(FIRST_LIBRARY_CHANNEL + number)
 }

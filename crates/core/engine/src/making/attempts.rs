@@ -130,12 +130,15 @@ impl Attempts {
 
     /// Starts an attempt. Returns its number.
     pub(super) fn start(&mut self, context: u32, name: Name) -> u64 {
-        self.calls.entry(context).or_default().start(name)
+        let calls = self.calls.get_mut(&context);
+        calls.map_or(0, |calls| calls.start(name))
     }
 
     /// Ends an attempt.
     pub(super) fn end(&mut self, context: u32, name: Name, attempt: u64, has_failed: bool) {
-        if let Some(calls) = self.calls.get_mut(&context) {
+        // Only calls with numbers and failures are remembered: there are more contexts of channels than memory.
+        if has_failed || self.calls.contains_key(&context) {
+            let calls = self.calls.entry(context).or_default();
             calls.end(name, attempt, has_failed);
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use regatta_sys as rg;
 
 use super::making::{
-    OF_ALL, UNTOLD, dup_group, make_groups, of_colour, own_tag, select, text_tag, with_parts,
+    UNTOLD, dup_group, make_groups, make_named_groups, of_colour, select, with_parts,
 };
 use super::{Communicator, Made, Members, Remote, internal_messages, making};
 use crate::abi::*;
@@ -19,6 +19,17 @@ use crate::groups;
 /// Connects two sides, each of which has met already: `own` is a new group of this side's. The tag, which both sides know,
 /// tells calls of several threads apart that connect the same processes.
 pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -> Result<Made> {
+    let make = |all: &Members| make_groups(rg::ALL, Some(all), tag);
+    join_sides_by(local, own, remote, make)
+}
+
+/// Connects two sides as [`join_sides`] does, with the group and the hidden one that `make` makes of all their processes.
+fn join_sides_by(
+    local: Members,
+    own: rg::Group,
+    remote: Members,
+    make: impl FnOnce(&Members) -> Result<[rg::Group; 2]>,
+) -> Result<Made> {
     if local.is_empty() || remote.is_empty() || !groups::filtered(&local, &remote, true).is_empty()
     {
         let text = "the two sides have processes in common, or one has none";
@@ -29,7 +40,7 @@ pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -
         true => groups::union(&local, &remote),
         false => groups::union(&remote, &local),
     };
-    let [group, hidden] = make_groups(rg::ALL, Some(&all), tag)?;
+    let [group, hidden] = make(&all)?;
     Ok(Made {
         group,
         hidden,
@@ -177,14 +188,36 @@ pub fn create_inter(
 ) -> Result<Made> {
     let exchange = |words: &[c_int]| {
         let (bridge, to) = bridge.as_ref().ok_or_else(nobody)?;
-        let to = bridge.peer_base() + to;
-        internal_messages::exchange(bridge.hidden, to, own_tag(tag), words)
+        exchange_by_tag(bridge, bridge.peer_base() + to, tag, words)
     };
     let ask = || LeaderExchange::agree(comm, exchange);
     // The leader of the other side waits for a word. If it cannot be told it has an error of its own.
     connect_or(comm, leader, given, ask, |error| {
         drop(exchange(&[error.class()]));
     })
+}
+
+/// Tags of the hidden group for messages of leaders, one for each of the lowest tags of the program's.
+const LEADER_TAGS: c_int = 0x7000_0000;
+/// How many.
+const LEADER_TAG_COUNT: c_int = 0x0100_0000;
+
+/// Exchanges words with the leader that has this rank in the bridge's groups and says the same tag, whatever other threads exchange with it.
+fn exchange_by_tag(
+    bridge: &Communicator,
+    to: c_int,
+    tag: c_int,
+    words: &[c_int],
+) -> Result<Vec<c_int>> {
+    if tag < LEADER_TAG_COUNT {
+        return internal_messages::exchange(bridge.hidden, to, LEADER_TAGS | tag, words);
+    }
+    // The hidden group has fewer tags than the program: the two get a group of their own.
+    let own = bridge.base + bridge.rank;
+    let pair = select(bridge.group, &[own.min(to), own.max(to)], tag)?;
+    let heard = internal_messages::exchange(pair, c_int::from(own < to), UNTOLD, words);
+    making::free(Some(pair));
+    heard
 }
 
 fn nobody() -> Error {
@@ -204,14 +237,15 @@ pub fn create_inter_from_groups(
     let remote = Members::from(internal_messages::broadcast(side.group, leader, remote)?);
     let own = side.group;
     making::free(Some(side.hidden));
-    join_sides(local.clone(), own, remote, text_tag(tag))
+    let make = |all: &Members| make_named_groups(all, tag);
+    join_sides_by(local.clone(), own, remote, make)
 }
 
 /// Both sides in one: the side that says so behind the other one, else the low one in front.
 pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
     let rows = internal_messages::allgather(comm.group, [0, c_int::from(high)])?;
     let ranks = of_colour(&rows, 0);
-    let groups = make_groups(comm.hidden, Some(&ranks), OF_ALL)?;
+    let groups = make_groups(comm.group, Some(&ranks), UNTOLD)?;
     let tasks = Members::of_engine(comm.group)?;
     let local: Vec<c_int> = ranks.iter().map(|&rank| tasks[rank as usize]).collect();
     let local = Members::from(local);
@@ -251,8 +285,8 @@ pub(super) fn split(
         true => [here, there].concat(),
         false => [there, here].concat(),
     };
-    let [group, hidden] = make_groups(comm.hidden, Some(&all), OF_ALL)?;
-    let own = with_parts(&[group, hidden], select(remote.own, &ranks, OF_ALL))?;
+    let [group, hidden] = make_groups(comm.group, Some(&all), UNTOLD)?;
+    let own = with_parts(&[group, hidden], select(remote.own, &ranks, UNTOLD))?;
     Ok(Some(Made {
         group,
         hidden,

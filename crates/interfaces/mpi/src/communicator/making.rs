@@ -221,9 +221,6 @@ pub fn dup(comm: &Communicator) -> Result<Made> {
     })
 }
 
-/// The tag by which groups are selected that are made by a call of all processes.
-pub(super) const OF_ALL: c_int = TAGS | 0x0100_0000;
-
 /// The processes of one colour, ordered by key and rank; none for who has no colour. Of an intercommunicator there has to be
 /// one on each side.
 pub fn split(comm: &Communicator, colour: Option<c_int>, key: c_int) -> Result<Option<Made>> {
@@ -233,7 +230,7 @@ pub fn split(comm: &Communicator, colour: Option<c_int>, key: c_int) -> Result<O
     }
     match colour {
         None => Ok(None),
-        Some(colour) => made_of(comm, &of_colour(&rows, colour), OF_ALL).map(Some),
+        Some(colour) => made_of(comm, &of_colour(&rows, colour), comm.group, UNTOLD).map(Some),
     }
 }
 
@@ -247,9 +244,10 @@ pub(super) fn of_colour(rows: &[[c_int; 2]], colour: c_int) -> Vec<c_int> {
     chosen
 }
 
-/// Makes a communicator of the processes with these ranks, who alone call this.
-fn made_of(comm: &Communicator, ranks: &[c_int], tag: c_int) -> Result<Made> {
-    let groups = make_groups(comm.hidden, Some(ranks), tag)?;
+/// Makes a communicator of the processes with these ranks, who alone call this. `source` is one of the communicator's groups: calls of all processes take that
+/// of the program's messages, others the hidden one, where all tags are the program's.
+fn made_of(comm: &Communicator, ranks: &[c_int], source: rg::Group, tag: c_int) -> Result<Made> {
+    let groups = make_groups(source, Some(ranks), tag)?;
     let local: Vec<c_int> = ranks
         .iter()
         .map(|&rank| comm.local[rank as usize])
@@ -269,7 +267,9 @@ pub fn create(comm: &Communicator, group: &Members) -> Result<Option<Made>> {
     if comm.remote.is_some() {
         return split(comm, index.map(|_| 0), index.unwrap_or(0) as c_int);
     }
-    index.map(|_| made_of(comm, &ranks, OF_ALL)).transpose()
+    index
+        .map(|_| made_of(comm, &ranks, comm.group, UNTOLD))
+        .transpose()
 }
 
 /// The ranks of a group's members in a communicator.
@@ -285,19 +285,11 @@ fn ranks_in(comm: &Communicator, group: &Members) -> Result<Vec<c_int>> {
     }
 }
 
-/// Messages that make groups, in a communicator's hidden group: beyond all others' tags.
-const TAGS: c_int = 0x7000_0000;
-
-/// The tag of the library's own messages for one that the program gives.
-pub(super) fn own_tag(tag: c_int) -> c_int {
-    TAGS | (tag & 0x00ff_ffff)
-}
-
 /// The processes of a group, which they alone call with.
 pub fn create_group(comm: &Communicator, group: &Members, tag: c_int) -> Result<Option<Made>> {
     let ranks = ranks_in(comm, group)?;
     match ranks.contains(&comm.rank) {
-        true => made_of(comm, &ranks, own_tag(tag)).map(Some),
+        true => made_of(comm, &ranks, comm.hidden, tag).map(Some),
         false => Ok(None),
     }
 }
@@ -308,14 +300,26 @@ pub fn create_from_group(group: &Members, tag: &CStr) -> Result<Option<Made>> {
     if own == UNDEFINED {
         return Ok(None);
     }
-    let groups = make_groups(rg::ALL, Some(group), text_tag(tag))?;
+    let groups = make_named_groups(group, tag)?;
     Ok(Some(Made::of(groups, group.clone(), own)))
 }
 
-/// The tag of messages for a text that the program gives (by FNV-1a).
-pub(super) fn text_tag(text: &CStr) -> c_int {
-    let hash = text.to_bytes().iter().fold(0x811c_9dc5_u32, |hash, &byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+/// Makes a group and a hidden one of these processes, who all call with this text. Several threads may do so at once with different texts.
+pub(super) fn make_named_groups(members: &Members, text: &CStr) -> Result<[rg::Group; 2]> {
+    let (source, tag) = text_source(text);
+    make_groups(source, Some(members), tag)
+}
+
+/// Channels of all tasks from which groups with texts are made.
+const TEXT_CHANNELS: c_int = 1 << 26;
+
+/// Returns the channel and the tag for a text: 57 bits of a number (by FNV-1a), so that texts of a program have numbers of their own.
+fn text_source(text: &CStr) -> (rg::Group, c_int) {
+    let bytes = text.to_bytes().iter();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    own_tag((hash ^ hash >> 24) as c_int)
+    let channel = (hash >> 31) as c_int & (TEXT_CHANNELS - 1);
+    let tag = hash as c_int & c_int::MAX;
+    (rg::library_channel(TEXT_CHANNELS + channel), tag)
 }
