@@ -323,14 +323,17 @@ impl Window {
             // One that has died has no attributes any more that others would have to hear of.
             Err(gone) => {
                 delete()?;
-                self.locks.memory.leak();
                 Err(gone)
             }
-            Ok(all) => match Failed::first(all.iter().map(|it| it[0])) {
-                Some(failed) => return Err(failed.error(STAYS)),
-                None if all.iter().all(|it| it[1] == 0) => Ok(()),
-                None => internal_messages::meet_with(group, delete(), STAYS)?.1,
-            },
+            Ok(all) => {
+                let met = match Failed::first(all.iter().map(|it| it[0])) {
+                    Some(failed) => return Err(failed.error(STAYS)),
+                    None if all.iter().all(|it| it[1] == 0) => Ok(()),
+                    None => internal_messages::meet_with(group, delete(), STAYS)?.1,
+                };
+                self.locks.memory.end();
+                met
+            }
         };
         self.end_service();
         remove(self.handle);

@@ -1,11 +1,12 @@
 //! Memory for the words of windows whose other memory is the program's.
 //!
 //! A process that is the first one of windows on its host has one *pool* for them, which the others map once, and keep: to make a window takes no call of the system then.
-//! A window has a piece of it, which is given back when all have come to the window's end. Nobody looks at it afterwards.
+//! A window has a piece of it, which is given back when all have come to the window's end: nobody looks at it afterwards. After any error it stays as it is, since others
+//! to which it was offered may have the window and use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::copying;
@@ -16,15 +17,17 @@ use crate::segment::{Address, File, NOWHERE, Segment};
 const POOL_BYTES: usize = 64 << 10;
 /// Pieces begin at multiples, in cache lines of their own.
 const PIECE_ALIGNMENT: usize = 128;
-/// Number of processes that this one keeps in mind, from which on it begins anew.
+/// Number of processes that this one keeps in mind; more only if they make a window together.
 const MAX_NEIGHBOURS: usize = 256;
 
 /// Memory that begins with the words of a window.
 pub struct Piece {
     segment: Arc<Segment>,
     offset: usize,
-    /// Bytes of this process' pool that go back there; 0 of other memory.
-    taken: AtomicUsize,
+    /// Bytes of this process' pool; 0 of other memory.
+    taken: usize,
+    /// Whether they go back there.
+    is_over: AtomicBool,
 }
 
 impl Piece {
@@ -37,7 +40,8 @@ impl Piece {
         Piece {
             segment,
             offset,
-            taken: AtomicUsize::new(0),
+            taken: 0,
+            is_over: AtomicBool::new(false),
         }
     }
 
@@ -46,19 +50,19 @@ impl Piece {
         self.segment.base().wrapping_add(self.offset)
     }
 
-    /// Never gives it back: another process may still look at it.
-    pub fn leak(&self) {
-        self.taken.store(0, Ordering::Relaxed);
+    /// Notes that no other process looks at it any more.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        let taken = *self.taken.get_mut();
-        if taken != 0
+        if self.taken != 0
+            && *self.is_over.get_mut()
             && let Some(pool) = &mut *own_pool()
         {
-            pool.give_back(self.offset, taken);
+            pool.give_back(self.offset, self.taken);
         }
     }
 }
@@ -97,7 +101,7 @@ impl Pool {
             self.free.insert(offset + length, room - length);
         }
         let mut piece = Piece::lent(self.segment.clone(), offset);
-        piece.taken = AtomicUsize::new(length);
+        piece.taken = length;
         // SAFETY: this part of the segment is nobody's.
         unsafe { piece.base().write_bytes(0, length) };
         Some(piece)
@@ -149,7 +153,8 @@ pub fn meet(tasks: impl Iterator<Item = (c_int, c_int, u64)> + Clone) {
     let mut all = neighbours();
     let new = tasks.clone().filter(|task| !all.contains_key(&task.0));
     if all.len() + new.count() > MAX_NEIGHBOURS {
-        all.clear();
+        let present: BTreeSet<c_int> = tasks.clone().map(|task| task.0).collect();
+        all.retain(|task, _| present.contains(task));
     }
     for (task, process, probe) in tasks {
         all.entry(task).or_insert(Neighbour {
@@ -174,9 +179,14 @@ pub fn mapped(task: c_int) -> Address {
     pool.map_or(NOWHERE, |pool| pool.0)
 }
 
-/// Returns `length` bytes at `offset` of the pool of a task whose process has been [met](meet), which is mapped if that has not been done; `None` if they cannot be
+/// Returns `length` bytes at `offset` of the pool of a task and its process, which is mapped if that has not been done or is not kept in mind any more; `None` if they cannot be
 /// had, or are no piece: another process says where they lie.
-pub fn open(task: c_int, address: Address, offset: usize, length: usize) -> Result<Option<Piece>> {
+pub fn open(
+    (task, process): (c_int, c_int),
+    address: Address,
+    offset: usize,
+    length: usize,
+) -> Result<Option<Piece>> {
     let is_inside = offset
         .checked_add(length)
         .is_some_and(|end| end <= POOL_BYTES);
@@ -184,16 +194,17 @@ pub fn open(task: c_int, address: Address, offset: usize, length: usize) -> Resu
         return Ok(None);
     }
     let mut all = neighbours();
-    let Some(known) = all.get_mut(&task) else {
-        return Ok(None);
-    };
-    if known.pool.as_ref().is_none_or(|pool| pool.0 != address) {
-        let parts = Some(0..POOL_BYTES);
-        let segment = Segment::open(known.process, address, POOL_BYTES, parts)?;
-        known.pool = segment.map(|segment| (address, Arc::new(segment)));
+    let known = all.get_mut(&task);
+    let mapped = known.as_ref().and_then(|it| it.pool.as_ref());
+    if let Some((_, segment)) = mapped.filter(|pool| pool.0 == address) {
+        return Ok(Some(Piece::lent(segment.clone(), offset)));
     }
-    let pool = known.pool.as_ref();
-    Ok(pool.map(|pool| Piece::lent(pool.1.clone(), offset)))
+    let segment = Segment::open(process, address, POOL_BYTES, Some(0..POOL_BYTES))?;
+    let segment = segment.map(Arc::new);
+    if let Some(known) = known {
+        known.pool = segment.clone().map(|segment| (address, segment));
+    }
+    Ok(segment.map(|segment| Piece::lent(segment, offset)))
 }
 
 #[cfg(test)]
@@ -211,8 +222,7 @@ mod tests {
                 assert!((0..300).all(|at| *piece.base().add(at) == 0));
                 piece.base().write_bytes(7, 300);
             }
-            let (offset, taken) = (piece.offset, piece.taken.swap(0, Ordering::Relaxed));
-            pool.give_back(offset, taken);
+            pool.give_back(piece.offset, piece.taken);
         };
         // In an order in which free parts lie before and behind.
         let odd: Vec<Piece> = (0..all.len() / 2).map(|at| all.remove(at)).collect();
@@ -222,7 +232,18 @@ mod tests {
         let all = pool.take(POOL_BYTES).expect("room for all");
         // SAFETY: as above.
         assert!(unsafe { (0..POOL_BYTES).all(|at| *all.base().add(at) == 0) });
-        all.leak();
+    }
+
+    #[test]
+    fn a_piece_that_others_may_use_is_nobody_elses() {
+        let next = || take(POOL_BYTES / 4).expect("room");
+        let (offered, _, offset) = next();
+        drop(offered);
+        let (ended, _, after) = next();
+        assert_ne!(after, offset, "others may write there");
+        ended.end();
+        drop(ended);
+        assert_eq!(next().2, after);
     }
 
     #[test]
@@ -230,15 +251,14 @@ mod tests {
         const TASK: c_int = 7;
         let own = std::process::id() as c_int;
         let (piece, address, offset) = take(500).expect("room");
-        assert!(
-            open(TASK, address, offset, 500).expect("memory").is_none(),
-            "it was not met"
-        );
+        let open = |offset, length| {
+            let opened = super::open((TASK, own), address, offset, length);
+            opened.expect("memory")
+        };
+        assert!(open(offset, 500).is_some(), "it need not be met");
         meet([(TASK, own, 0)].into_iter());
         assert_eq!(mapped(TASK), NOWHERE);
-        let there = open(TASK, address, offset, 500)
-            .expect("memory")
-            .expect("a map");
+        let there = open(offset, 500).expect("a map");
         assert_eq!(mapped(TASK), address);
         // SAFETY: both are as long.
         unsafe {
@@ -247,15 +267,22 @@ mod tests {
         }
         assert_ne!(there.base(), piece.base());
         for (offset, length) in [(POOL_BYTES - 128, 500), (64, 64), (usize::MAX & !127, 500)] {
-            assert!(
-                open(TASK, address, offset, length)
-                    .expect("memory")
-                    .is_none()
-            );
+            assert!(open(offset, length).is_none());
         }
-        let again = open(TASK, address, offset, 500)
-            .expect("memory")
-            .expect("a map");
+        let again = open(offset, 500).expect("a map");
         assert_eq!(again.base(), there.base());
+        // More than are kept in mind: those that make a window together are, whether some are new or not.
+        let many = |first: c_int| (first..first + 300).map(|task| (task, task, 0));
+        for _ in 0..2 {
+            meet(many(1000).chain([(TASK, own, 0)]));
+            assert_eq!(mapped(TASK), address);
+        }
+        meet(many(2000));
+        assert_eq!(mapped(TASK), NOWHERE, "it is not kept in mind any more");
+        let later = open(offset, 500).expect("a map");
+        // SAFETY: as above. What was mapped before stays for those that have it.
+        unsafe {
+            assert_eq!((later.base().read(), there.base().read()), (9, 9));
+        }
     }
 }

@@ -70,7 +70,8 @@ pub(super) fn share(
     };
     let words = lock_table::length(local.len(), told.len());
     let parts = [0..words, own..own + size];
-    let (task, first) = (made.local[leader as usize], &told[leader as usize]);
+    let first = &told[leader as usize];
+    let task = (made.local[leader as usize], first.process);
     let mut kept = None;
     let memory = match offer {
         Offer::Piece(piece, ..) => Some(piece),

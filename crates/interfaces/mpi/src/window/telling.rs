@@ -64,6 +64,13 @@ impl Offer {
         }
     }
 
+    /// Takes back what all know not to be there.
+    fn take_back(&self) {
+        if let Offer::Piece(piece, ..) = self {
+            piece.end();
+        }
+    }
+
     fn address(&self) -> segment::Address {
         match self {
             Offer::Nothing => segment::NOWHERE,
@@ -137,6 +144,7 @@ pub(super) fn tell(
     let all = internal_messages::allgather(comm.group, own);
     let (wish, all) = (given?, all?);
     if let Some(failed) = Failed::first(all.iter().map(|it| it[0])) {
+        offer.take_back();
         return Err(failed.error(NO_WINDOW));
     }
     let told = |it: [c_int; 18]| Told {
