@@ -35,8 +35,8 @@ pub struct Collective {
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 enum Stage {
-    /// A message, or a schedule of messages.
-    Messages(Handle),
+    /// A message, or a schedule of messages; and whether its members are on several hosts.
+    Messages(Handle, bool),
     Rounds(Rounds),
     /// The name of a collective buffer comes, for the first time; see `room`.
     Naming(Handle, Views),
@@ -100,15 +100,20 @@ impl Collective {
         }
     }
 
-    /// Returns whether it now takes rounds on each host, between which the hosts' leaders exchange.
+    /// Returns whether what it waits for comes from another host, or follows from what does.
     pub fn crosses(&self) -> bool {
-        matches!(self.stage, Stage::Contributing(_) | Stage::Exchanging(..))
+        matches!(
+            self.stage,
+            Stage::Messages(_, true) | Stage::Contributing(_) | Stage::Exchanging(..)
+        )
     }
 
     /// Notes that the request that was awaited has ended well.
     pub fn request_ended(&mut self) {
         match &mut self.stage {
-            Stage::Messages(handle) | Stage::Naming(handle, _) | Stage::Exchanging(_, handle) => {
+            Stage::Messages(handle, _)
+            | Stage::Naming(handle, _)
+            | Stage::Exchanging(_, handle) => {
                 *handle = Handle::COMPLETE;
             }
             _ => {}
@@ -211,12 +216,12 @@ impl<T: Transport> Engine<T> {
             Algorithm::Rounds(each) => Stage::Rounds(Rounds::new(each, facts.bytes)),
             Algorithm::Message => {
                 let pair = self.pair(id)?;
-                Stage::Messages(self.start_message(operation, rank, pair)?)
+                Stage::Messages(self.start_message(operation, rank, pair)?, facts.hosts > 1)
             }
             Algorithm::Crossing => self.contribute_here(id, operation)?,
             algorithm => {
                 let steps = self.steps(id, operation, algorithm)?;
-                Stage::Messages(self.start_schedule(id, steps)?)
+                Stage::Messages(self.start_schedule(id, steps)?, facts.hosts > 1)
             }
         })
     }
@@ -229,7 +234,7 @@ impl<T: Transport> Engine<T> {
         rank: u32,
         message: (Peer, u32, i32),
     ) -> Result<Collective> {
-        let stage = Stage::Messages(self.start_message(&operation, rank, message)?);
+        let stage = Stage::Messages(self.start_message(&operation, rank, message)?, false);
         Ok(Collective::new(id, operation, (rank, 2), stage))
     }
 
@@ -258,7 +263,7 @@ impl<T: Transport> Engine<T> {
         }
         let facts = self.facts(id, operation, false)?;
         let steps = self.steps(id, operation, choose(operation.kind, &facts))?;
-        Ok(Stage::Messages(self.start_schedule(id, steps)?))
+        Ok(Stage::Messages(self.start_schedule(id, steps)?, true))
     }
 
     /// Carries a collective on as far as it goes without waiting. `work` is memory in which contributions are combined: [`Collective::WORK_BYTES`] bytes,
@@ -274,7 +279,7 @@ impl<T: Transport> Engine<T> {
         loop {
             match stage {
                 Stage::Over => return Ok(Awaits::Nothing),
-                Stage::Messages(handle) => {
+                Stage::Messages(handle, _) => {
                     if !self.has_ended(*handle)? {
                         return Ok(Awaits::Request(*handle));
                     }

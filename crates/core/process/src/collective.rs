@@ -9,12 +9,12 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    Awaits, Collective, Error, GroupId, Handle, Kind, Need, Operation, Part, Parts, Reduction,
-    Result, Round,
+    Awaits, Collective, GroupId, Handle, Kind, Need, Operation, Part, Parts, Reduction, Result,
+    Round,
 };
 use regatta_memory::views::Views;
 
-use crate::message::wait_or_forget;
+use crate::message::wait_for_collective;
 use crate::pair::{PairBroadcast, pair_broadcast, run_pair_round};
 use crate::state::{Held, Process, as_owner, enter};
 use crate::wait::{Awaited, wait_for};
@@ -57,40 +57,6 @@ impl Awaited for AwaitedRound<'_> {
     fn is_worth_patience(&self) -> bool {
         self.0.crosses()
     }
-}
-
-/// The exchange of those that lead their hosts.
-struct Exchange(Handle);
-
-impl Awaited for Exchange {
-    type Output = Option<Error>;
-    const PROGRESSES: bool = true;
-    const INTERRUPTIBLE: bool = true;
-
-    fn poll(&mut self, process: &mut Process) -> Result<Option<Option<Error>>> {
-        process.engine.progress();
-        let finished = process.engine.finish(self.0)?;
-        Ok(finished.map(|(_, error)| error))
-    }
-
-    fn is_worth_patience(&self) -> bool {
-        true
-    }
-}
-
-/// Waits for a request of a collective. After an error of waiting itself the memory is the caller's again.
-fn await_request(request: Handle, crosses: bool) -> Result<()> {
-    let error = match crosses {
-        false => wait_or_forget(request)?.1,
-        true => match wait_for(Exchange(request)) {
-            Ok(error) => error,
-            Err(error) => {
-                enter()?.engine.forget(request);
-                Some(error)
-            }
-        },
-    };
-    error.map_or(Ok(()), Err)
 }
 
 impl Process {
@@ -379,7 +345,7 @@ fn finish(mut held: Held, mut collective: Collective) -> Result<()> {
                 Ok(Awaits::Nothing) => return Ok(()),
                 Ok(Awaits::Request(request)) => {
                     drop(held);
-                    await_request(request, collective.crosses())
+                    wait_for_collective(request, collective.crosses())
                 }
                 Ok(Awaits::Round) => {
                     let Some(round) = collective.round() else {

@@ -90,6 +90,7 @@ fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     let waited = wait_for(Completion {
         handle,
         detector: Some(DeadlockDetector::new(to, true)),
+        crosses: false,
     });
     match waited {
         Ok((_, None)) => Ok(()),
@@ -284,6 +285,8 @@ struct Completion {
     handle: Handle,
     /// Sends may be part of a cycle of blocked senders.
     detector: Option<DeadlockDetector>,
+    /// Is it of a collective whose members are on several hosts?
+    crosses: bool,
 }
 
 impl Awaited for Completion {
@@ -320,6 +323,10 @@ impl Awaited for Completion {
             Some(detector) => detector.patience(),
             None => crate::wait::MAX_SLEEP,
         }
+    }
+
+    fn is_worth_patience(&self) -> bool {
+        self.crosses
     }
 
     fn announce(&mut self, process: &mut Process, asleep: bool) -> bool {
@@ -420,7 +427,27 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     let to = held.engine.destination(handle);
     drop(held);
     let detector = to.map(|to| DeadlockDetector::new(to, false));
-    wait_for(Completion { handle, detector })
+    wait_for(Completion {
+        handle,
+        detector,
+        crosses: false,
+    })
+}
+
+/// As `wait_or_forget`, for a request of a collective; `crosses`: its members are on several hosts.
+pub(crate) fn wait_for_collective(handle: Handle, crosses: bool) -> Result<()> {
+    if !crosses {
+        return wait_or_forget(handle)?.1.map_or(Ok(()), Err);
+    }
+    let waited = wait_for(Completion {
+        handle,
+        detector: None,
+        crosses,
+    });
+    if waited.is_err() {
+        forget(handle)?;
+    }
+    waited?.1.map_or(Ok(()), Err)
 }
 
 /// As `wait`, for blocking calls: after an error of waiting itself the operation must not go on,
