@@ -121,11 +121,33 @@ if rank == 0:
     dist.send(late, 1)
     first.wait()
     assert late.item() == 1 and soon.item() == 2
+    # Nor does a callback that takes long: here until that of the other message has run.
+    first, second = dist.irecv(late, 1, tag=1).get_future(), dist.irecv(soon, 1, tag=2).get_future()
+    begun, called = threading.Event(), threading.Event()
+    slow = first.then(lambda _: begun.set() or called.wait(20))
+    second.then(lambda _: called.set())
+    dist.send(late, 1)
+    assert begun.wait(20) and not slow.done()
+    dist.send(soon, 1)
+    assert slow.wait()
+    # What goes wrong where messages are waited for is the future's error.
+    work = dist.irecv(late, 1, tag=1)
+    work.look = lambda: 1 // 0
+    future = work.get_future()
+    dist.send(soon, 1)
+    try:
+        future.wait()
+        raise AssertionError("no error")
+    except ZeroDivisionError:
+        assert not work.is_success()
 elif rank == 1:
     dist.recv(value, 0)
     dist.send(full(2.0, 1), 0, tag=2)
     dist.recv(value, 0)
     dist.send(full(1.0, 1), 0, tag=1)
+    for tag in (1, 2, 1):
+        dist.recv(value, 0)
+        dist.send(full(1.0, 1), 0, tag=tag)
 model = torch.nn.Linear(4, 1)
 parallel = torch.nn.parallel.DistributedDataParallel(model)
 parallel(full(rank + 1.0, 2, 4)).sum().backward()

@@ -10,9 +10,9 @@ RankDied, which names it, from the call or from the `wait` of what depends on it
 """
 
 import asyncio
-import contextlib
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 import torch.distributed as dist
@@ -98,6 +98,13 @@ class _Work(dist.Work):
         self._is_over = self._is_future_complete = False
 
     def _settle(self, call, blocking=True):
+        """Makes a call of the request, and completes the future if that completes it; whether it is complete then."""
+        is_over = self._look(call, blocking)
+        if is_over:
+            self.complete_future()
+        return is_over
+
+    def _look(self, call, blocking):
         """Makes a call of the request; whether it is complete then. A thread that waits for it keeps the others out until it is."""
         if not self._lock.acquire(blocking=blocking):
             return self._is_over
@@ -113,10 +120,19 @@ class _Work(dist.Work):
             except Exception as error:
                 self._error = _named(error, self._owner.group)
             self._is_over, self._finish = True, None
+            return True
         finally:
             self._lock.release()
-        self._complete_future()
-        return True
+
+    def look(self):
+        """Whether it is complete, which the future is not told."""
+        return self._look(lambda request: request.test(), blocking=False)
+
+    def fail(self, error):
+        """Ends it with an error, unless it is over."""
+        with self._lock:
+            if not self._is_over:
+                self._error, self._is_over, self._finish = _named(error, self._owner.group), True, None
 
     def wait(self, timeout=None):
         """Blocks until it is complete; raises what it ended with. Deaths are noticed, so there is no time limit."""
@@ -151,10 +167,10 @@ class _Work(dist.Work):
                 self._future = torch.futures.Future()
         if is_new and not self.is_completed():
             self._owner.watch(self)
-        self._complete_future()
+        self.complete_future()
         return self._future
 
-    def _complete_future(self):
+    def complete_future(self):
         """Completes the future, if there is one and the operation is over; once, by whichever thread sees both."""
         with self._future_lock:
             if self._future is None or not self._is_over or self._is_future_complete:
@@ -166,27 +182,42 @@ class _Work(dist.Work):
         else:
             self._future.set_exception(error)
 
-    # What the completion of a request asks of it.
 
-    test = is_completed
+# Threads in which callbacks of futures run at a time.
+_MAX_CALLBACK_THREADS = 32
+
+
+class _Watched:
+    """An operation as the event loop sees it. The loop completes no future: callbacks of the program's would keep it from the other operations."""
+
+    def __init__(self, work):
+        self.test, self.wait = work.look, lambda: None
 
 
 class _Completer(threading.Thread):
-    """Completes the futures of a process group as their operations end, in whichever order."""
+    """Completes the futures of a process group as their operations end, in whichever order. Callbacks run in threads of their own, several at a time, as with
+    torch's other backends."""
 
     def __init__(self):
         super().__init__(name="regatta-torch", daemon=True)
         self._loop = asyncio.new_event_loop()
+        self._callers = ThreadPoolExecutor(_MAX_CALLBACK_THREADS, "regatta-torch-callbacks")
         self.start()
 
     def add(self, work):
         asyncio.run_coroutine_threadsafe(self._complete(work), self._loop)
 
-    @staticmethod
-    async def _complete(work):
-        # Its error is in the future.
-        with contextlib.suppress(Exception):
-            await completion(work)
+    async def _complete(self, work):
+        try:
+            await completion(_Watched(work))
+        except Exception as error:
+            # Its own error is in the future; this one is of the event loop.
+            work.fail(error)
+        try:
+            self._callers.submit(work.complete_future)
+        except RuntimeError:
+            # Python is ending, and starts no threads any more.
+            work.complete_future()
 
     def run(self):
         self._loop.run_forever()
@@ -466,17 +497,20 @@ class _All(_Work):
     synchronize = wait
 
     def is_completed(self):
-        self._is_over = all([work.is_completed() for work in self._works])
-        self._complete_future()
+        is_over = self.look()
+        if is_over:
+            self.complete_future()
+        return is_over
+
+    def look(self):
+        self._is_over = self._error is not None or all([work.look() for work in self._works])
         return self._is_over
 
-    test = is_completed
-
     def is_success(self):
-        return all(work.is_success() for work in self._works)
+        return self._error is None and all(work.is_success() for work in self._works)
 
     def exception(self):
-        return next((work.exception() for work in self._works if work.exception() is not None), None)
+        return next((work.exception() for work in self._works if work.exception() is not None), self._error)
 
 
 def _contiguous(tensor):
