@@ -40,6 +40,7 @@ fn race(out: &Out, network: &str, environments: &str, more: &[&str]) -> Job {
         "primitives",
         "--quick",
         "--quiet",
+        "--unoptimised",
         "--budget",
         "2",
         "--seed",
@@ -367,9 +368,25 @@ fn a_race_without_participants_is_refused() {
         .said("spawn is raced without limit");
 }
 
+#[test]
+fn a_library_without_optimisation_is_raced_only_on_request() {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    let out = Out::new("unoptimised");
+    let folder = out.0.display().to_string();
+    let common = "race --quick --operation one-to-one --environment regatta --out";
+    let arguments: Vec<&str> = common.split(' ').chain([&folder[..]]).collect();
+    Job::command(&arguments)
+        .run()
+        .ended_with(1)
+        .said("built without optimisation");
+}
+
 fn pvm_race(out: &Out, more: &[&str]) -> Job {
     let folder = out.0.display().to_string();
-    let common = "race --quick --quiet --seed 1 --launches 1 --environment regatta-pvm";
+    let common =
+        "race --quick --quiet --unoptimised --seed 1 --launches 1 --environment regatta-pvm";
     let common: Vec<&str> = common.split(' ').chain(["--out", &folder]).collect();
     Job::command(&[&common[..], more].concat()).limit(100)
 }

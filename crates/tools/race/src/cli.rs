@@ -148,6 +148,9 @@ struct Options {
     /// Folder with peers installed by `regatta race prepare`
     #[arg(long, value_name = "DIR")]
     peers: Option<PathBuf>,
+    /// Race Regatta even if its library was built without optimisation
+    #[arg(long)]
+    unoptimised: bool,
     /// Print the results as JSON instead of the table
     #[arg(long)]
     json: bool,
@@ -330,6 +333,9 @@ impl Options {
             notes.clear();
         }
         let mut competitors = self.choose(found)?;
+        if !self.unoptimised && competitors.iter().any(|one| one.peer.facts().ours) {
+            peers::regatta::check_optimised()?;
+        }
         notes.extend(peer_notes(&competitors));
         notes.extend(eligible::notes(&competitors, &self.wishes(), self.network));
         if !self.network.is_local() {

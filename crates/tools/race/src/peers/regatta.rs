@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Mark;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::{Facts, Job, Look, Machine, Peer, WAITS, lacks_of_others};
 use crate::discover::{Competitor, c_compiler};
@@ -104,6 +104,22 @@ impl Peer for Regatta {
         let number = ["run", "-n", &tasks, "--host", &slots, "--rsh", &reach];
         job.under_launcher(&[&number[..], &["--connect-timeout", "30"]].concat())
     }
+}
+
+/// Fails if the library that would be raced was built without optimisation.
+pub fn check_optimised() -> Result<()> {
+    // `rg_version` has these bytes in such a library.
+    const MARK: &[u8] = b"\0built without optimisation\0";
+    let own = found().map_err(anyhow::Error::msg)?;
+    let library = Path::new(&own.flags[0]).join(LIBRARY);
+    let bytes = fs::read(&library).with_context(|| format!("cannot read {}", library.display()))?;
+    if bytes.windows(MARK.len()).any(|some| some == MARK) {
+        bail!(
+            "{} was built without optimisation and can be ten times slower, so the race would say nothing; build it with `cargo build --release`, or race it all the same with --unoptimised",
+            library.display()
+        );
+    }
+    Ok(())
 }
 
 fn found() -> Result<Competitor, String> {
