@@ -3,6 +3,7 @@
 //! A caller that waits and whose members share memory takes rounds of contributions ([`round`](crate::Round)) for what is small. All else, and all
 //! that is started and completes later, goes by messages. `regatta doctor --algorithms` prints the choice as a table.
 
+use crate::lanes::FEW_ON_A_HOST;
 use crate::operation::Kind;
 
 /// What the choice rests on.
@@ -16,6 +17,8 @@ pub struct Facts {
     pub hosts: usize,
     /// Members on the host that has most of them.
     pub most_on_a_host: usize,
+    /// Members on the host that has fewest.
+    pub fewest_on_a_host: usize,
     /// Maximum size of a member's contribution to a round, in bytes: in the group's collective buffer or, across hosts, in that of each
     /// host. `None`: there is no collective buffer.
     pub contribution: Option<usize>,
@@ -52,6 +55,8 @@ pub enum Algorithm {
     Ring,
     /// The members of each host share the operands; those with the same share exchange between hosts.
     Shares,
+    /// Members in the same place of their hosts exchange; each passes on to the others of its host.
+    Lanes,
     /// Each hears from the one below and tells the one above.
     Chain,
     /// With one other member at a time, at increasing distances.
@@ -77,6 +82,7 @@ impl Algorithm {
             Algorithm::Halves => "halves: each of the two combines one half",
             Algorithm::Ring => "a ring",
             Algorithm::Shares => "shares: each member of a host combines one",
+            Algorithm::Lanes => "lanes: members in the same place of their hosts exchange",
             Algorithm::Chain => "a chain",
             Algorithm::Pairwise => "pairwise, at increasing distances",
             Algorithm::RankOrder => "all at once, combined in rank order",
@@ -92,8 +98,11 @@ const RING_FROM_BYTES: usize = 64 << 10;
 /// Bytes of operands from which two members on a host share the work.
 const HALVES_FROM_BYTES: usize = 16 << 10;
 
-/// Maximum total bytes of an allgather that goes by leaders.
-const GATHERED_BY_LEADERS_BYTES: usize = 256 << 10;
+/// Bytes of operands from which members on several hosts share the work, if a host has few.
+const SHARES_FROM_BYTES: usize = 128 << 10;
+
+/// Maximum total bytes of an allgather that goes by leaders; the first where it could go by lanes.
+const GATHERED_BY_LEADERS_BYTES: (usize, usize) = (64 << 10, 256 << 10);
 /// Maximum bytes that the members of a host give in a complete exchange whose parts leaders pass on.
 const EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;
 
@@ -154,6 +163,7 @@ fn by_messages(kind: Kind, facts: &Facts) -> Algorithm {
         Kind::ReduceScatter => Algorithm::RankOrder,
         Kind::Allgather if facts.members == 2 => Algorithm::Exchange,
         Kind::Allgather | Kind::Alltoall if leaders_carry(kind, facts) => Algorithm::Leaders,
+        Kind::Allgather if has_lanes(facts) => Algorithm::Lanes,
         Kind::Allgather => Algorithm::Ring,
         Kind::Gather | Kind::Scatter | Kind::Alltoall => Algorithm::Direct,
     }
@@ -170,16 +180,25 @@ fn leaders_carry(kind: Kind, facts: &Facts) -> bool {
                     && here > 1
                     && carried.saturating_mul(here) <= EXCHANGED_BY_LEADERS_BYTES
             }
-            _ => carried <= GATHERED_BY_LEADERS_BYTES,
+            _ if has_lanes(facts) => carried <= GATHERED_BY_LEADERS_BYTES.0,
+            _ => carried <= GATHERED_BY_LEADERS_BYTES.1,
         }
+}
+
+/// Returns whether each member has one in the same place on every other host, and not alone.
+fn has_lanes(facts: &Facts) -> bool {
+    facts.hosts > 1 && facts.most_on_a_host > 1 && facts.fewest_on_a_host == facts.most_on_a_host
 }
 
 fn allreduce_by_messages(facts: &Facts) -> Algorithm {
     let (is_pair, is_across) = (facts.members == 2, facts.hosts > 1);
+    let has_few = facts.most_on_a_host <= FEW_ON_A_HOST;
     match facts.bytes {
         _ if !facts.commutative || facts.members < 2 => Algorithm::OrderedTree,
         HALVES_FROM_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
         ..RING_FROM_BYTES if is_pair => Algorithm::Exchange,
+        ..SHARES_FROM_BYTES if is_pair && is_across => Algorithm::Exchange,
+        ..SHARES_FROM_BYTES if is_across && has_few => Algorithm::Leaders,
         RING_FROM_BYTES.. if is_across => Algorithm::Shares,
         RING_FROM_BYTES.. => Algorithm::Ring,
         _ if is_across => Algorithm::Leaders,
@@ -223,6 +242,7 @@ mod tests {
                             members,
                             hosts,
                             most_on_a_host: (members as usize).div_ceil(hosts),
+                            fewest_on_a_host: members as usize / hosts,
                             contribution,
                             waits: bits & 1 != 0,
                             commutative: bits & 2 != 0,
@@ -266,6 +286,9 @@ mod tests {
                     let cuts = kind == Kind::Alltoall;
                     facts.hosts > 1 && facts.commutative | !combines && facts.divisible | !cuts
                 }
+                Algorithm::Lanes => {
+                    facts.hosts > 1 && facts.fewest_on_a_host == facts.most_on_a_host
+                }
                 Algorithm::Shares => facts.hosts > 1 && facts.commutative,
                 Algorithm::Ring => facts.commutative || kind == Kind::Allgather,
                 Algorithm::Tree => facts.commutative || kind == Kind::Broadcast,
@@ -297,6 +320,7 @@ mod tests {
             members: 4,
             hosts: 1,
             most_on_a_host: 4,
+            fewest_on_a_host: 4,
             contribution: Some(4096),
             waits: true,
             commutative: true,

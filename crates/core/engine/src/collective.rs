@@ -166,6 +166,7 @@ impl<T: Transport> Engine<T> {
             members,
             hosts: across.map_or(1, |hosts| hosts.count()),
             most_on_a_host: across.map_or(members as usize, |hosts| hosts.most()),
+            fewest_on_a_host: across.map_or(members as usize, |hosts| hosts.fewest()),
             contribution: own.or_else(|| {
                 let is_possible = across.is_some() || may_get_one;
                 is_possible.then(|| self.transport().contribution_limit(members))

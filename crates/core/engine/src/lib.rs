@@ -62,6 +62,7 @@ mod folding;
 mod group;
 mod groups;
 pub mod index;
+mod lanes;
 mod leaders;
 mod making;
 pub mod matching;

@@ -10,6 +10,7 @@ use crate::algorithm::Algorithm;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::groups::Groups;
+use crate::lanes::{broadcast_in_pieces, broadcast_piece, lanes_allgather};
 use crate::leaders::{leaders_allgather, leaders_alltoall};
 use crate::operation::{Kind, Operation, Parts, Reduction};
 use crate::reduction::{
@@ -50,6 +51,9 @@ impl<T: Transport> Groups<T> {
             (Kind::Gather, _) => Ok(gather(place, operation)),
             (Kind::Scatter, _) => Ok(scatter(place, operation)),
             (Kind::Allgather, _) => match self.hosts_for(id, algorithm)? {
+                Some(hosts) if algorithm == Algorithm::Lanes => {
+                    Ok(lanes_allgather(&hosts, place.0, operation))
+                }
                 Some(hosts) => Ok(leaders_allgather(&hosts, place.0, operation)),
                 None => Ok(allgather(place, operation)),
             },
@@ -61,10 +65,10 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns the hosts of a group whose algorithm goes by their leaders.
+    /// Returns the hosts of a group whose algorithm goes by their leaders, or by lanes.
     fn hosts_for(&mut self, id: GroupId, algorithm: Algorithm) -> Result<Option<Arc<Hosts>>> {
         match algorithm {
-            Algorithm::Leaders => self.hosts(id, 0),
+            Algorithm::Leaders | Algorithm::Lanes => self.hosts(id, 0),
             _ => Ok(None),
         }
     }
@@ -94,50 +98,31 @@ impl<T: Transport> Groups<T> {
     /// next.
     fn broadcast(&mut self, id: GroupId, root: u32, buffer: Views) -> Result<Steps> {
         let size = self.group(id)?.size();
-        let Tree { parent, children } = self.tree_for(id, root, buffer.len())?;
-        let is_across = self.hosts(id, 0)?.is_some();
+        let tree = self.tree_for(id, root, buffer.len())?;
+        let hosts = self.hosts(id, 0)?;
         let mut steps = Steps::default();
         // All members cut alike, so by length alone; only those that relay have to wait between
         // segments. Strided memory has no parts: its bytes go through memory that has.
         let total = buffer.len();
-        let cut = if size > 2 {
-            BROADCAST_SEGMENT_BYTES
-        } else {
-            usize::MAX
+        let cut = match &hosts {
+            Some(hosts) => broadcast_piece(hosts, total),
+            None if size > 2 => BROADCAST_SEGMENT_BYTES,
+            None => usize::MAX,
         };
         let staged = total > cut && buffer.contiguous().is_none();
         let whole = match staged {
             true => steps.scratch(total),
             false => buffer.clone(),
         };
-        if staged && parent.is_none() {
+        if staged && tree.parent.is_none() {
             steps.push(Step::Copy(buffer.clone(), whole.clone()));
         }
-        let mut from = 0;
-        loop {
-            let len = (total - from).min(cut);
-            let piece = match total > cut {
-                true => whole.part(from, len),
-                false => whole.clone(),
-            };
-            if let Some(parent) = parent {
-                steps.push(Step::Receive(parent, piece.clone()));
-                if !children.is_empty() {
-                    steps.push(Step::Wait);
-                }
-            }
-            // Deepest subtree first.
-            let to = children.iter().rev().copied();
-            match is_across && children.len() > 1 {
-                true => steps.push(Step::SendToAll(to.collect(), piece.clone())),
-                false => steps.extend(to.map(|child| Step::Send(child, piece.clone()))),
-            }
-            from += len;
-            if from >= total {
-                break;
-            }
+        if hosts.is_some() && total > cut {
+            broadcast_in_pieces(&mut steps, &tree, &whole, cut);
+        } else {
+            broadcast_in_turn(&mut steps, &tree, &whole, (cut, hosts.is_some()));
         }
-        if staged && parent.is_some() {
+        if staged && tree.parent.is_some() {
             steps.push(Step::Wait);
             steps.push(Step::Copy(whole, buffer));
         }
@@ -225,6 +210,41 @@ impl<T: Transport> Groups<T> {
         Ok(steps)
     }
 }
+
+/// Adds the steps of a broadcast of which each member receives `cut` bytes, passes them on and goes on with the next. `is_across`: members are on several hosts.
+fn broadcast_in_turn(
+    steps: &mut Steps,
+    Tree { parent, children }: &Tree,
+    whole: &Views,
+    (cut, is_across): (usize, bool),
+) {
+    let total = whole.len();
+    let mut from = 0;
+    loop {
+        let len = (total - from).min(cut);
+        let piece = match total > cut {
+            true => whole.part(from, len),
+            false => whole.clone(),
+        };
+        if let Some(parent) = *parent {
+            steps.push(Step::Receive(parent, piece.clone()));
+            if !children.is_empty() {
+                steps.push(Step::Wait);
+            }
+        }
+        // Deepest subtree first.
+        let to = children.iter().rev().copied();
+        match is_across && children.len() > 1 {
+            true => steps.push(Step::SendToAll(to.collect(), piece.clone())),
+            false => steps.extend(to.map(|child| Step::Send(child, piece.clone()))),
+        }
+        from += len;
+        if from >= total {
+            break;
+        }
+    }
+}
+
 /// Returns the steps of a barrier across hosts: all tell their leader, the leaders each other, and each leader its host.
 fn barrier_across(hosts: &Hosts, rank: u32) -> Steps {
     let Tree { parent, children } = hosts.star(rank);

@@ -786,3 +786,47 @@ fn large_broadcasts_and_sums() {
         assert!(crew.all_well());
     }
 }
+
+/// Long parts, and broadcasts in several pieces, across hosts that have as many members each, and across hosts that do not.
+#[test]
+fn long_parts_across_hosts() {
+    let sizes = Sizes {
+        eager: 4096,
+        ring: 4,
+        chunk: 50_000,
+        stream: 130_000,
+        streams: 2,
+    };
+    for (size, hosts) in [
+        (4, 2),
+        (6, 2),
+        (6, 3),
+        (5, 2),
+        (7, 3),
+        (3, 3),
+        (9, 1),
+        (10, 2),
+    ] {
+        let lens: Vec<usize> = (0..size)
+            .map(|rank| 70_000 + 1000 * rank as usize)
+            .collect();
+        let gathering = |in_place| Case::Allgather {
+            lens: lens.clone(),
+            in_place,
+        };
+        let broadcast = |root, len| Case::Broadcast { root, len };
+        let operations = [
+            gathering(false),
+            gathering(true),
+            broadcast(1, 1 << 20),
+            broadcast(size - 1, 4_000_001),
+            Case::Exchange { len: 40_000 },
+            gathering(false),
+        ];
+        let peers: Vec<Peer> = (0..size).rev().collect();
+        let mut crew = Crew::new(size, &peers, sizes, &operations);
+        crew.net.spread(hosts);
+        crew.finish();
+        assert!(crew.all_well());
+    }
+}

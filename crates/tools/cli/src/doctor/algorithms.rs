@@ -54,6 +54,7 @@ fn facts(hosts: usize, waits: bool, commutative: bool) -> impl Fn(u32, usize) ->
         members,
         hosts,
         most_on_a_host: (members as usize).div_ceil(hosts),
+        fewest_on_a_host: members as usize / hosts,
         contribution: Some(collective_buffer::capacity(members)),
         waits,
         commutative,

@@ -1,0 +1,91 @@
+//! Long messages across hosts. Each byte crosses between two hosts once, and members of a host pass on to each other what has come.
+//!
+//! Tasks of a host may share its processors. A member that waits for another host and for its own by turns has to be woken each time, so all receives
+//! are made first, and what has come is passed on as it comes.
+
+use regatta_memory::views::Views;
+
+use crate::operation::Operation;
+use crate::schedule::{Step, Steps};
+use crate::tree::{Hosts, Tree};
+
+/// Minimum length of the pieces, in bytes, in which a broadcast crosses several hosts: the bytes of smaller messages mix on a connection, and few go
+/// straight to their place.
+const PIECE_BYTES: usize = 1 << 20;
+/// Maximum number of pieces.
+const MAX_PIECES: usize = 8;
+/// Maximum number of pieces that a member sends at a time to each other one: while one goes, the word comes that the one before has arrived.
+const PIECES_UNDER_WAY: usize = 2;
+/// Maximum number of members of a host among which long messages go whole, and operands are not shared out below [`SHARES_FROM_BYTES`](crate::algorithm).
+pub(crate) const FEW_ON_A_HOST: usize = 4;
+
+/// Returns the length of the pieces in which a broadcast of `total` bytes goes. With pieces a member passes one on while it receives the next. Between two
+/// hosts with few members that saves less than each piece costs.
+pub(crate) fn broadcast_piece(hosts: &Hosts, total: usize) -> usize {
+    match hosts.count() > 2 || hosts.most() > FEW_ON_A_HOST {
+        true => PIECE_BYTES.max(total.div_ceil(MAX_PIECES)),
+        false => usize::MAX,
+    }
+}
+
+/// Adds the steps of a broadcast of one block in pieces of `cut` bytes.
+pub(crate) fn broadcast_in_pieces(steps: &mut Steps, tree: &Tree, whole: &Views, cut: usize) {
+    let pieces: Vec<Views> = (0..whole.len().div_ceil(cut))
+        .map(|index| whole.part(index * cut, cut))
+        .collect();
+    let receives: Vec<u32> = tree
+        .parent
+        .into_iter()
+        .flat_map(|parent| pieces.iter().map(move |piece| (parent, piece.clone())))
+        .map(|(parent, piece)| steps.start(Step::Receive(parent, piece)))
+        .collect();
+    let mut sends: Vec<Vec<u32>> = vec![];
+    for (index, piece) in pieces.iter().enumerate() {
+        if let Some(&receive) = receives.get(index) {
+            steps.push(Step::Until(receive));
+        }
+        if let Some(before) = index.checked_sub(PIECES_UNDER_WAY) {
+            steps.extend(sends[before].iter().map(|&send| Step::Until(send)));
+        }
+        // Deepest subtree first.
+        let children = tree.children.iter().rev();
+        let send = |&child| steps.start(Step::Send(child, piece.clone()));
+        sends.push(children.map(send).collect());
+    }
+}
+
+/// Returns the steps of an allgather among hosts that have as many members each. Those in the same place of their hosts are a lane: a ring in which
+/// each passes on what has come last, to the next host and to the others of its own host.
+pub(crate) fn lanes_allgather(hosts: &Hosts, rank: u32, operation: &Operation) -> Steps {
+    let (output, gets) = (operation.out(), &operation.gets);
+    let (count, number, here) = (hosts.count(), hosts.number(), hosts.here());
+    let (place, size) = (hosts.place(rank), here.len());
+    // What comes to this host in a round, of the lane in a place. In round 0 that is the part of its own member.
+    let part = |round: usize, place: usize| {
+        let host = (number + count - round) % count;
+        gets.cut(&output, hosts.list(host)[place])
+    };
+    let before = hosts.list((number + count - 1) % count)[place];
+    let after = hosts.list((number + 1) % count)[place];
+    let mut steps = Steps::default();
+    let come: Vec<u32> = (1..count)
+        .map(|round| steps.start(Step::Receive(before, part(round, place))))
+        .collect();
+    for from in (1..size).map(|distance| (place + size - distance) % size) {
+        steps.extend((0..count).map(|round| Step::Receive(here[from], part(round, from))));
+    }
+    if let Some(input) = &operation.input {
+        steps.push(Step::Copy(input.clone(), part(0, place)));
+    }
+    for round in 0..count {
+        if round > 0 {
+            steps.push(Step::Until(come[round - 1]));
+        }
+        if round + 1 < count {
+            steps.push(Step::Send(after, part(round, place)));
+        }
+        let others = (1..size).map(|distance| here[(place + distance) % size]);
+        steps.extend(others.map(|other| Step::Send(other, part(round, place))));
+    }
+    steps
+}
