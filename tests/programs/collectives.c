@@ -4,7 +4,7 @@
 
 enum { MAX_TASKS = 16, MAX_BYTES = 65536 };
 
-static unsigned char gives[MAX_BYTES * MAX_TASKS], gets[MAX_BYTES * MAX_TASKS];
+static _Alignas(16) unsigned char gives[MAX_BYTES * MAX_TASKS], gets[MAX_BYTES * MAX_TASKS];
 static uint64_t state;
 
 static uint32_t draw(uint32_t below)
@@ -71,6 +71,33 @@ static void sum(unsigned call, int root, rg_group group, int rank, int tasks)
         CHECK(all[i] == (int64_t)call * tasks * (tasks + 1) / 2 + (int64_t)i * tasks);
 }
 
+/* All to the root, and from there to all. */
+static void to_root_and_back(unsigned call, size_t len, int root, rg_group group, int rank, int tasks)
+{
+    put(gives, len, call, rank, 0);
+    OK(rg_gather(gives, len, gets, root, group));
+    for (int other = 0; other < tasks && rank == root; other++) {
+        right(gets + (size_t)other * len, len, call, other, 0);
+        put(gives + (size_t)other * len, len, call, root, other);
+    }
+    OK(rg_scatter(gives, gets, len, root, group));
+    right(gets, len, call, root, rank);
+}
+
+/* The sums of the ranks up to this one, and below it. */
+static void sums_in_order(unsigned call, size_t count, rg_group group, int rank)
+{
+    int64_t *mine = (int64_t *)gives, *all = (int64_t *)gets, ranks;
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        for (size_t i = 0; i < count; i++)
+            mine[i] = (int64_t)(call + i) * (rank + 1);
+        OK((exclusive ? rg_exscan : rg_scan)(mine, all, count, RG_INT64, RG_SUM, group));
+        ranks = rank + !exclusive;
+        for (size_t i = 0; i < count && ranks > 0; i++)
+            CHECK(all[i] == (int64_t)(call + i) * ranks * (ranks + 1) / 2);
+    }
+}
+
 static void course(void)
 {
     unsigned seed = (unsigned)atoi(args[0]), calls = (unsigned)atoi(args[1]);
@@ -84,7 +111,7 @@ static void course(void)
         size_t len = 1u << draw(17);
         len -= draw((uint32_t)len);
         /* Small ones are many, or tasks would seldom get far ahead. */
-        uint32_t what = draw(16);
+        uint32_t what = draw(24);
         uint32_t slow = draw(64);
         for (volatile unsigned i = 0; (int)slow == me && i < 20000; i++)
             continue;
@@ -98,6 +125,10 @@ static void course(void)
             sum(call, root, group, rank, size);
         else if (what == 14)
             sum(call, -1, group, rank, size);
+        else if (what < 18)
+            to_root_and_back(call, len % 20000 + 1, root, group, rank, size);
+        else if (what < 22)
+            sums_in_order(call, len / 8, group, rank);
         else
             OK(rg_barrier(group));
     }
@@ -114,6 +145,7 @@ static void alternate(void)
         broadcast(call, 4, 0, RG_WORLD, me);
         exchange(call, 4096, RG_WORLD, me, size);
         sum(call, 0, RG_WORLD, me, size);
+        sums_in_order(call, call % 64, RG_WORLD, me);
     }
 }
 

@@ -67,6 +67,24 @@ static void allreduce(void)
     CHECK(out == size * (size - 1) / 2);
 }
 
+/* Of two tasks, these take no message that waits, and no list of steps. */
+static void rooted(void)
+{
+    static double in[2], out[4];
+    OK(rg_reduce(in, out, 2, RG_DOUBLE, RG_SUM, 0, RG_WORLD));
+    OK(rg_gather(in, sizeof in, out, 1, RG_WORLD));
+    OK(rg_scatter(out, in, sizeof in, 0, RG_WORLD));
+    OK(rg_broadcast(in, sizeof in, 1, RG_WORLD));
+}
+
+static void prefixes(void)
+{
+    static double in[2], out[2];
+    OK(rg_scan(in, out, 2, RG_DOUBLE, RG_SUM, RG_WORLD));
+    OK(rg_exscan(in, out, 2, RG_DOUBLE, RG_SUM, RG_WORLD));
+    OK(rg_reduce_scatter_block(in, out, 1, RG_DOUBLE, RG_SUM, RG_WORLD));
+}
+
 static void loan(void)
 {
     void *block;
@@ -172,6 +190,8 @@ PATH(started)
 PATH(sendrecv)
 PATH(barrier)
 PATH(allreduce)
+PATH(rooted)
+PATH(prefixes)
 PATH(loan)
 PATH(self_message)
 
@@ -329,6 +349,7 @@ int main(int argc, char **argv)
         {"ping-1024", ping_1024_path, false}, {"ping-8192", ping_8192_path, false},
         {"started", started_path, false},     {"sendrecv", sendrecv_path, false},
         {"barrier", barrier_path, false},     {"allreduce", allreduce_path, false},
+        {"rooted", rooted_path, false},       {"prefixes", prefixes_path, false},
         {"loan", loan_path, false},           {"self", self_message_path, false},
         {"incomplete", incomplete_path, false}, {"locks", locks, false},
         {"broken", broken, false},               {"first-messages", first_messages, false},

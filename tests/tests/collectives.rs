@@ -10,7 +10,7 @@ fn run(tasks: u32, arguments: &[&str]) {
 
 #[test]
 fn exchanges_between_calls_that_only_give_have_the_right_bytes() {
-    for tasks in [3, 4, 8] {
+    for tasks in [2, 3, 4, 8] {
         run(tasks, &["alternate", "300"]);
     }
 }
@@ -24,7 +24,15 @@ fn exclusive_prefixes_and_scattered_reductions_have_the_right_elements() {
 
 #[test]
 fn a_random_course_of_collectives_has_the_right_bytes() {
-    for (seed, tasks) in [("1", 3), ("2", 4), ("3", 5), ("4", 16), ("5", 1)] {
+    for (seed, tasks) in [
+        ("1", 3),
+        ("2", 4),
+        ("3", 5),
+        ("4", 16),
+        ("5", 1),
+        ("6", 2),
+        ("7", 2),
+    ] {
         run(tasks, &["course", seed, "250"]);
     }
 }

@@ -70,6 +70,12 @@ fn small_collectives() {
 }
 
 #[test]
+fn small_collectives_of_two() {
+    costs_nothing(2, "rooted");
+    costs_nothing(2, "prefixes");
+}
+
+#[test]
 fn loans() {
     costs_nothing(2, "loan");
 }

@@ -3,8 +3,8 @@
 //! A caller that waits and whose members share memory takes rounds of contributions ([`round`](crate::Round)) for what is small. All else, and all
 //! that is started and completes later, goes by messages. `regatta doctor --algorithms` prints the choice as a table.
 
+use crate::kind::Kind;
 use crate::lanes::FEW_ON_A_HOST;
-use crate::operation::Kind;
 
 /// What the choice rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +93,9 @@ impl Algorithm {
 
 /// Maximum number of rounds of one exchange in a collective buffer; with more of them messages are faster.
 const MAX_ROUNDS: usize = 16;
+/// Maximum length, in bytes, of a part of a complete exchange of more than two members in a collective buffer; messages are as fast
+/// for longer ones between eight members, and twice as fast between four.
+const MAX_EXCHANGED_PART_BYTES: usize = 2 << 10;
 /// Bytes of operands from which members share the work of combining them, and pass parts round.
 const RING_FROM_BYTES: usize = 64 << 10;
 /// Bytes of operands from which two members on a host share the work.
@@ -116,7 +119,7 @@ pub fn choose(kind: Kind, facts: &Facts) -> Algorithm {
 }
 
 fn for_waiting_caller(kind: Kind, facts: &Facts) -> Option<Algorithm> {
-    if kind == Kind::Broadcast && facts.members == 2 {
+    if facts.members == 2 && kind.is_one_way() {
         return Some(Algorithm::Message);
     }
     let contribution = facts.contribution?;
@@ -143,6 +146,7 @@ fn bytes_of_rounds(kind: Kind, facts: &Facts, contribution: usize) -> Option<usi
     // Two exchange a message each, straight from memory to memory, before they go through several rounds.
     let (shares, rounds) = match (kind, facts.members) {
         (_, 2) => (1, 1),
+        (Kind::Alltoall, _) if facts.bytes > MAX_EXCHANGED_PART_BYTES => return None,
         (Kind::Alltoall, members) => (members as usize, MAX_ROUNDS),
         _ => (1, MAX_ROUNDS),
     };

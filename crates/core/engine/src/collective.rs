@@ -10,8 +10,9 @@ use crate::contributions::COLLECTIVE_BUFFER_DEPTH;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::group::GroupId;
+use crate::kind::Kind;
 use crate::matching::{Select, TagSelect};
-use crate::operation::{Kind, Operation};
+use crate::operation::Operation;
 use crate::request::Handle;
 use crate::request::Mode;
 use crate::round::{LED_FROM, Need, Round};
@@ -156,13 +157,13 @@ impl<T: Transport> Engine<T> {
             let block = |views: &Views| views.contiguous().is_some();
             views.as_ref().is_none_or(block)
         };
-        let divisible = match operation.kind {
-            Kind::Alltoall => operation.is_even(),
-            _ => is_block(&operation.input) && is_block(&operation.output),
+        let divisible = match operation.kind.parts_are_known() {
+            true => is_block(&operation.input) && is_block(&operation.output),
+            false => operation.terms().is_even(),
         };
         let what = operation.reduction.as_ref();
         Ok(Facts {
-            bytes: operation.bytes(),
+            bytes: operation.terms().bytes(operation.kind),
             members,
             hosts: across.map_or(1, |hosts| hosts.count()),
             most_on_a_host: across.map_or(members as usize, |hosts| hosts.most()),
@@ -197,7 +198,7 @@ impl<T: Transport> Engine<T> {
     pub fn begin(&mut self, id: GroupId, operation: Operation) -> Result<Collective> {
         let place = self.place_in(id, &operation)?;
         if self.is_alone(id) {
-            operation.do_alone();
+            operation.terms().keep_own(operation.kind, place);
             return Ok(Collective::new(id, operation, place, Stage::Over));
         }
         let stage = self.first_stage(id, &operation, place.0)?;
@@ -217,7 +218,9 @@ impl<T: Transport> Engine<T> {
             Algorithm::Rounds(each) => Stage::Rounds(Rounds::new(each, facts.bytes)),
             Algorithm::Message => {
                 let pair = self.pair(id)?;
-                Stage::Messages(self.start_message(operation, rank, pair)?, facts.hosts > 1)
+                operation.terms().keep_own(operation.kind, (rank, 2));
+                let message = operation.terms().message(operation.kind, rank);
+                Stage::Messages(self.start_message(message, pair)?, facts.hosts > 1)
             }
             Algorithm::Crossing => self.contribute_here(id, operation)?,
             algorithm => {
@@ -227,34 +230,34 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// Begins a broadcast between two, of whose message the other one, context and tag are known.
+    /// Begins the message of a one-way collective of two ([`Terms::message`](crate::Terms::message)), of which the other one, context and tag are known.
     pub fn begin_message(
         &mut self,
         id: GroupId,
-        operation: Operation,
-        rank: u32,
-        message: (Peer, u32, i32),
+        kind: Kind,
+        message: std::result::Result<Views, Views>,
+        pair: (Peer, u32, i32),
     ) -> Result<Collective> {
-        let stage = Stage::Messages(self.start_message(&operation, rank, message)?, false);
-        Ok(Collective::new(id, operation, (rank, 2), stage))
+        let stage = Stage::Messages(self.start_message(message, pair)?, false);
+        Ok(Collective::new(id, Operation::of(kind), (0, 2), stage))
     }
 
     fn start_message(
         &mut self,
-        operation: &Operation,
-        rank: u32,
+        message: std::result::Result<Views, Views>,
         (peer, context, tag): (Peer, u32, i32),
     ) -> Result<Handle> {
-        let views = operation.out();
-        if rank == operation.root {
-            return self.start_send(peer, context, tag, views, Mode::Standard);
+        match message {
+            Ok(message) => self.start_send(peer, context, tag, message, Mode::Standard),
+            Err(into) => {
+                let select = Select {
+                    context,
+                    source: Some(peer),
+                    tag: TagSelect::Exactly(tag),
+                };
+                self.start_receive(select, into)
+            }
         }
-        let select = Select {
-            context,
-            source: Some(peer),
-            tag: TagSelect::Exactly(tag),
-        };
-        self.start_receive(select, views)
     }
 
     /// Across hosts, once this one's collective buffer is known. A host that has none does its part by messages.
@@ -357,15 +360,17 @@ impl<T: Transport> Engine<T> {
                 match slot {
                     Some(slot) if round.is_read_later() => *slot = Some((round, from)),
                     _ => {
+                        let what = (operation.kind, operation.terms());
                         for (round, from) in rounds.ahead.iter().flatten() {
                             let stretch = rounds.bytes(*from);
-                            self.read_round(operation, place, round, stretch, work);
+                            self.read_any_round(what, place, round, stretch, work);
                         }
-                        self.read_round(operation, place, &round, rounds.bytes(from), work);
+                        let stretch = rounds.bytes(from);
+                        self.read_any_round(what, place, &round, stretch, work);
                         self.end_round(round);
                         rounds.ahead = Default::default();
                         if rounds.begun >= rounds.len {
-                            operation.keep_own(operation.kind, place.0);
+                            what.1.keep_own(what.0, place);
                             return Ok(true);
                         }
                     }
@@ -374,11 +379,15 @@ impl<T: Transport> Engine<T> {
             let (from, n) = rounds.bytes(rounds.begun);
             let is_last = from + n >= rounds.len;
             let is_ahead = rounds.ahead.iter().take(ahead).any(Option::is_none);
-            let (need, gives) = match operation.needs(place.0) {
+            let (need, gives) = match operation.needs(place) {
                 (Need::Everyone, _) if is_ahead && !is_last => (Need::Later, true),
                 needs => needs,
             };
-            let gives = gives.then(|| operation.contribution(operation.kind, place, (from, n)));
+            let gives = gives.then(|| {
+                operation
+                    .terms()
+                    .contribution(operation.kind, place, (from, n))
+            });
             rounds.open = Some((self.begin_round(id, need, gives)?, from));
             rounds.begun += n;
         }
@@ -394,7 +403,7 @@ impl<T: Transport> Engine<T> {
     ) -> Result<Option<Handle>> {
         let (output, what) = (operation.out(), operation.reduction.as_ref());
         let Some(members) = self.leads(round) else {
-            let total = operation.bytes();
+            let total = operation.terms().bytes(operation.kind);
             self.collect(round, 0, Part { offset: 0, total }, &output);
             return Ok(None);
         };

@@ -134,22 +134,19 @@ impl<T: Transport> Engine<T> {
         });
     }
 
-    /// Combines all contributions of `size` members, of which this one, `rank`, has given `given`.
+    /// Combines this task's elements, `input`, with those that the other one of a pair has contributed; only those are read from the round.
     #[inline(always)]
-    pub fn fold_for_all(
+    pub(crate) fn fold_pair(
         &self,
         round: &Round,
-        (rank, size): (u32, u32),
-        (given, output): (&Views, &Views),
+        rank: u32,
+        (input, output): (&Views, &Views),
         what: &Reduction,
         work: &Views,
     ) {
-        match size {
-            2 if what.bytes() > MAX_COPIED_BYTES => {
-                self.fold_pair(round, rank, (given, output), what, work);
-            }
-            2 => self.fold_few_of_pair(round, rank, (given, output), what, work),
-            _ => self.fold(round, size, output, what, work),
+        match what.bytes() > MAX_COPIED_BYTES {
+            true => self.fold_many_of_pair(round, rank, (input, output), what, work),
+            false => self.fold_few_of_pair(round, rank, (input, output), what, work),
         }
     }
 
@@ -167,13 +164,13 @@ impl<T: Transport> Engine<T> {
         let theirs = work.part(0, total);
         self.collect(round, 1 - rank, Part { offset: 0, total }, &theirs);
         if !combine_in_rank_order(rank, &theirs, (input, output), what) {
-            self.fold(round, 2, output, what, work);
+            self.fold_many_of_pair(round, rank, (input, output), what, work);
         }
     }
 
     /// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
     #[inline(never)]
-    fn fold_pair(
+    fn fold_many_of_pair(
         &self,
         round: &Round,
         rank: u32,

@@ -27,7 +27,8 @@
 //!
 //! 4  the engine       engine           holds all of these, and makes progress
 //!
-//! 5  calls            operation        a collective as a value
+//! 5  calls            kind             the kinds of collectives, a table: who gives and gets what
+//!                     operation        a collective as a value
 //!    on the engine    algorithm        which algorithm it takes
 //!                     collective       starting collectives, and carrying on those whose callers wait
 //!                     round            small blocking ones through shared memory
@@ -62,6 +63,7 @@ mod folding;
 mod group;
 mod groups;
 pub mod index;
+mod kind;
 mod lanes;
 mod leaders;
 mod making;
@@ -84,15 +86,17 @@ mod tree;
 
 pub use algorithm::{Algorithm, Facts, choose};
 pub use collective::{Awaits, Collective};
+pub use contents::Terms;
 pub use contributions::COLLECTIVE_BUFFER_DEPTH;
 pub use engine::Engine;
 pub use epoch::Spaces;
 pub use error::{Error, Result};
 pub use group::{Group, GroupId};
 pub use groups::Groups;
+pub use kind::{ForKind, Kind};
 pub use making::{Call, no_place};
 pub use matching::{Select, TagSelect};
-pub use operation::{Kind, Operation, Parts, Reduction};
+pub use operation::{Operation, Parts, Reduction};
 pub use point_to_point::credits::{ReceiptCredit, ReceiptCredits};
 pub use point_to_point::matched::Message;
 pub use point_to_point::{Attempt, Going, PointToPoint, Settings};

@@ -7,80 +7,8 @@ use regatta_memory::combine::{Element, Operator};
 use regatta_memory::views::Views;
 
 use crate::error::{Error, Result};
+use crate::kind::Kind;
 use crate::schedule::Step;
-
-/// The collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Nobody goes on until all have come.
-    Barrier,
-    /// The root's bytes to all.
-    Broadcast,
-    /// All members' elements combined, for the root.
-    Reduce,
-    /// All members' elements combined, for all.
-    Allreduce,
-    /// The elements of all ranks up to this one combined.
-    Scan,
-    /// The elements of all ranks below this one combined; the output of rank 0 is left alone.
-    Exscan,
-    /// All members' elements combined; to each its part of the result.
-    ReduceScatter,
-    /// All members' bytes to the root.
-    Gather,
-    /// To each member its bytes from the root.
-    Scatter,
-    /// All members' bytes to all.
-    Allgather,
-    /// To each member its own bytes from each.
-    Alltoall,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 11] = [
-        Kind::Barrier,
-        Kind::Broadcast,
-        Kind::Reduce,
-        Kind::Allreduce,
-        Kind::Scan,
-        Kind::Exscan,
-        Kind::ReduceScatter,
-        Kind::Gather,
-        Kind::Scatter,
-        Kind::Allgather,
-        Kind::Alltoall,
-    ];
-
-    /// Its name in the C interface, without `rg_`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Barrier => "barrier",
-            Kind::Broadcast => "broadcast",
-            Kind::Reduce => "reduce",
-            Kind::Allreduce => "allreduce",
-            Kind::Scan => "scan",
-            Kind::Exscan => "exscan",
-            Kind::ReduceScatter => "reduce_scatter",
-            Kind::Gather => "gather",
-            Kind::Scatter => "scatter",
-            Kind::Allgather => "allgather",
-            Kind::Alltoall => "alltoall",
-        }
-    }
-
-    fn combines(self) -> bool {
-        use Kind::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
-        matches!(self, Reduce | Allreduce | Scan | Exscan | ReduceScatter)
-    }
-
-    fn is_rooted(self) -> bool {
-        matches!(
-            self,
-            Kind::Broadcast | Kind::Reduce | Kind::Gather | Kind::Scatter
-        )
-    }
-}
 
 /// Where each member's part lies in a buffer: length and offset by rank.
 #[derive(Clone, Debug)]
@@ -224,22 +152,6 @@ impl Operation {
             true => Err(Error::Task(self.root as i64)),
             false => Ok(()),
         }
-    }
-
-    /// Bytes by which all members choose how to do it: of the message, of the operands, or of the longest part.
-    #[inline(always)]
-    pub fn bytes(&self) -> usize {
-        match self.kind {
-            Kind::Broadcast => self.output.as_ref().map_or(0, Views::len),
-            Kind::Allgather | Kind::Alltoall => self.gets.longest(),
-            _ => self.reduction.as_ref().map_or(0, Reduction::bytes),
-        }
-    }
-
-    /// Whether both its lists of parts are even ones.
-    #[inline(always)]
-    pub fn is_even(&self) -> bool {
-        matches!((&self.gives, &self.gets), (Parts::Even(_), Parts::Even(_)))
     }
 
     /// The memory of the result; none is empty.

@@ -148,16 +148,24 @@ impl<T: Transport> Engine<T> {
         Ok(round)
     }
 
-    /// Begins a round of a pair, to which both contribute up to `bytes` bytes. `None`: nothing has been begun, since there is more to it than to contribute.
+    /// Begins a round of a pair, to which each contributes up to `bytes` bytes. `None`: nothing has been begun, since there is more to it than to contribute.
     #[inline(always)]
     pub fn begin_pair_round(&mut self, id: GroupId, bytes: usize, gives: &Views) -> Option<Round> {
         let Groups { p2p, table, .. } = &mut self.groups;
         let group = table.at_mut(id)?;
         let number = group.round.wrapping_add(1);
-        let known = number.wrapping_sub(group.cleared) < COLLECTIVE_BUFFER_DEPTH;
-        let is_simple = group.size() == 2 && group.broken.is_none() && known;
+        let is_simple = group.size() == 2 && group.broken.is_none();
         if !is_simple || !group.has_room_for(p2p.transport(), bytes) {
             return None;
+        }
+        // As in `Phase::Clearing`, which members that only give come to.
+        if number.wrapping_sub(group.cleared) >= COLLECTIVE_BUFFER_DEPTH {
+            let earlier = number.wrapping_sub(COLLECTIVE_BUFFER_DEPTH / 2);
+            let word = group.contributed_round(p2p.transport(), 1 - group.rank, earlier)?;
+            if !is_past(word, earlier) {
+                return None;
+            }
+            group.clear(earlier);
         }
         group.round = number;
         group.later <<= 1;

@@ -10,9 +10,10 @@ use crate::algorithm::Algorithm;
 use crate::error::Result;
 use crate::group::GroupId;
 use crate::groups::Groups;
+use crate::kind::Kind;
 use crate::lanes::{broadcast_in_pieces, broadcast_piece, lanes_allgather};
 use crate::leaders::{leaders_allgather, leaders_alltoall};
-use crate::operation::{Kind, Operation, Parts, Reduction};
+use crate::operation::{Operation, Parts, Reduction};
 use crate::reduction::{
     combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
     shared_allreduce,

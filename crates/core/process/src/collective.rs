@@ -9,13 +9,13 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use regatta_engine::{
-    Awaits, Collective, GroupId, Handle, Kind, Need, Operation, Part, Parts, Reduction, Result,
-    Round,
+    Awaits, Collective, ForKind, GroupId, Handle, Kind, Need, Operation, Parts, Reduction, Result,
+    Round, Terms,
 };
 use regatta_memory::views::Views;
 
 use crate::message::wait_for_collective;
-use crate::pair::{PairBroadcast, pair_broadcast, run_pair_round};
+use crate::pair::{PairMessage, pair_message, run_pair_round};
 use crate::state::{Held, Process, as_owner, enter};
 use crate::wait::{Awaited, wait_for};
 
@@ -59,6 +59,12 @@ impl Awaited for AwaitedRound<'_> {
     }
 }
 
+/// Waits for a round. Not a part of the functions of each kind: these have looked for it long enough.
+#[inline(never)]
+pub(crate) fn await_round(round: &mut Round) -> Result<()> {
+    wait_for(AwaitedRound(round))
+}
+
 impl Process {
     /// Number of polls for the others' contributions before this task waits.
     #[inline(always)]
@@ -82,25 +88,44 @@ impl Process {
         false
     }
 
-    /// Combines what all have contributed to a round.
+    /// Takes what the member in this place gets from a round that moves all there is.
     #[inline(always)]
-    fn fold_for_all(
+    pub(crate) fn read_round(
         &self,
-        round: &Round,
+        kind: Kind,
+        terms: Terms<'_>,
         place: (u32, u32),
-        operands: (&Views, &Views),
-        what: &Reduction,
+        round: &Round,
     ) {
-        let fold = |work: &Views| {
-            let engine = &self.engine;
-            engine.fold_for_all(round, place, operands, what, work);
-        };
-        if what.bytes() > STACK_WORK_BYTES {
-            return with_work(what.element.size(), fold);
+        let (what, stretch) = ((kind, terms), (0, terms.bytes(kind)));
+        let engine = &self.engine;
+        if !kind.combines() {
+            return engine.read_round(what, place, round, stretch, &Views::none());
+        }
+        if stretch.1 > STACK_WORK_BYTES {
+            return self.read_any_round(kind, terms, place, round);
         }
         let mut few = MaybeUninit::<[u128; STACK_WORK_BYTES / 16]>::uninit();
         // SAFETY: the memory outlives the views, which do not leave this function.
-        fold(&unsafe { Views::block(few.as_mut_ptr().cast(), STACK_WORK_BYTES) });
+        let work = unsafe { Views::block(few.as_mut_ptr().cast(), STACK_WORK_BYTES) };
+        engine.read_round(what, place, round, stretch, &work);
+    }
+
+    /// As [`Process::read_round`], for whatever kind and length.
+    #[inline(never)]
+    pub(crate) fn read_any_round(
+        &self,
+        kind: Kind,
+        terms: Terms<'_>,
+        place: (u32, u32),
+        round: &Round,
+    ) {
+        let (what, stretch) = ((kind, terms), (0, terms.bytes(kind)));
+        let element = terms.reduction.map_or(0, |what| what.element.size());
+        with_work(element, |work| {
+            let engine = &self.engine;
+            engine.read_any_round(what, place, round, stretch, work);
+        });
     }
 }
 
@@ -121,136 +146,112 @@ fn with_work<R>(element: usize, work: impl FnOnce(&Views) -> R) -> R {
 
 /// How far a round of all has come without waiting.
 enum Begun {
-    /// There is nobody else.
-    Alone,
     /// All have contributed, and it was read.
     Complete,
     /// Others are still to come.
     Open(Round),
 }
 
-/// A round in which all give `bytes` bytes, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
+/// Runs a round in which all give and get the same, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
 #[inline(always)]
-fn run_round(
-    group: GroupId,
-    bytes: usize,
-    gives: &Views,
-    alone: impl FnOnce(),
-    read: impl Fn(&Process, &Round, (u32, u32)),
-) -> Result<bool> {
+fn run_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
+    let bytes = terms.bytes(kind);
     let begun = as_owner(|process| {
         let place = process.engine.place(group)?;
         if process.engine.is_alone(group) {
-            return Some(Begun::Alone);
+            terms.keep_own(kind, place);
+            return Some(Begun::Complete);
         }
         if !process.engine.can_hold_round(group, bytes) {
             return None;
         }
+        let gives = terms.contribution(kind, place, (0, bytes));
         let mut round = process
             .engine
-            .begin_round(group, Need::Everyone, Some(gives.clone()))
+            .begin_round(group, Need::Everyone, Some(gives))
             .ok()?;
         if !process.look(&mut round) {
             return Some(Begun::Open(round));
         }
-        read(process, &round, place);
+        process.read_round(kind, terms, place, &round);
         Some(Begun::Complete)
     });
     match begun {
-        Some(Begun::Alone) => alone(),
         Some(Begun::Complete) => {}
         Some(Begun::Open(mut round)) => {
-            wait_for(AwaitedRound(&mut round))?;
+            await_round(&mut round)?;
             let held = enter()?;
             let place = held.engine.place(group).unwrap_or((0, 0));
-            read(&held, &round, place);
+            held.read_any_round(kind, terms, place, &round);
         }
         None => return Ok(false),
     }
     Ok(true)
 }
 
-// One function for the quick ways of each kind, with everything inlined into it. `run` itself is inlined into every C function, so it must stay small.
+/// Runs rounds of the kind with this number, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
+// One function for each kind, with everything inlined into it. `run` itself is inlined into every C function, so it must stay small. What a kind does not need
+// is not passed, so that callers do not write it.
 #[inline(never)]
-fn run_barrier(group: GroupId) -> Result<bool> {
-    let nothing = Views::none();
-    Ok(
-        run_pair_round(group, 0, |_| Views::none(), |_| (), |_, _, _| ())?
-            || run_round(group, 0, &nothing, || (), |_, _, _| ())?,
-    )
-}
-
-#[inline(never)]
-fn run_allreduce(
+fn run_rounds<const KIND: usize>(
     group: GroupId,
-    input: Option<&Views>,
-    output: &Views,
-    what: &Reduction,
+    root: u32,
+    (input, output): (Option<&Views>, Option<&Views>),
+    gives: &Parts,
+    gets: &Parts,
+    reduction: Option<&Reduction>,
 ) -> Result<bool> {
-    let (bytes, given) = (what.bytes(), input.unwrap_or(output));
-    let read = |process: &Process, round: &Round, place| {
-        process.fold_for_all(round, place, (given, output), what);
+    let kind = Kind::ALL[KIND];
+    let terms = Terms {
+        root,
+        input,
+        output,
+        gives,
+        gets,
+        reduction,
     };
-    let read_pair = |process: &Process, round: &Round, rank| read(process, round, (rank, 2));
-    let alone = || {
-        given.copy_to(output);
-    };
-    Ok(
-        run_pair_round(group, bytes, |_| given.clone(), |_| (), read_pair)?
-            || run_round(group, bytes, given, alone, read)?,
-    )
+    Ok(run_pair_round(kind, group, terms)?
+        || (kind.is_same_for_all() && run_round(kind, group, terms)?))
 }
 
-/// An allgather of a pair.
-#[inline(never)]
-fn run_allgather(
-    group: GroupId,
-    input: Option<&Views>,
-    output: &Views,
-    parts: &Parts,
-) -> Result<bool> {
-    run_pair_round(
-        group,
-        parts.longest(),
-        |rank| match input {
-            Some(input) => input.clone(),
-            None => parts.cut(output, rank),
-        },
-        |rank| {
-            if let Some(input) = input {
-                input.copy_to(&parts.cut(output, rank));
-            }
-        },
-        |process, round, rank| {
-            let (other, offset) = (1 - rank, 0);
-            let total = parts.of(other).0;
-            let into = parts.cut(output, other);
-            process
-                .engine
-                .collect(round, other, Part { offset, total }, &into);
-        },
-    )
+/// [`run_rounds`], to be called for a kind.
+struct Rounds<'a>(GroupId, Terms<'a>);
+
+impl ForKind for Rounds<'_> {
+    type Output = Result<bool>;
+
+    #[inline(always)]
+    fn run<const KIND: usize>(self) -> Result<bool> {
+        let Rounds(group, terms) = self;
+        let memory = (terms.input, terms.output);
+        run_rounds::<KIND>(
+            group,
+            terms.root,
+            memory,
+            terms.gives,
+            terms.gets,
+            terms.reduction,
+        )
+    }
 }
 
-/// A complete exchange of a pair, in parts of `len` bytes.
-#[inline(never)]
-fn run_alltoall(group: GroupId, input: &Views, output: &Views, len: usize) -> Result<bool> {
-    let cut = |whole: &Views, rank: u32| whole.part(len * rank as usize, len);
-    run_pair_round(
-        group,
-        len,
-        |rank| cut(input, 1 - rank),
-        |rank| {
-            cut(input, rank).copy_to(&cut(output, rank));
-        },
-        |process, round, rank| {
-            let (total, offset) = (len, 0);
-            let into = cut(output, 1 - rank);
-            process
-                .engine
-                .collect(round, 1 - rank, Part { offset, total }, &into);
-        },
-    )
+/// Runs a one-way collective of two, or of one, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
+#[inline(always)]
+fn run_message(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
+    let mut open = None;
+    let done = pair_message(kind, group, terms, &mut open);
+    if let Some(pair) = open {
+        let message = terms.message(kind, pair.rank);
+        return finish_message(group, kind, message, pair).map(|()| true);
+    }
+    if let Some(done) = done {
+        return Ok(done);
+    }
+    let is_alone = terms.root == 0 && is_alone(group);
+    if is_alone {
+        terms.keep_own(kind, (0, 1));
+    }
+    Ok(is_alone)
 }
 
 /// Returns whether this task is the only member of a group in which calls still succeed.
@@ -272,27 +273,18 @@ pub fn run(group: GroupId, operation: Operation) -> Result<()> {
         gets,
         reduction,
     } = operation;
-    let done = match (kind, &output, &reduction) {
-        (Kind::Barrier, ..) => run_barrier(group)?,
-        (Kind::Allreduce, Some(output), Some(what)) => {
-            run_allreduce(group, input.as_ref(), output, what)?
-        }
-        (Kind::Broadcast, Some(buffer), _) => {
-            let mut open = None;
-            let done = pair_broadcast(group, root, buffer, &mut open);
-            if let Some(message) = open {
-                return finish_broadcast(group, root, buffer, message);
-            }
-            done.unwrap_or_else(|| root == 0 && is_alone(group))
-        }
-        (Kind::Allgather, Some(output), _) => run_allgather(group, input.as_ref(), output, &gets)?,
-        (Kind::Alltoall, Some(output), _) => match (&input, &gives, &gets) {
-            (Some(input), &Parts::Even(len), Parts::Even(_)) => {
-                run_alltoall(group, input, output, len)?
-            }
-            _ => false,
-        },
-        _ => false,
+    let none = &Parts::Even(0);
+    let terms = Terms {
+        root,
+        input: input.as_ref(),
+        output: output.as_ref(),
+        gives: if kind.gives_parts() { &gives } else { none },
+        gets: if kind.gets_parts() { &gets } else { none },
+        reduction: reduction.as_ref().filter(|_| kind.combines()),
+    };
+    let done = match kind.is_one_way() {
+        true => run_message(kind, group, terms)?,
+        false => kind.with_constant(Rounds(group, terms))?,
     };
     if done {
         return Ok(());
@@ -321,19 +313,17 @@ fn run_in_engine(group: GroupId, operation: Operation) -> Result<()> {
     finish(held, collective)
 }
 
-/// A broadcast between two whose message did not go, or come, at once.
+/// Sends, or receives, the message of a one-way collective between two that did not go, or come, at once.
 #[inline(never)]
-fn finish_broadcast(group: GroupId, root: u32, buffer: &Views, pair: PairBroadcast) -> Result<()> {
-    let operation = Operation {
-        root,
-        output: Some(buffer.clone()),
-        ..Operation::of(Kind::Broadcast)
-    };
+fn finish_message(
+    group: GroupId,
+    kind: Kind,
+    message: std::result::Result<Views, Views>,
+    pair: PairMessage,
+) -> Result<()> {
     let mut held = enter()?;
-    let message = (pair.peer, pair.context, pair.tag);
-    let collective = held
-        .engine
-        .begin_message(group, operation, pair.rank, message)?;
+    let pair = (pair.peer, pair.context, pair.tag);
+    let collective = held.engine.begin_message(group, kind, message, pair)?;
     finish(held, collective)
 }
 

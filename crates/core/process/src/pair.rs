@@ -1,47 +1,51 @@
 //! Small collectives of a pair, by the quickest way in.
 //!
 //! Two tasks need no member that leads and no list of members to look at: a round is a contribution, this task's own part while the other one's is on its way, and a look at
-//! one word. A broadcast is a message.
+//! one word; a member that gets nothing does not look. What goes one way without being combined is a message.
 //!
 //! *Rules of this path:* no lock but the biased one of the process, no allocation, no system call unless the other one sleeps; a trial of footprints may allocate once.
 
-use regatta_engine::{GroupId, Peer, Result, Round};
-use regatta_memory::views::Views;
+use regatta_engine::{GroupId, Kind, Peer, Result, Round, Terms};
 
-use crate::collective::AwaitedRound;
+use crate::collective::await_round;
 use crate::state::{Process, as_owner, enter};
-use crate::wait::wait_for;
 
-/// Runs a round of a pair, by the quickest way in: this task gives what `gives` says for its rank, does its own part `meanwhile`, and reads the other one's
-/// contribution with `read`. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
+/// How far a round of a pair has come without waiting.
+enum Begun {
+    /// This task has its part.
+    Complete,
+    /// The other one is still to contribute; and this task's rank.
+    Open(Round, u32),
+}
+
+/// Runs a round of a pair, by the quickest way in. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
 #[inline(always)]
-pub(crate) fn run_pair_round(
-    group: GroupId,
-    bytes: usize,
-    gives: impl FnOnce(u32) -> Views,
-    meanwhile: impl FnOnce(u32),
-    read: impl Fn(&Process, &Round, u32),
-) -> Result<bool> {
+pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
+    let bytes = terms.bytes(kind);
+    let root = terms.root;
     let begun = as_owner(|process| {
         let (rank, size) = process.engine.place(group)?;
-        if size != 2 {
+        let is_simple = kind.parts_are_known() || terms.is_even();
+        if size != 2 || !is_simple || (kind.is_rooted() && root >= 2) {
             return None;
         }
-        let gives = gives(rank);
+        let gives = terms.contribution(kind, (rank, 2), (0, bytes));
         let round = process.engine.begin_pair_round(group, bytes, &gives)?;
-        meanwhile(rank);
-        if process.look_at_pair(&round) {
-            read(process, &round, rank);
-            return Some(None);
+        terms.keep_own(kind, (rank, 2));
+        if kind.hears(root, rank, 1 - rank.min(1)) {
+            if !process.look_at_pair(&round) {
+                return Some(Begun::Open(round, rank));
+            }
+            process.read_round(kind, terms, (rank, 2), &round);
         }
-        Some(Some((round, rank)))
+        Some(Begun::Complete)
     });
     match begun {
         None => return Ok(false),
-        Some(None) => {}
-        Some(Some((mut round, rank))) => {
-            wait_for(AwaitedRound(&mut round))?;
-            read(&*enter()?, &round, rank);
+        Some(Begun::Complete) => {}
+        Some(Begun::Open(mut round, rank)) => {
+            await_round(&mut round)?;
+            enter()?.read_any_round(kind, terms, (rank, 2), &round);
         }
     }
     Ok(true)
@@ -56,36 +60,42 @@ impl Process {
     }
 }
 
-/// The message of a broadcast between two that was neither sent nor received at once.
-pub(crate) struct PairBroadcast {
+/// The message of a one-way collective between two that was neither sent nor received at once.
+pub(crate) struct PairMessage {
     pub(crate) rank: u32,
     pub(crate) peer: Peer,
     pub(crate) context: u32,
     pub(crate) tag: i32,
 }
 
-/// Carries out the broadcast of a group of two as far as it goes without waiting long. Returns whether it is done; if not, its message is in `open`.
+/// Carries out a one-way collective of a group of two as far as it goes without waiting long. Returns whether it is done; if not, its message is in `open`.
 /// (Returned as well, it would be written field by field and read as a whole, which costs as much as the message.)
 #[inline(always)]
-pub(crate) fn pair_broadcast(
+pub(crate) fn pair_message(
+    kind: Kind,
     group: GroupId,
-    root: u32,
-    buffer: &Views,
-    open: &mut Option<PairBroadcast>,
+    terms: Terms<'_>,
+    open: &mut Option<PairMessage>,
 ) -> Option<bool> {
     as_owner(|process| {
-        if root >= 2 {
+        if terms.root >= 2 {
             return None;
         }
         let (rank, peer, context, tag) = process.engine.try_pair(group)?;
-        let done = if rank == root {
-            process.engine.try_send(peer, context, tag, buffer)
-        } else {
-            let got = process.receive_soon(peer, context, tag, buffer);
-            got.is_some()
+        let done = match terms.message(kind, rank) {
+            Ok(message) => {
+                let sent = process.engine.try_send(peer, context, tag, &message);
+                terms.keep_own(kind, (rank, 2));
+                sent
+            }
+            Err(into) => {
+                terms.keep_own(kind, (rank, 2));
+                let got = process.receive_soon(peer, context, tag, &into);
+                got.is_some()
+            }
         };
         if !done {
-            *open = Some(PairBroadcast {
+            *open = Some(PairMessage {
                 rank,
                 peer,
                 context,
