@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use regatta_memory::views::Refused;
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 
 use crate::reason::Reason;
 use crate::transport::{Fault, Peer};
@@ -56,7 +56,7 @@ pub enum Error {
     /// The operating system refused something.
     System(String),
     /// The launcher does not do what it was asked for; why, and a sentence.
-    Refused(Why, String),
+    Refused(RequestError, String),
     /// A member of the group is there, and goes no further in a collective, whose others cannot complete it.
     Member {
         /// The member.

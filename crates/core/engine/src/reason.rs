@@ -2,7 +2,7 @@
 //!
 //! The others cannot know the details of the error, but their own error has the same class.
 
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 
 use crate::error::Error;
 
@@ -40,7 +40,7 @@ pub enum Reason {
     /// As [`Error::System`].
     System,
     /// As [`Error::Refused`].
-    Refused(Why),
+    Refused(RequestError),
 }
 
 /// The reasons whose number is their place here; others go behind them.
@@ -61,13 +61,13 @@ const NUMBERED: [Reason; 15] = [
     Reason::Version,
     Reason::System,
 ];
-/// The number of a refusal whose [`Why`] is the first of all; the others follow.
+/// The number of a refusal whose [`RequestError`] is the first of all; the others follow.
 const FIRST_REFUSAL: u32 = 256;
 
 impl Reason {
     /// All there are.
     pub fn all() -> impl Iterator<Item = Reason> {
-        let refusals = Why::ALL.into_iter().map(Reason::Refused);
+        let refusals = RequestError::ALL.into_iter().map(Reason::Refused);
         NUMBERED.into_iter().chain(refusals)
     }
 
@@ -99,7 +99,7 @@ impl Reason {
         let place = |of: Option<usize>| of.unwrap_or_default() as u32;
         match self {
             Reason::Refused(why) => {
-                FIRST_REFUSAL + place(Why::ALL.iter().position(|&one| one == why))
+                FIRST_REFUSAL + place(RequestError::ALL.iter().position(|&one| one == why))
             }
             plain => place(NUMBERED.iter().position(|&one| one == plain)),
         }
@@ -107,7 +107,10 @@ impl Reason {
 
     pub(crate) fn from_number(number: u32) -> Option<Reason> {
         match number.checked_sub(FIRST_REFUSAL) {
-            Some(place) => Why::ALL.get(place as usize).copied().map(Reason::Refused),
+            Some(place) => RequestError::ALL
+                .get(place as usize)
+                .copied()
+                .map(Reason::Refused),
             None => NUMBERED.get(number as usize).copied(),
         }
     }

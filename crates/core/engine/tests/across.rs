@@ -10,7 +10,7 @@ use regatta_engine::{
 };
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use support::net::{End, Net, Sizes};
 use support::world::{memory, names, room};
 
@@ -167,7 +167,7 @@ fn run(
 /// An error of each class; those that name a task name this one.
 fn errors(named: Peer) -> Vec<Error> {
     let text = || "why".to_owned();
-    let refused = Why::ALL.map(|why| Error::Refused(why, text()));
+    let refused = RequestError::ALL.map(|why| Error::Refused(why, text()));
     let mut errors = vec![
         Error::Argument(text()),
         Error::Task(9),

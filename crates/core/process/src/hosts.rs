@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use regatta_engine::{Error, GroupId, Result};
-use regatta_wire::control::{Ask, HostStarted, Tell, Why};
+use regatta_wire::control::{Ask, HostStarted, RequestError, Tell};
 
 use crate::launcher::{ask, ask_to_watch};
 use crate::tasks::{to_be_told, value};
@@ -12,7 +12,7 @@ use crate::tasks::{to_be_told, value};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosted {
     /// The number of each, or why it was not done.
-    pub hosts: Vec<std::result::Result<u32, Why>>,
+    pub hosts: Vec<std::result::Result<u32, RequestError>>,
     /// Why the first of those was not.
     pub sentence: String,
 }
@@ -77,7 +77,12 @@ pub fn hosts_started(request: u32, hosts: Vec<HostStarted>) -> Result<()> {
 
 /// The time on a host, in microseconds since 1970, at a moment between call and return.
 pub fn clock_of(host: i32) -> Result<u64> {
-    let unknown = || Error::Refused(Why::Host, format!("{host} is not the number of a host"));
+    let unknown = || {
+        Error::Refused(
+            RequestError::Host,
+            format!("{host} is not the number of a host"),
+        )
+    };
     let host = u32::try_from(host).map_err(|_| unknown())?;
     value(ask(|id| Ask::Clock { id, host })?)
 }

@@ -2,7 +2,7 @@
 
 use regatta_abi as abi;
 use regatta_engine::ReceiptCredit;
-use regatta_wire::control::{Manner, Then};
+use regatta_wire::control::{OutputFormat, StreamState};
 
 use crate::state::Process;
 
@@ -21,9 +21,9 @@ const BORN: u32 = 0;
 pub(crate) struct Piece {
     pub(crate) task: u32,
     pub(crate) stream: u32,
-    pub(crate) manner: Manner,
+    pub(crate) manner: OutputFormat,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) then: Then,
+    pub(crate) then: StreamState,
 }
 
 fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
@@ -84,7 +84,7 @@ fn cut(
 
 impl Process {
     /// Notes that a task has been started whose output comes here.
-    pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: Manner) {
+    pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: OutputFormat) {
         let message = birth(task, parent);
         let credit = ReceiptCredit {
             of: task,
@@ -112,11 +112,11 @@ impl Process {
             engine.notify_self(manner.context, manner.tag, &message, credit);
         };
         let kept = cut(&mut begun, &piece.bytes, manner.lines, &mut tell);
-        if piece.then != Then::More && !begun.is_empty() {
+        if piece.then != StreamState::More && !begun.is_empty() {
             tell(&begun, 0);
             begun.clear();
         }
-        if piece.then == Then::Closed {
+        if piece.then == StreamState::Closed {
             tell(&[], 0);
         }
         // A line that has begun is short, and holds up nobody.

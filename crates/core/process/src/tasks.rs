@@ -2,7 +2,8 @@
 
 use regatta_engine::{Error, GroupId, Result};
 use regatta_wire::control::{
-    Ask, GroupInfo, HostInfo, Manner, NameInfo, Output, Route, Spawn, TaskInfo, Tell, What, Why,
+    Ask, GroupInfo, HostInfo, NameInfo, Output, OutputFormat, RequestError, Route, Spawn, TaskInfo,
+    Tell, WatchKind,
 };
 
 use crate::launcher::{ask, ask_to_watch};
@@ -13,7 +14,7 @@ use crate::state::enter;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawned {
     /// For each task.
-    pub tasks: std::result::Result<Vec<u32>, Vec<std::result::Result<u32, Why>>>,
+    pub tasks: std::result::Result<Vec<u32>, Vec<std::result::Result<u32, RequestError>>>,
     /// Why the first that was not started was not.
     pub sentence: String,
 }
@@ -37,7 +38,7 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
         Tell::Spawned {
             tasks, sentence, ..
         } if tasks.len() == count => {
-            let all: std::result::Result<Vec<u32>, Why> = tasks.iter().copied().collect();
+            let all: std::result::Result<Vec<u32>, RequestError> = tasks.iter().copied().collect();
             Ok(Spawned {
                 tasks: all.map_err(|_| tasks),
                 sentence,
@@ -49,12 +50,12 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
 
 /// That what tasks write comes as messages with this tag in this group: one for each line, or pieces. With `births` there
 /// is one for each task that is started, too.
-fn manner(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Manner> {
+fn manner(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<OutputFormat> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
     }
     let context = enter()?.context(group)?;
-    Ok(Manner {
+    Ok(OutputFormat {
         context,
         tag,
         lines,
@@ -118,8 +119,8 @@ pub fn hosts() -> Result<Vec<HostInfo>> {
 
 /// Have a message sent to this task, by itself, when something happens: with this tag in this group. The number of the
 /// watch.
-pub fn watch(what: What, subject: u32, tag: i32, group: GroupId) -> Result<u32> {
-    let stays = matches!(what, What::HostAdded | What::Tasks);
+pub fn watch(what: WatchKind, subject: u32, tag: i32, group: GroupId) -> Result<u32> {
+    let stays = matches!(what, WatchKind::HostAdded | WatchKind::Tasks);
     let watch = to_be_told(tag, group, stays)?;
     ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use regatta_wire::control::{self, Ask, Ending, Event, Manner, Spawn, Tell, Then, What, Why};
+use regatta_wire::control::{
+    self, Ask, Ending, Event, OutputFormat, RequestError, Spawn, StreamState, Tell, WatchKind,
+};
 use regatta_wire::fields::Message;
 use regatta_wire::join_request::{JoinReply, JoinRequest};
 
@@ -59,7 +61,7 @@ fn examples() -> String {
     example("spawn", &bytes(&spawn));
     let watch = Ask::Watch {
         id: 1,
-        what: What::Tasks,
+        what: WatchKind::Tasks,
         subject: 2,
     };
     example("watch", &bytes(&watch));
@@ -80,13 +82,13 @@ fn examples() -> String {
     example("abort", &control::abort_frame(1));
     let refused = Tell::Refused {
         id: 1,
-        why: Why::State,
+        why: RequestError::State,
         sentence: "s".to_owned(),
     };
     example("refused", &bytes(&refused));
     let spawned = Tell::Spawned {
         id: 1,
-        tasks: vec![Ok(2), Err(Why::Host)],
+        tasks: vec![Ok(2), Err(RequestError::Host)],
         sentence: "s".to_owned(),
     };
     example("spawned", &bytes(&spawned));
@@ -102,14 +104,14 @@ fn examples() -> String {
     let output = Tell::Output {
         task: 1,
         stream: 2,
-        manner: Manner {
+        manner: OutputFormat {
             context: 3,
             tag: -4,
             lines: true,
             births: false,
         },
         bytes: b"o".to_vec(),
-        then: Then::More,
+        then: StreamState::More,
     };
     example("output", &bytes(&output));
     lines

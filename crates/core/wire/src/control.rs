@@ -12,11 +12,11 @@ use crate::{Malformed, choices, fields, messages};
 mod hosting;
 mod output;
 pub use hosting::{HostStart, HostStarted};
-pub use output::{Manner, Output, Route, Then};
+pub use output::{Output, OutputFormat, Route, StreamState};
 
 /// Reason for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum RequestError {
     /// The request is invalid.
     Argument = 1,
     /// No such task.
@@ -39,23 +39,23 @@ pub enum Why {
     State,
 }
 
-impl Why {
+impl RequestError {
     /// All reasons.
-    pub const ALL: [Why; 10] = [
-        Why::Argument,
-        Why::Task,
-        Why::Memory,
-        Why::System,
-        Why::Program,
-        Why::Host,
-        Why::Name,
-        Why::Exists,
-        Why::Denied,
-        Why::State,
+    pub const ALL: [RequestError; 10] = [
+        RequestError::Argument,
+        RequestError::Task,
+        RequestError::Memory,
+        RequestError::System,
+        RequestError::Program,
+        RequestError::Host,
+        RequestError::Name,
+        RequestError::Exists,
+        RequestError::Denied,
+        RequestError::State,
     ];
 }
 
-choices!(Why {
+choices!(RequestError {
     1 Argument,
     2 Task,
     3 Memory,
@@ -82,7 +82,7 @@ messages! {
         4 Hosts { id: u32 }
         /// Watch for events of kind `what` about `subject` (a task, a host, or unused). The answer comes first; each
         /// event then carries this `id` as `watch`.
-        5 Watch { id: u32, what: What, subject: u32 }
+        5 Watch { id: u32, what: WatchKind, subject: u32 }
         /// Cancel a watch. The value is 1 if the watch existed.
         6 Unwatch { id: u32, watch: u32 }
         /// Put an entry under a name. The value is its index.
@@ -143,11 +143,11 @@ messages! {
     /// From a launcher to one of its tasks.
     pub Tell {
         /// The request is refused.
-        1 Refused { id: u32, why: Why, sentence: String }
+        1 Refused { id: u32, why: RequestError, sentence: String }
         /// The request has been carried out.
         2 Done { id: u32, value: u64 }
         /// The number of each task, or the reason why it was not started; `sentence` explains the first reason.
-        3 Spawned { id: u32, tasks: Vec<Result<u32, Why>>, sentence: String }
+        3 Spawned { id: u32, tasks: Vec<Result<u32, RequestError>>, sentence: String }
         /// The tasks of the job.
         4 Tasks { id: u32, tasks: Vec<TaskInfo> }
         /// The hosts.
@@ -165,11 +165,11 @@ messages! {
         14 Groups { id: u32, groups: Vec<GroupInfo> }
         /// The number of each host, or the reason why it was not added or removed; `sentence` explains the first
         /// reason.
-        20 Hosted { id: u32, hosts: Vec<Result<u32, Why>>, sentence: String }
+        20 Hosted { id: u32, hosts: Vec<Result<u32, RequestError>>, sentence: String }
         /// An event of the watch that was requested with `id` `watch`.
         9 Event { watch: u32, event: Event }
         /// A task whose output this task receives has been numbered. `parent` is the task that started it, if known.
-        11 Born { task: u32, parent: Option<u32>, manner: Manner }
+        11 Born { task: u32, parent: Option<u32>, manner: OutputFormat }
         /// For the starter registered by request `watch`: start this program. It becomes `task` when it enters the job
         /// with `ticket`.
         12 Start { watch: u32, task: u32, ticket: u32, program: Vec<u8>, arguments: Vec<Vec<u8>>, environment: Vec<(Vec<u8>, Vec<u8>)> }
@@ -177,7 +177,7 @@ messages! {
         /// `HostsStarted`.
         15 StartHosts { watch: u32, request: u32, hosts: Vec<HostStart> }
         /// A task wrote these bytes to its standard output (0) or error (1).
-        10 Output { task: u32, stream: u32, manner: Manner, bytes: Vec<u8>, then: Then }
+        10 Output { task: u32, stream: u32, manner: OutputFormat, bytes: Vec<u8>, then: StreamState }
         /// The receiver and this task have not reached each other for too long. Each counts as dead to the other;
         /// `sentence` says why.
         16 GiveUp { task: u32, sentence: String }
@@ -354,7 +354,7 @@ impl Field for Place {
 
 /// Events that can be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum WatchKind {
     /// The end of a task.
     TaskEnds = 1,
     /// The loss of a host.
@@ -365,7 +365,7 @@ pub enum What {
     Tasks,
 }
 
-choices!(What {
+choices!(WatchKind {
     1 TaskEnds,
     2 HostLost,
     3 HostAdded,
@@ -455,7 +455,7 @@ choices!(Event {
     4 TaskCame { task, host, parent, program }
 });
 
-impl Field for Result<u32, Why> {
+impl Field for Result<u32, RequestError> {
     fn put(&self, to: &mut Vec<u8>) {
         match self {
             Ok(task) => {
@@ -472,7 +472,7 @@ impl Field for Result<u32, Why> {
                 let [_] = <[u8; 1]>::take(from)?;
                 Ok(Ok(u32::take(from)?))
             }
-            _ => Ok(Err(Why::take(from)?)),
+            _ => Ok(Err(RequestError::take(from)?)),
         }
     }
 }

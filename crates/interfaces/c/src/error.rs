@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 
 use regatta_abi as abi;
 pub(crate) use regatta_abi::{ERR_NOTHING as NOTHING, OK};
-use regatta_process::control::Why;
+use regatta_process::control::RequestError;
 use regatta_process::{Error, Reason, Result};
 
 use crate::last_error;
@@ -55,24 +55,26 @@ fn class(reason: Reason) -> c_int {
 }
 
 /// The code for why the launcher does not do something.
-pub(crate) fn refusal(why: Why) -> c_int {
+pub(crate) fn refusal(why: RequestError) -> c_int {
     match why {
-        Why::Argument => abi::ERR_ARGUMENT,
-        Why::State => abi::ERR_STATE,
-        Why::Task => abi::ERR_TASK,
-        Why::Memory => abi::ERR_MEMORY,
-        Why::System => abi::ERR_SYSTEM,
-        Why::Program => abi::ERR_PROGRAM,
-        Why::Host => abi::ERR_HOST,
-        Why::Name => abi::ERR_NAME,
-        Why::Exists => abi::ERR_EXISTS,
-        Why::Denied => abi::ERR_DENIED,
+        RequestError::Argument => abi::ERR_ARGUMENT,
+        RequestError::State => abi::ERR_STATE,
+        RequestError::Task => abi::ERR_TASK,
+        RequestError::Memory => abi::ERR_MEMORY,
+        RequestError::System => abi::ERR_SYSTEM,
+        RequestError::Program => abi::ERR_PROGRAM,
+        RequestError::Host => abi::ERR_HOST,
+        RequestError::Name => abi::ERR_NAME,
+        RequestError::Exists => abi::ERR_EXISTS,
+        RequestError::Denied => abi::ERR_DENIED,
     }
 }
 
 /// The reason that a program gives by a code.
-pub(crate) fn reason(code: c_int) -> Option<Why> {
-    Why::ALL.into_iter().find(|why| refusal(*why) == code)
+pub(crate) fn reason(code: c_int) -> Option<RequestError> {
+    RequestError::ALL
+        .into_iter()
+        .find(|why| refusal(*why) == code)
 }
 
 /// The task that an error is about.
@@ -194,7 +196,7 @@ mod tests {
             Error::Version(text()),
             Error::System(text()),
         ];
-        errors.extend(Why::ALL.map(|why| Error::Refused(why, text())));
+        errors.extend(RequestError::ALL.map(|why| Error::Refused(why, text())));
         let mut tried = Vec::new();
         for error in errors {
             let reason = Reason::of(&error).expect("a class");

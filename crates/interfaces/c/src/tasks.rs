@@ -7,7 +7,7 @@ use regatta_abi::{
     OUTPUT_BLOCKS, OUTPUT_JOB, OUTPUT_LINES, SpawnOptions as RgSpawnOptions, TASK_EXIT, TASKS,
     Task as RgTask,
 };
-use regatta_process::control::{GroupInfo, HostInfo, Output, Place, Spawn, TaskInfo, What};
+use regatta_process::control::{GroupInfo, HostInfo, Output, Place, Spawn, TaskInfo, WatchKind};
 use regatta_process::{self as process, Error, Result};
 
 use crate::error::{OK, answer, argument, fail, refusal};
@@ -241,10 +241,10 @@ extern "C" fn rg_notify(
 ) -> c_int {
     let begun = || -> Result<()> {
         let kind = match kind {
-            TASK_EXIT => What::TaskEnds,
-            HOST_LOST => What::HostLost,
-            HOST_ADDED => What::HostAdded,
-            TASKS => What::Tasks,
+            TASK_EXIT => WatchKind::TaskEnds,
+            HOST_LOST => WatchKind::HostLost,
+            HOST_ADDED => WatchKind::HostAdded,
+            TASKS => WatchKind::Tasks,
             _ => {
                 return Err(argument(
                     "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
@@ -252,7 +252,7 @@ extern "C" fn rg_notify(
             }
         };
         let subject = match kind {
-            What::HostAdded | What::Tasks => 0,
+            WatchKind::HostAdded | WatchKind::Tasks => 0,
             _ => u32::try_from(what).map_err(|_| Error::Task(what as i64))?,
         };
         let number = process::watch(kind, subject, tag, group.id())?;

@@ -14,7 +14,7 @@
 //! report about anything that was not requested is refused, and changes nothing.
 
 use regatta_launch::host_starter::Refused;
-use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
+use regatta_wire::control::{HostStart, HostStarted, RequestError, Tell};
 
 use crate::contact_line::ContactLine;
 
@@ -36,11 +36,12 @@ impl Hosters {
         match watch {
             Some(_) if other => {
                 let sentence = "another task starts hosts already";
-                Err((Why::Exists, sentence.to_owned()))
+                Err((RequestError::Exists, sentence.to_owned()))
             }
-            None if other || self.registered.is_none() => {
-                Err((Why::Task, "this task does not start hosts".to_owned()))
-            }
+            None if other || self.registered.is_none() => Err((
+                RequestError::Task,
+                "this task does not start hosts".to_owned(),
+            )),
             _ => {
                 self.registered = watch.map(|watch| (task, watch));
                 Ok(())
@@ -72,7 +73,7 @@ impl Hosters {
     pub(crate) fn close(&mut self, request: u32, by: u32) -> Result<(), Refused> {
         let at = self.open.iter().position(|&open| open == (request, by));
         let nothing = "nothing was asked under this number, or it has been answered";
-        let at = at.ok_or_else(|| (Why::Argument, nothing.to_owned()))?;
+        let at = at.ok_or_else(|| (RequestError::Argument, nothing.to_owned()))?;
         self.open.remove(at);
         Ok(())
     }
@@ -108,7 +109,7 @@ pub(crate) fn outcome(
         let sentence = format!(
             "the host {name} was not started: task {task}, which starts hosts, got this answer there: {line}"
         );
-        (Why::System, sentence)
+        (RequestError::System, sentence)
     })
 }
 
@@ -125,7 +126,7 @@ mod tests {
         }
     }
 
-    fn report(host: u32, refused: Option<Why>, line: &str) -> HostStarted {
+    fn report(host: u32, refused: Option<RequestError>, line: &str) -> HostStarted {
         HostStarted {
             host,
             refused,
@@ -133,18 +134,21 @@ mod tests {
         }
     }
 
-    fn why<T>(outcome: Result<T, Refused>) -> Option<Why> {
+    fn why<T>(outcome: Result<T, Refused>) -> Option<RequestError> {
         outcome.err().map(|(why, _)| why)
     }
 
     #[test]
     fn one_task_at_a_time_starts_hosts() {
         let mut hosters = Hosters::default();
-        assert_eq!(why(hosters.register(3, None)), Some(Why::Task));
+        assert_eq!(why(hosters.register(3, None)), Some(RequestError::Task));
         assert_eq!(hosters.begin(vec![host(1)]), None);
         assert_eq!(why(hosters.register(3, Some(7))), None);
-        assert_eq!(why(hosters.register(4, Some(8))), Some(Why::Exists));
-        assert_eq!(why(hosters.register(4, None)), Some(Why::Task));
+        assert_eq!(
+            why(hosters.register(4, Some(8))),
+            Some(RequestError::Exists)
+        );
+        assert_eq!(why(hosters.register(4, None)), Some(RequestError::Task));
         assert_eq!(why(hosters.register(3, None)), None);
         assert!(!hosters.is_registered());
     }
@@ -157,11 +161,11 @@ mod tests {
         let (request, task, told) = hosters.begin(vec![host(1)]).expect("a request");
         assert!(matches!(told, Tell::StartHosts { watch: 7, .. }) && task == 3);
         let (second, ..) = hosters.begin(vec![host(2)]).expect("another");
-        assert_eq!(why(hosters.close(request, 4)), Some(Why::Argument));
+        assert_eq!(why(hosters.close(request, 4)), Some(RequestError::Argument));
         // It may still report after it has unregistered.
         hosters.register(3, None).expect("it was registered");
         assert_eq!(why(hosters.close(request, 3)), None);
-        assert_eq!(why(hosters.close(request, 3)), Some(Why::Argument));
+        assert_eq!(why(hosters.close(request, 3)), Some(RequestError::Argument));
         assert!(hosters.forget_ended(|_| true).is_empty());
         assert_eq!(hosters.forget_ended(|task| task != 3), [(second, 3)]);
     }
@@ -178,9 +182,12 @@ mod tests {
         let line = ContactLine::new(Vec::new(), 7).expect("a line");
         let good = report(1, None, &line.text());
         assert_eq!(outcome(3, "beta", Some(&good)), Ok(line.clone()));
-        let refused = report(1, Some(Why::Denied), &line.text());
-        assert_eq!(why(outcome(3, "beta", Some(&refused))), Some(Why::Denied));
-        assert_eq!(why(outcome(3, "beta", None)), Some(Why::System));
+        let refused = report(1, Some(RequestError::Denied), &line.text());
+        assert_eq!(
+            why(outcome(3, "beta", Some(&refused))),
+            Some(RequestError::Denied)
+        );
+        assert_eq!(why(outcome(3, "beta", None)), Some(RequestError::System));
         let long = report(1, None, &format!("ddpro<2316> secret{}", "x".repeat(99)));
         let (_, sentence) = outcome(3, "beta", Some(&long)).expect_err("no line");
         assert!(!sentence.contains(&"x".repeat(30)), "{sentence}");

@@ -29,7 +29,7 @@ use regatta_hostfile::File;
 use regatta_launch::host_starter::{
     HostChange, HostStarter, Reached, Refused, Requester, StartOutcome, WantedHost,
 };
-use regatta_wire::control::{HostStart, HostStarted, Tell, Why};
+use regatta_wire::control::{HostStart, HostStarted, RequestError, Tell};
 use rustix::event::PollFd;
 
 use agent_call::{Called, Calling};
@@ -102,7 +102,7 @@ impl Starting {
         called_agent::command(&own, self.host.program.as_deref())
     }
 
-    fn failed(self, why: Why, sentence: String) -> StartOutcome {
+    fn failed(self, why: RequestError, sentence: String) -> StartOutcome {
         StartOutcome::Failed {
             host: self.number,
             refused: (why, sentence),
@@ -264,7 +264,8 @@ impl Starter {
                     let one = self.hosts.remove(at);
                     let name = &one.host.name;
                     let sentence = format!("the host {name} was not started by hand: {why}");
-                    self.outcomes.push(one.failed(Why::System, sentence));
+                    self.outcomes
+                        .push(one.failed(RequestError::System, sentence));
                 }
             }
         }
@@ -322,7 +323,8 @@ impl Starter {
                             "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
                         ),
                     };
-                    self.outcomes.push(one.failed(Why::System, sentence));
+                    self.outcomes
+                        .push(one.failed(RequestError::System, sentence));
                 }
             }
         }

@@ -4,7 +4,7 @@ use regatta_hostfile::{Fault, File, Host, Options, Start};
 use regatta_launch::host_starter::{
     HostChange, HostSettings, Reached, Refused, Requester, WantedHost, Way,
 };
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 
 /// Returns the hosts of a request, in order. A host file replaces the earlier one.
 pub(crate) fn read(
@@ -19,13 +19,13 @@ pub(crate) fn read(
             *known = File::read(&text).map_err(|problems| {
                 let first = problems.first().map(ToString::to_string);
                 let sentence = format!("the host file, {}", first.unwrap_or_default());
-                (Why::Argument, sentence)
+                (RequestError::Argument, sentence)
             })?;
             known.hosts.iter().cloned().map(Ok).collect()
         }
     };
     let wanted = |host: Result<Host, Fault>| {
-        let host = host.map_err(|fault| (Why::Argument, fault.to_string()))?;
+        let host = host.map_err(|fault| (RequestError::Argument, fault.to_string()))?;
         let way = way(&host);
         Ok(wanted(host, way))
     };
@@ -93,7 +93,7 @@ fn nobody(name: &str, what: &str) -> Refused {
     let sentence = format!(
         "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
     );
-    (Why::System, sentence)
+    (RequestError::System, sentence)
 }
 
 #[cfg(test)]
@@ -113,13 +113,18 @@ mod tests {
         }
     }
 
-    fn of(line: &str, by_task: bool, reached: Reached, terminal: Option<&str>) -> Result<Way, Why> {
+    fn of(
+        line: &str,
+        by_task: bool,
+        reached: Reached,
+        terminal: Option<&str>,
+    ) -> Result<Way, RequestError> {
         let host = regatta_hostfile::host(line, &Options::default()).expect("a line");
         let way = way(&host, by_task, reached, &requester(terminal));
         way.map_err(|(why, _)| why)
     }
 
-    fn shell(asks_at: Option<&str>) -> Result<Way, Why> {
+    fn shell(asks_at: Option<&str>) -> Result<Way, RequestError> {
         let asks_at = asks_at.map(str::to_owned);
         Ok(Way::Shell { asks_at })
     }
@@ -135,14 +140,20 @@ mod tests {
             of("beta so=ms", false, SSH, Some("/dev/pts/1")),
             Ok(Way::Starter)
         );
-        assert_eq!(of("beta so=ms", false, SSH, None), Err(Why::System));
+        assert_eq!(
+            of("beta so=ms", false, SSH, None),
+            Err(RequestError::System)
+        );
         let password = shell(Some("/dev/pts/1"));
         assert_eq!(of("beta so=pw", false, SSH, Some("/dev/pts/1")), password);
         assert_eq!(
             of("beta so=pw", false, other, Some("/dev/pts/1")),
-            Err(Why::System)
+            Err(RequestError::System)
         );
-        assert_eq!(of("beta so=pw", false, SSH, None), Err(Why::System));
+        assert_eq!(
+            of("beta so=pw", false, SSH, None),
+            Err(RequestError::System)
+        );
         // A hoster starts all hosts.
         for line in ["beta", "beta so=ms", "beta so=pw"] {
             assert_eq!(of(line, true, other, None), Ok(Way::Starter), "{line}");
@@ -173,14 +184,14 @@ mod tests {
         );
         assert_eq!(beta.settings.programs.as_deref(), Some("/bin"));
         assert_eq!(beta.settings.debugger.as_deref(), Some("gdb"));
-        assert!(matches!(added[1], Err((Why::Argument, _))));
+        assert!(matches!(added[1], Err((RequestError::Argument, _))));
         let alpha = added[2].as_ref().expect("alpha");
         assert!(alpha.again && alpha.settings.speed == Some(500));
         // A file with a fault changes nothing.
         let wrong = HostChange::File("delta\n=\n".to_owned());
         assert!(matches!(
             read(&mut known, wrong, shell),
-            Err((Why::Argument, _))
+            Err((RequestError::Argument, _))
         ));
         assert_eq!(known.hosts.len(), 1);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regatta_process::control::Why;
+use regatta_process::control::RequestError;
 use regatta_process::{self as process, Reason};
 
 /// The result of a call.
@@ -138,18 +138,18 @@ impl Error {
 }
 
 /// The kind for why the launcher does not do something.
-fn refusal(why: Why) -> ErrorKind {
+fn refusal(why: RequestError) -> ErrorKind {
     match why {
-        Why::Argument => ErrorKind::Argument,
-        Why::Task => ErrorKind::Task(-1),
-        Why::Memory => ErrorKind::Memory,
-        Why::System => ErrorKind::System,
-        Why::Program => ErrorKind::Program,
-        Why::Host => ErrorKind::Host,
-        Why::Name => ErrorKind::Name,
-        Why::Exists => ErrorKind::Exists,
-        Why::Denied => ErrorKind::Denied,
-        Why::State => ErrorKind::State,
+        RequestError::Argument => ErrorKind::Argument,
+        RequestError::Task => ErrorKind::Task(-1),
+        RequestError::Memory => ErrorKind::Memory,
+        RequestError::System => ErrorKind::System,
+        RequestError::Program => ErrorKind::Program,
+        RequestError::Host => ErrorKind::Host,
+        RequestError::Name => ErrorKind::Name,
+        RequestError::Exists => ErrorKind::Exists,
+        RequestError::Denied => ErrorKind::Denied,
+        RequestError::State => ErrorKind::State,
     }
 }
 

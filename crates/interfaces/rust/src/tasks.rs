@@ -272,9 +272,9 @@ impl Task {
     pub fn watch(&self, what: Watch, tag: u32, group: &Group) -> Result<u32> {
         raw::outside()?;
         let (what, subject) = match what {
-            Watch::TaskEnds(task) => (control::What::TaskEnds, task),
-            Watch::HostLost(host) => (control::What::HostLost, host),
-            Watch::HostAdded => (control::What::HostAdded, 0),
+            Watch::TaskEnds(task) => (control::WatchKind::TaskEnds, task),
+            Watch::HostLost(host) => (control::WatchKind::HostLost, host),
+            Watch::HostAdded => (control::WatchKind::HostAdded, 0),
         };
         ours(process::watch(what, subject, tag_number(tag)?, group.id()))
     }

@@ -1,6 +1,6 @@
 //! Requests of tasks for hosts: which hosts they may have, and the answer once the outcome of each is known.
 
-use regatta_wire::control::{Tell, Why};
+use regatta_wire::control::{RequestError, Tell};
 
 use crate::registry::Refused;
 
@@ -21,7 +21,7 @@ struct HostRequest {
     /// The task that requests the hosts, and the number of its request.
     by: u32,
     id: u32,
-    outcomes: Vec<Option<Result<u32, Why>>>,
+    outcomes: Vec<Option<Result<u32, RequestError>>>,
     /// The first sentence about a host that could not be added.
     sentence: String,
 }
@@ -53,7 +53,10 @@ impl HostRequests {
         count: usize,
     ) -> Result<impl Iterator<Item = HostPlace> + use<>, Refused> {
         if count > MAX_HOSTS_PER_REQUEST {
-            return Err((Why::Argument, format!("{count} hosts are too many at once")));
+            return Err((
+                RequestError::Argument,
+                format!("{count} hosts are too many at once"),
+            ));
         }
         while self.open.iter().any(|one| one.number == self.next) {
             self.next = self.next.wrapping_add(1);
@@ -132,18 +135,18 @@ impl RequestedHost<'_> {
         let name = self.name;
         if self.is_of_job {
             let sentence = format!("the host {name} is of the job already");
-            return Err((Why::Exists, sentence));
+            return Err((RequestError::Exists, sentence));
         }
         // The channels of the machine only lead to its own hosts.
         if self.is_of_machine == Some(false) {
             let sentence = format!(
                 "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
             );
-            return Err((Why::Host, sentence));
+            return Err((RequestError::Host, sentence));
         }
         if self.again {
             let sentence = format!("the host {name} can be of a job only once");
-            return Err((Why::Exists, sentence));
+            return Err((RequestError::Exists, sentence));
         }
         Ok(())
     }
@@ -153,7 +156,7 @@ impl RequestedHost<'_> {
 mod tests {
     use super::*;
 
-    fn refused(why: Why, sentence: &str) -> Result<u32, Refused> {
+    fn refused(why: RequestError, sentence: &str) -> Result<u32, Refused> {
         Err((why, sentence.to_owned()))
     }
 
@@ -161,13 +164,13 @@ mod tests {
     fn a_request_is_answered_once_when_all_of_it_is_known() {
         let mut requests = HostRequests::default();
         let places: Vec<HostPlace> = requests.begin((3, 9), 3).expect("places").collect();
-        requests.resolve(places[1], refused(Why::Host, "nobody"));
-        requests.resolve(places[2], refused(Why::System, "no answer"));
+        requests.resolve(places[1], refused(RequestError::Host, "nobody"));
+        requests.resolve(places[2], refused(RequestError::System, "no answer"));
         assert!(requests.take_answers().is_empty());
         requests.resolve(places[0], Ok(4));
         let answer = Tell::Hosted {
             id: 9,
-            hosts: vec![Ok(4), Err(Why::Host), Err(Why::System)],
+            hosts: vec![Ok(4), Err(RequestError::Host), Err(RequestError::System)],
             sentence: "nobody".to_owned(),
         };
         assert_eq!(requests.take_answers(), [(3, answer)]);
@@ -234,7 +237,7 @@ mod tests {
                 is_of_machine,
                 ..host
             }),
-            Err(Why::Host)
+            Err(RequestError::Host)
         );
         let is_of_job = true;
         let member = RequestedHost {
@@ -242,13 +245,13 @@ mod tests {
             is_of_machine,
             ..host
         };
-        assert_eq!(why(member), Err(Why::Exists));
+        assert_eq!(why(member), Err(RequestError::Exists));
         assert_eq!(
             why(RequestedHost {
                 again: true,
                 ..host
             }),
-            Err(Why::Exists)
+            Err(RequestError::Exists)
         );
     }
 }

@@ -29,7 +29,7 @@ mod watches;
 
 use std::rc::Rc;
 
-use regatta_wire::control::{Ending, Event, MAX_REQUEST_BYTES, Route, Tell, Why};
+use regatta_wire::control::{Ending, Event, MAX_REQUEST_BYTES, RequestError, Route, Tell};
 use regatta_wire::fields::Message;
 
 use crate::end::End;
@@ -79,7 +79,7 @@ struct TaskRecord {
 }
 
 /// Why a request is refused: a kind and a sentence.
-pub type Refused = (Why, String);
+pub type Refused = (RequestError, String);
 
 /// The registry of one job; see the module.
 #[derive(Debug)]
@@ -357,7 +357,7 @@ fn that_fits(mut message: Tell) -> Tell {
         (*why, *sentence) = shortened((*why, std::mem::take(sentence)));
     }
     if let Tell::Spawned { sentence, .. } | Tell::Hosted { sentence, .. } = &mut message {
-        (_, *sentence) = shortened((Why::System, std::mem::take(sentence)));
+        (_, *sentence) = shortened((RequestError::System, std::mem::take(sentence)));
     }
     let (Tell::Tasks { id, .. }
     | Tell::Names { id, .. }
@@ -380,7 +380,7 @@ fn that_fits(mut message: Tell) -> Tell {
 /// Returns the refusal for something that does not fit into a message.
 pub fn too_long(what: &str, bytes: usize) -> Refused {
     let sentence = format!("{what} has {bytes} bytes, and a message may have {MAX_REQUEST_BYTES}");
-    (Why::Memory, sentence)
+    (RequestError::Memory, sentence)
 }
 
 /// Returns the reply to a request, with its outcome.

@@ -17,7 +17,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-use regatta_wire::control::{Route, Spawn, Tell, Why};
+use regatta_wire::control::{RequestError, Route, Spawn, Tell};
 use regatta_wire::world::World;
 
 use crate::Lifecycle;
@@ -137,13 +137,16 @@ impl Spawns {
         lifecycle: &Lifecycle,
     ) -> Result<(u32, Vec<Part>), Refused> {
         if order.count == 0 {
-            return Err((Why::Argument, "0 tasks cannot be started".to_owned()));
+            return Err((
+                RequestError::Argument,
+                "0 tasks cannot be started".to_owned(),
+            ));
         }
         self.check_room(order.count, registry, lifecycle)?;
         let parent = order.on_behalf.unwrap_or(by);
         if !registry.is_alive(parent) {
             let sentence = format!("there is no task {parent} to start tasks for");
-            return Err((Why::Task, sentence));
+            return Err((RequestError::Task, sentence));
         }
         let placed = registry.place_tasks(parent, &order.place, order.count)?;
         let part = |(host, count)| Part {
@@ -197,7 +200,7 @@ impl Spawns {
             let sentence = format!(
                 "the job has had {had} tasks and may have {most} in all (--most-tasks): {count} more cannot be started"
             );
-            return Err((Why::Memory, sentence));
+            return Err((RequestError::Memory, sentence));
         }
         Ok(())
     }
@@ -259,7 +262,7 @@ impl Spawns {
             let count = part.count as usize;
             let incomplete = || {
                 let sentence = "a host has not said where its tasks listen".to_owned();
-                (Why::System, sentence)
+                (RequestError::System, sentence)
             };
             part.prepared = Some(prepared.and_then(|addresses| {
                 let fits = addresses.len() == count;
@@ -354,7 +357,7 @@ impl Spawns {
     pub fn host_lost(&mut self, host: u32, unstarted: &[u32]) {
         let lost = || {
             let sentence = "the host was lost while it was to start tasks".to_owned();
-            (Why::Host, sentence)
+            (RequestError::Host, sentence)
         };
         for spawning in &mut self.open {
             let ours: Vec<u32> = spawning
@@ -584,5 +587,5 @@ fn done(awaited: &mut Option<BTreeSet<u32>>, host: u32) {
 }
 
 fn job_ends() -> Refused {
-    (Why::State, "the job is being ended".to_owned())
+    (RequestError::State, "the job is being ended".to_owned())
 }

@@ -1,6 +1,6 @@
 //! Tasks' requests for a host's time, kept until the host answers or is lost.
 
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 
 use crate::registry::ReplicatedRegistry;
 
@@ -42,7 +42,7 @@ impl TimeRequests {
     pub fn host_lost(&mut self, registry: &mut ReplicatedRegistry, host: u32) {
         for Question { by, id, .. } in self.asked.extract_if(.., |asked| asked.host == host) {
             let sentence = "the host was lost before it said what time it is".to_owned();
-            registry.reply(by, id, Err((Why::Host, sentence)));
+            registry.reply(by, id, Err((RequestError::Host, sentence)));
         }
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         requests.host_lost(&mut registry, 1);
         requests.host_lost(&mut registry, 1);
         let refused = |(to, message): &(u32, Tell)| match message {
-            Tell::Refused { id, why, .. } => (*to, *id, *why == Why::Host),
+            Tell::Refused { id, why, .. } => (*to, *id, *why == RequestError::Host),
             other => panic!("{other:?}"),
         };
         let messages = registry.take_messages();

@@ -11,7 +11,7 @@ use regatta_job::failover::{
 };
 use regatta_job::registry::DEFAULT_SPEED;
 use regatta_job::{End, Ended, HostRecord, Registry, ReplicatedRegistry};
-use regatta_wire::control::{Ask, Event, Tell, What, flags};
+use regatta_wire::control::{Ask, Event, Tell, WatchKind, flags};
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
@@ -269,7 +269,7 @@ impl Successor for Machine {
     }
 }
 
-fn watch(id: u32, what: What, subject: u32) -> Ask {
+fn watch(id: u32, what: WatchKind, subject: u32) -> Ask {
     Ask::Watch { id, what, subject }
 }
 
@@ -300,8 +300,8 @@ fn combinations(most: [usize; 4]) -> impl Iterator<Item = [usize; 4]> {
 }
 
 fn under_the_first(machine: &mut Machine) {
-    machine.ask(2, &watch(1, What::TaskEnds, 0));
-    machine.ask(3, &watch(1, What::TaskEnds, 1));
+    machine.ask(2, &watch(1, WatchKind::TaskEnds, 0));
+    machine.ask(3, &watch(1, WatchKind::TaskEnds, 1));
     machine.ask(3, &get(2, "late"));
 }
 
@@ -309,7 +309,7 @@ fn under_the_second(machine: &mut Machine) {
     machine.ask(2, &put(2, "late", flags::OVERWRITABLE));
     // A second request of this kind is refused.
     machine.ask(2, &put(3, "once", 0));
-    machine.ask(3, &watch(3, What::HostLost, 1));
+    machine.ask(3, &watch(3, WatchKind::HostLost, 1));
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn however_much_was_on_its_way_to_a_task_nothing_of_it_is_lost() {
     for heard in [0, 40, 299] {
         let mut machine = Machine::new();
         for id in 0..QUESTIONS {
-            machine.ask(3, &watch(id, What::TaskEnds, 0));
+            machine.ask(3, &watch(id, WatchKind::TaskEnds, 0));
         }
         let arrived = machine.ways[&3].iter().scan(0, |told, sent| {
             *told += usize::from(matches!(sent, Sent::Tell { .. }));
@@ -448,7 +448,7 @@ fn a_host_that_is_given_back_or_refused_is_known_to_the_next_launcher() {
         let mut machine = Machine::new();
         machine.registry.add_known_run("r4");
         machine.registry.add_known_run("refused");
-        machine.ask(2, &watch(1, What::TaskEnds, 0));
+        machine.ask(2, &watch(1, WatchKind::TaskEnds, 0));
         machine
     };
     let mut heard_before = HashSet::new();
@@ -475,7 +475,7 @@ fn no_task_hears_of_what_the_next_launcher_does_not_know() {
         let group = "crew".to_owned();
         machine.ask(3, &Ask::Join { id: 1, group });
         machine.ask(3, &put(2, "once", 0));
-        machine.ask(3, &watch(3, What::TaskEnds, 0));
+        machine.ask(3, &watch(3, WatchKind::TaskEnds, 0));
         machine
     };
     let mut heard_before = HashSet::new();

@@ -50,7 +50,7 @@ use crate::tasks::worker::{self, Worker};
 use crate::tasks::{self, Recipe, Tasks};
 use crate::words;
 use regatta_segment::job::Cause;
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use regatta_wire::world::World;
 
 mod called;
@@ -391,7 +391,7 @@ impl Agent {
     }
 
     /// Enters tasks into the table, after earlier ones for which there was no room, since the table has no gaps.
-    fn enter(&mut self, world: World) -> Result<(), (Why, String)> {
+    fn enter(&mut self, world: World) -> Result<(), (RequestError, String)> {
         let Some(tasks) = &mut self.worker.tasks else {
             return Ok(());
         };
@@ -406,7 +406,7 @@ impl Agent {
             // Another launcher repeats orders of the previous one.
             if world.first >= tasks.job().tasks() {
                 let entered = tasks.enter(world);
-                entered.map_err(|error| (Why::Memory, error.to_string()))?;
+                entered.map_err(|error| (RequestError::Memory, error.to_string()))?;
                 if let Some(following) = &mut self.following {
                     following.follower.local.worlds.push(world.clone());
                 }

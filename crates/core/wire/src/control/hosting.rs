@@ -1,6 +1,6 @@
 //! Hosts whose agents are started by a task instead of the launcher.
 
-use super::Why;
+use super::RequestError;
 use crate::fields;
 
 /// A host to be started.
@@ -28,7 +28,7 @@ pub struct HostStarted {
     /// Its number.
     pub host: u32,
     /// Reason why it was not started; `None` if it was.
-    pub refused: Option<Why>,
+    pub refused: Option<RequestError>,
     /// The command's output, if it was started.
     pub line: String,
 }

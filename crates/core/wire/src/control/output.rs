@@ -10,7 +10,7 @@ pub enum Output {
     /// With the job's output.
     Job,
     /// To the asker, as messages.
-    Me(Manner),
+    Me(OutputFormat),
     /// To another task, as messages. That task does not have to ask for it.
     Task(Route),
 }
@@ -24,7 +24,7 @@ choices!(Output {
 
 /// Format of the output messages, in terms of the receiving task (its context and tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Manner {
+pub struct OutputFormat {
     /// Context of the messages.
     pub context: u32,
     /// Tag of the messages.
@@ -34,7 +34,7 @@ pub struct Manner {
     /// Whether to send one more message for each started task, before any of its output.
     pub births: bool,
 }
-fields!(Manner {
+fields!(OutputFormat {
     context,
     tag,
     lines,
@@ -47,13 +47,13 @@ pub struct Route {
     /// The receiving task.
     pub to: u32,
     /// The format of the messages.
-    pub manner: Manner,
+    pub manner: OutputFormat,
 }
 fields!(Route { to, manner });
 
 /// State of the stream after a chunk of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum StreamState {
     /// There may be more.
     More,
     /// The task has ended. Later output can come only from child processes that still hold its pipe.
@@ -62,7 +62,7 @@ pub enum Then {
     Closed,
 }
 
-choices!(Then {
+choices!(StreamState {
     0 More,
     1 Ended,
     2 Closed

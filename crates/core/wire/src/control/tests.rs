@@ -11,8 +11,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..20)
 }
 
-fn why() -> impl Strategy<Value = Why> {
-    prop::sample::select(Why::ALL.to_vec())
+fn why() -> impl Strategy<Value = RequestError> {
+    prop::sample::select(RequestError::ALL.to_vec())
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -26,8 +26,8 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 prop_compose! {
-    fn manner()(context: u32, tag: i32, lines: bool, births: bool) -> Manner {
-        Manner { context, tag, lines, births }
+    fn manner()(context: u32, tag: i32, lines: bool, births: bool) -> OutputFormat {
+        OutputFormat { context, tag, lines, births }
     }
 }
 
@@ -40,8 +40,12 @@ fn output() -> impl Strategy<Value = Output> {
     ]
 }
 
-fn then() -> impl Strategy<Value = Then> {
-    prop_oneof![Just(Then::More), Just(Then::Ended), Just(Then::Closed)]
+fn then() -> impl Strategy<Value = StreamState> {
+    prop_oneof![
+        Just(StreamState::More),
+        Just(StreamState::Ended),
+        Just(StreamState::Closed)
+    ]
 }
 
 prop_compose! {
@@ -93,7 +97,7 @@ fn ask() -> impl Strategy<Value = Ask> {
         }),
         (id, any::<u32>()).prop_map(|(id, subject)| Ask::Watch {
             id,
-            what: What::HostLost,
+            what: WatchKind::HostLost,
             subject
         }),
         (

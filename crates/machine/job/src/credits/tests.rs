@@ -1,4 +1,4 @@
-use regatta_wire::control::{Manner, Route, Then};
+use regatta_wire::control::{OutputFormat, Route, StreamState};
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn windows() -> ReceiverWindows {
 }
 
 fn piece(bytes: &[u8], to: Option<u32>) -> Piece {
-    let manner = Manner {
+    let manner = OutputFormat {
         context: 0,
         tag: 0,
         lines: false,
@@ -19,7 +19,7 @@ fn piece(bytes: &[u8], to: Option<u32>) -> Piece {
         stream: 0,
         route: to.map(|to| Route { to, manner }),
         bytes: bytes.to_vec(),
-        then: Then::More,
+        then: StreamState::More,
     }
 }
 

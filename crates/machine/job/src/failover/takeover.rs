@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_wire::control::{Ask, Spawn, Tell, Why};
+use regatta_wire::control::{Ask, RequestError, Spawn, Tell};
 use regatta_wire::fields;
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
@@ -350,10 +350,10 @@ fn conclude_spawn(
 ) {
     let numbers = world.first..world.first + world.places.len() as u32;
     let is_there = |task: u32| registry.is_alive(task) || registry.pid(task) != 0;
-    let mut tasks: Vec<Result<u32, Why>> = numbers
-        .map(|task| is_there(task).then_some(task).ok_or(Why::Host))
+    let mut tasks: Vec<Result<u32, RequestError>> = numbers
+        .map(|task| is_there(task).then_some(task).ok_or(RequestError::Host))
         .collect();
-    tasks.resize(order.count as usize, Err(Why::Host));
+    tasks.resize(order.count as usize, Err(RequestError::Host));
     tasks.sort_by_key(|task| task.unwrap_or(u32::MAX));
     let sentence = match tasks.iter().all(Result::is_ok) {
         true => String::new(),

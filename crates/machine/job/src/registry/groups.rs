@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_wire::control::{GroupInfo, Why};
+use regatta_wire::control::{GroupInfo, RequestError};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
@@ -66,16 +66,19 @@ impl Groups {
     /// Adds a member and returns its number in the group, the lowest that is free.
     pub(super) fn join(&mut self, task: u32, name: String) -> Result<u32, Refused> {
         if name.is_empty() {
-            return Err((Why::Argument, "the name of a group is empty".to_owned()));
+            return Err((
+                RequestError::Argument,
+                "the name of a group is empty".to_owned(),
+            ));
         }
         if name.len() > MAX_NAME_BYTES {
             let sentence = format!("the name of a group has more than {MAX_NAME_BYTES} bytes");
-            return Err((Why::Argument, sentence));
+            return Err((RequestError::Argument, sentence));
         }
         let group = self.all.entry(name.clone()).or_default();
         if group.members.contains(&Some(task)) {
             let sentence = format!("task {task} is a member of the group {name:?} already");
-            return Err((Why::Exists, sentence));
+            return Err((RequestError::Exists, sentence));
         }
         let free = group.members.iter().position(Option::is_none);
         let number = free.unwrap_or(group.members.len());
@@ -144,7 +147,7 @@ impl Groups {
                 "the members of the group {name:?} that wait already want to be {}, and this one {count}",
                 group.wanted
             );
-            return Err((Why::Argument, sentence));
+            return Err((RequestError::Argument, sentence));
         }
         group.at_barrier.push((task, id));
         Ok(match group.at_barrier.len() as u32 >= count {
@@ -187,5 +190,5 @@ impl Group {
 /// Returns the refusal for a task that is not a member.
 fn not_a_member(task: u32, name: &str) -> Refused {
     let sentence = format!("task {task} is no member of the group {name:?}");
-    (Why::Name, sentence)
+    (RequestError::Name, sentence)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_wire::control::{NameInfo, Why, flags};
+use regatta_wire::control::{NameInfo, RequestError, flags};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
@@ -108,7 +108,7 @@ impl Names {
         value: Vec<u8>,
     ) -> Result<u32, Refused> {
         if name.is_empty() {
-            return Err((Why::Argument, "a name is empty".to_owned()));
+            return Err((RequestError::Argument, "a name is empty".to_owned()));
         }
         let index = match index {
             Some(index) => index,
@@ -128,7 +128,7 @@ impl Names {
                 "the entries of all names together would have more than {} MiB; delete some",
                 MAX_ENTRIES_BYTES >> 20
             );
-            return Err((Why::Memory, sentence));
+            return Err((RequestError::Memory, sentence));
         }
         self.bytes = bytes;
         let owner = Some(by);
@@ -154,7 +154,7 @@ impl Names {
             Some(_) if several => Ok((0..).find(|index| !taken.contains(index)).unwrap_or(0)),
             Some(&first) if flags & flags::OVERWRITABLE != 0 => Ok(first),
             Some(_) => Err((
-                Why::Exists,
+                RequestError::Exists,
                 format!("there is an entry under the name {name:?} already"),
             )),
         }
@@ -170,7 +170,7 @@ impl Names {
         flags: u32,
     ) -> Option<Result<(u32, Vec<u8>), Refused>> {
         match self.read(task, &name, index, flags) {
-            Err((Why::Name, _)) if flags & flags::WAIT != 0 => {
+            Err((RequestError::Name, _)) if flags & flags::WAIT != 0 => {
                 self.waiting.push(Waiting {
                     task,
                     id,
@@ -245,7 +245,7 @@ impl Names {
             let sentence = format!(
                 "entry {index} under {name:?} is no number, which has 8 bytes; it has {length}"
             );
-            return Err((Why::Argument, sentence));
+            return Err((RequestError::Argument, sentence));
         };
         let before = u64::from_le_bytes(bytes);
         entry.value = before.wrapping_add(amount).to_le_bytes().to_vec();
@@ -266,7 +266,7 @@ impl Names {
                 continue;
             }
             match self.read(task, name, index, flags) {
-                Err((Why::Name, _)) => self.waiting.push(waiting),
+                Err((RequestError::Name, _)) => self.waiting.push(waiting),
                 answer => served.push((task, waiting.id, answer)),
             }
         }
@@ -313,7 +313,7 @@ fn may_change(entry: &Entry, by: u32) -> bool {
 
 fn none(name: &str, index: u32) -> Refused {
     let sentence = format!("there is no entry {index} under {name:?}");
-    (Why::Name, sentence)
+    (RequestError::Name, sentence)
 }
 
 fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
@@ -321,7 +321,7 @@ fn denied(name: &str, index: u32, entry: &Entry) -> Refused {
     let sentence = format!(
         "entry {index} under {name:?} belongs to task {owner}, which has not made it overwritable"
     );
-    (Why::Denied, sentence)
+    (RequestError::Denied, sentence)
 }
 
 /// Returns whether a name matches a pattern, in which `*` stands for any text.
@@ -348,7 +348,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use regatta_wire::control::{Why, flags};
+    use regatta_wire::control::{RequestError, flags};
 
     use super::{Names, matches};
 
@@ -383,7 +383,7 @@ mod tests {
         // Its owner is alive, and has not allowed other tasks to take it.
         let served = put(&mut names, 5, "x", flags::PERSISTENT);
         let denied = |(task, id, answer): &(u32, u32, super::Answer)| {
-            (*task, *id, matches!(answer, Err((Why::Denied, _))))
+            (*task, *id, matches!(answer, Err((RequestError::Denied, _))))
         };
         let answers: Vec<_> = served.iter().map(denied).collect();
         assert_eq!(answers, [(0, 1, true), (0, 3, true)]);
@@ -411,10 +411,10 @@ mod tests {
         let put = names.put(1, "text".to_owned(), None, 0, vec![0; 7]);
         put.unwrap();
         let why = |outcome: Result<u64, super::Refused>| outcome.expect_err("refused").0;
-        assert_eq!(why(names.add(2, "own", 0, 1)), Why::Denied);
+        assert_eq!(why(names.add(2, "own", 0, 1)), RequestError::Denied);
         assert_eq!(names.add(1, "own", 0, 1), Ok(0));
-        assert_eq!(why(names.add(1, "text", 0, 1)), Why::Argument);
-        assert_eq!(why(names.add(1, "n", 1, 1)), Why::Name);
+        assert_eq!(why(names.add(1, "text", 0, 1)), RequestError::Argument);
+        assert_eq!(why(names.add(1, "n", 1, 1)), RequestError::Name);
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
                     .unwrap();
             }
             let full = names.put(round, "more".to_owned(), None, 0, vec![0; 20 << 20]);
-            assert!(matches!(full, Err((Why::Memory, _))));
+            assert!(matches!(full, Err((RequestError::Memory, _))));
             names.owner_gone(round);
             assert_eq!(names.bytes, 0);
         }

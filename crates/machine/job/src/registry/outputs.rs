@@ -1,6 +1,6 @@
 //! Routing of output: which task receives the output of the tasks that it has started.
 
-use regatta_wire::control::{Event, Output, Route, Tell, Then};
+use regatta_wire::control::{Event, Output, Route, StreamState, Tell};
 use regatta_wire::fields::{Bytes, Field};
 use regatta_wire::{Malformed, fields};
 
@@ -18,7 +18,7 @@ pub struct Piece {
     /// The written bytes.
     pub bytes: Vec<u8>,
     /// Whether the stream continues after this piece.
-    pub then: Then,
+    pub then: StreamState,
 }
 fields!(Piece {
     task,
@@ -147,7 +147,7 @@ impl Registry {
     /// Handles a piece that a task has written for another one. Takes its bytes and sends them there. Returns false,
     /// with the bytes left in the piece, if no task receives them. A piece that closes a stream has no bytes.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
-        if piece.then == Then::Closed {
+        if piece.then == StreamState::Closed {
             return self.close_stream(piece.task, piece.stream);
         }
         let Some(route) = piece.route.filter(|route| self.receives(route.to)) else {
@@ -183,7 +183,7 @@ impl Registry {
             stream,
             manner: route.manner,
             bytes: Vec::new(),
-            then: Then::Closed,
+            then: StreamState::Closed,
         };
         self.send(route.to, message);
         true

@@ -1,6 +1,6 @@
 //! Choice of the hosts on which tasks are started.
 
-use regatta_wire::control::{Place, Why};
+use regatta_wire::control::{Place, RequestError};
 
 use super::{HostRecord, Refused, Registry, TaskRecord};
 
@@ -30,7 +30,7 @@ impl Registry {
                 .collect(),
         };
         if hosts.is_empty() {
-            return Err((Why::Host, self.no_host(place)));
+            return Err((RequestError::Host, self.no_host(place)));
         }
         let mut shares: Vec<(&HostRecord, u32, u32)> = hosts
             .into_iter()

@@ -4,7 +4,7 @@
 
 use std::ops::Deref;
 
-use regatta_wire::control::{Ask, MAX_REQUEST_BYTES, Output, Route, Tell, Then};
+use regatta_wire::control::{Ask, MAX_REQUEST_BYTES, Output, Route, StreamState, Tell};
 use regatta_wire::fields::Message;
 use regatta_wire::{Malformed, messages};
 
@@ -161,7 +161,7 @@ impl ReplicatedRegistry {
     /// See [`Registry::task_wrote`]. Copies record which streams are closed and which tasks receive output, but not
     /// what is written.
     pub fn task_wrote(&mut self, piece: &mut Piece) -> bool {
-        if piece.then == Then::Closed {
+        if piece.then == StreamState::Closed {
             return self.close_stream(piece.task, piece.stream);
         }
         let unexpected = |route: &Route| self.registry.receives_unexpectedly(route.to);

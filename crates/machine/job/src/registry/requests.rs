@@ -1,6 +1,6 @@
 //! Requests of tasks. Each is answered here, or passed to the launcher as an [`Effect`].
 
-use regatta_wire::control::{Ask, HostInfo, TaskInfo, Tell, Why};
+use regatta_wire::control::{Ask, HostInfo, RequestError, TaskInfo, Tell};
 
 use super::{Effect, HostChange, Refused, Registry, Requester, TaskRecord};
 
@@ -137,12 +137,12 @@ impl Registry {
     fn may_signal(&self, task: u32, signal: i32) -> Result<(), Refused> {
         if !(0..=LAST_SIGNAL).contains(&signal) {
             let sentence = format!("{signal} is not the number of a signal");
-            return Err((Why::Argument, sentence));
+            return Err((RequestError::Argument, sentence));
         }
         match self.tasks.get(task as usize) {
-            None => Err((Why::Task, format!("the job has no task {task}"))),
+            None => Err((RequestError::Task, format!("the job has no task {task}"))),
             Some(TaskRecord { ended: Some(_), .. }) => {
-                Err((Why::Task, format!("task {task} has ended already")))
+                Err((RequestError::Task, format!("task {task} has ended already")))
             }
             Some(_) => Ok(()),
         }
@@ -154,7 +154,7 @@ impl Registry {
             return Some(Effect::ReadClock { by, id, host });
         }
         let sentence = format!("the job has no host with the number {host}");
-        self.reply(by, id, Err((Why::Host, sentence)));
+        self.reply(by, id, Err((RequestError::Host, sentence)));
         None
     }
 
@@ -163,7 +163,7 @@ impl Registry {
         let left = self.groups.leave(by, group);
         for waiting in left.iter().flatten() {
             let sentence = format!("task {by} has left the group {group:?}");
-            self.reply(by, *waiting, Err((Why::State, sentence)));
+            self.reply(by, *waiting, Err((RequestError::State, sentence)));
         }
         self.reply(by, id, left.map(|_| 0));
     }

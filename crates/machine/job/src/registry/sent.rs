@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use regatta_wire::control::{Tell, Then};
+use regatta_wire::control::{StreamState, Tell};
 use regatta_wire::fields;
 use regatta_wire::fields::Message;
 
@@ -120,7 +120,7 @@ fields!(SentTo { task, count, last });
 /// launcher, so it is not sent again. The end of a stream is.
 pub fn is_resent(message: &Tell) -> bool {
     match message {
-        Tell::Output { then, .. } => *then == Then::Closed,
+        Tell::Output { then, .. } => *then == StreamState::Closed,
         _ => true,
     }
 }

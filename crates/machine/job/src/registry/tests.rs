@@ -1,6 +1,8 @@
 //! The registry, with requests and reports but without processes.
 
-use regatta_wire::control::{GroupInfo, Manner, Output, Place, Then, What, flags};
+use regatta_wire::control::{
+    GroupInfo, Output, OutputFormat, Place, StreamState, WatchKind, flags,
+};
 
 use super::*;
 use regatta_wire::control::Ask;
@@ -39,7 +41,13 @@ fn ended(task: u32, ending: Ending) -> Event {
     }
 }
 
-fn watch(registry: &mut Registry, by: u32, id: u32, what: What, subject: u32) -> Vec<(u32, Tell)> {
+fn watch(
+    registry: &mut Registry,
+    by: u32,
+    id: u32,
+    what: WatchKind,
+    subject: u32,
+) -> Vec<(u32, Tell)> {
     registry.handle_request(by, Ask::Watch { id, what, subject });
     registry.take_messages()
 }
@@ -95,7 +103,7 @@ fn entry(to: u32, index: u32, value: &[u8]) -> Vec<(u32, Tell)> {
     )]
 }
 
-fn refused(messages: &[(u32, Tell)], expected: Why) -> bool {
+fn refused(messages: &[(u32, Tell)], expected: RequestError) -> bool {
     matches!(messages, [(_, Tell::Refused { why, .. })] if *why == expected)
 }
 
@@ -103,7 +111,7 @@ fn refused(messages: &[(u32, Tell)], expected: Why) -> bool {
 fn a_watch_fires_once_and_at_once_if_it_is_over() {
     let mut registry = registry();
     assert_eq!(
-        watch(&mut registry, 0, 7, What::TaskEnds, 1),
+        watch(&mut registry, 0, 7, WatchKind::TaskEnds, 1),
         [done(0, 7, 0)]
     );
     registry.task_ended(1, KILLED);
@@ -117,9 +125,9 @@ fn a_watch_fires_once_and_at_once_if_it_is_over() {
     );
     assert_eq!(registry.take_messages(), [expected]);
     let expected = (0, Tell::Event { watch: 8, event });
-    let messages = watch(&mut registry, 0, 8, What::TaskEnds, 1);
+    let messages = watch(&mut registry, 0, 8, WatchKind::TaskEnds, 1);
     assert_eq!(messages, [done(0, 8, 0), expected]);
-    let messages = watch(&mut registry, 0, 9, What::TaskEnds, 77);
+    let messages = watch(&mut registry, 0, 9, WatchKind::TaskEnds, 77);
     assert!(matches!(
         &messages[1].1,
         Tell::Event {
@@ -141,7 +149,7 @@ fn the_watch_of_the_task_that_has_started_it_excuses_a_death_that_was_faster() {
     registry.task_started(child, 200);
     registry.task_ended(child, KILLED);
     let mut watch = |by, subject| {
-        let what = What::TaskEnds;
+        let what = WatchKind::TaskEnds;
         registry.handle_request(
             by,
             Ask::Watch {
@@ -159,12 +167,12 @@ fn the_watch_of_the_task_that_has_started_it_excuses_a_death_that_was_faster() {
 #[test]
 fn a_cancelled_watch_is_silent_and_so_is_that_of_a_dead_watcher() {
     let mut registry = registry();
-    watch(&mut registry, 0, 7, What::TaskEnds, 1);
+    watch(&mut registry, 0, 7, WatchKind::TaskEnds, 1);
     registry.handle_request(0, Ask::Unwatch { id: 8, watch: 7 });
     assert_eq!(registry.take_messages(), [done(0, 8, 1)]);
     registry.handle_request(0, Ask::Unwatch { id: 9, watch: 7 });
     assert_eq!(registry.take_messages(), [done(0, 9, 0)]);
-    watch(&mut registry, 2, 7, What::TaskEnds, 1);
+    watch(&mut registry, 2, 7, WatchKind::TaskEnds, 1);
     assert!(registry.is_excused(1));
     registry.task_ended(2, KILLED);
     assert!(!registry.is_excused(1));
@@ -219,9 +227,9 @@ fn each_change_of_members_has_a_version_of_its_own_and_nothing_else_has() {
 #[test]
 fn the_loss_of_a_host_is_notified_after_that_of_its_tasks() {
     let mut registry = registry();
-    watch(&mut registry, 0, 1, What::HostLost, 1);
+    watch(&mut registry, 0, 1, WatchKind::HostLost, 1);
     let task = registry.add_tasks(Some(0), &[1], b"worker", None);
-    watch(&mut registry, 0, 2, What::TaskEnds, task);
+    watch(&mut registry, 0, 2, WatchKind::TaskEnds, task);
     registry.task_ended(task, End::Lost);
     registry.host_lost(1);
     let watches: Vec<u32> = registry
@@ -233,7 +241,7 @@ fn the_loss_of_a_host_is_notified_after_that_of_its_tasks() {
         })
         .collect();
     assert_eq!(watches, [2, 1]);
-    assert_eq!(watch(&mut registry, 0, 3, What::HostLost, 1).len(), 2);
+    assert_eq!(watch(&mut registry, 0, 3, WatchKind::HostLost, 1).len(), 2);
 }
 
 #[test]
@@ -250,7 +258,7 @@ fn requested_deaths_are_excused() {
     assert!(registry.is_excused(2) && !registry.is_excused(1));
     assert_eq!(registry.handle_request(0, signal(2, 1, 0)), None);
     registry.take_messages();
-    for (task, number, why) in [(9, 9, Why::Task), (1, 999, Why::Argument)] {
+    for (task, number, why) in [(9, 9, RequestError::Task), (1, 999, RequestError::Argument)] {
         assert_eq!(registry.handle_request(0, signal(3, task, number)), None);
         assert!(refused(&registry.take_messages(), why));
     }
@@ -259,27 +267,27 @@ fn requested_deaths_are_excused() {
 #[test]
 fn entries_are_put_read_and_taken() {
     let mut registry = registry();
-    assert!(refused(&get(&mut registry, 1, 0, 0), Why::Name));
+    assert!(refused(&get(&mut registry, 1, 0, 0), RequestError::Name));
     assert_eq!(put(&mut registry, 0, None, 0, b"one"), [done(0, 1, 0)]);
     assert!(refused(
         &put(&mut registry, 1, None, 0, b"two"),
-        Why::Exists
+        RequestError::Exists
     ));
     assert!(refused(
         &put(&mut registry, 1, Some(0), 0, b"two"),
-        Why::Denied
+        RequestError::Denied
     ));
     assert_eq!(put(&mut registry, 0, Some(0), 0, b"three"), [done(0, 1, 0)]);
     assert_eq!(get(&mut registry, 1, 0, 0), entry(1, 0, b"three"));
     assert!(refused(
         &get(&mut registry, 1, 0, flags::DELETE),
-        Why::Denied
+        RequestError::Denied
     ));
     assert_eq!(
         get(&mut registry, 0, 0, flags::DELETE),
         entry(0, 0, b"three")
     );
-    assert!(refused(&get(&mut registry, 0, 0, 0), Why::Name));
+    assert!(refused(&get(&mut registry, 0, 0, 0), RequestError::Name));
 }
 
 #[test]
@@ -305,7 +313,7 @@ fn entries_go_with_their_owners_unless_they_are_persistent() {
     put(&mut registry, 0, Some(0), 0, b"goes");
     put(&mut registry, 0, Some(1), flags::PERSISTENT, b"stays");
     registry.task_ended(0, End::Exited(0));
-    assert!(refused(&get(&mut registry, 1, 0, 0), Why::Name));
+    assert!(refused(&get(&mut registry, 1, 0, 0), RequestError::Name));
     assert_eq!(
         get(&mut registry, 1, 0, flags::FIRST),
         entry(1, 1, b"stays")
@@ -353,7 +361,7 @@ fn a_thread_that_waits_in_a_barrier_hears_that_its_task_has_left() {
     let (id, group) = (3, group());
     registry.handle_request(0, Ask::Leave { id, group });
     let messages = registry.take_messages();
-    assert!(refused(&messages[..1], Why::State), "{messages:?}");
+    assert!(refused(&messages[..1], RequestError::State), "{messages:?}");
     assert_eq!(messages[1..], [done(0, 3, 0)]);
     // The next one waits for two others.
     registry.handle_request(1, meet(2));
@@ -371,7 +379,7 @@ fn numbers_in_named_groups_are_the_lowest_that_are_free() {
     for by in 0..3 {
         assert_eq!(join(&mut registry, by), [done(by, 3, u64::from(by))]);
     }
-    assert!(refused(&join(&mut registry, 1), Why::Exists));
+    assert!(refused(&join(&mut registry, 1), RequestError::Exists));
     let group = || "crew".to_owned();
     let (id, crew) = (4, group());
     registry.handle_request(1, Ask::Leave { id, group: crew });
@@ -434,7 +442,7 @@ fn members_meet_when_enough_have_come() {
         );
         registry.take_messages()
     };
-    assert!(refused(&meet(&mut registry, 0, 1), Why::Name));
+    assert!(refused(&meet(&mut registry, 0, 1), RequestError::Name));
     for by in 0..3 {
         registry.handle_request(
             by,
@@ -453,7 +461,7 @@ fn members_meet_when_enough_have_come() {
     for _ in 0..2 {
         assert_eq!(meet(&mut registry, 0, 3), []);
         assert_eq!(meet(&mut registry, 1, 3), []);
-        assert!(refused(&meet(&mut registry, 2, 2), Why::Argument));
+        assert!(refused(&meet(&mut registry, 2, 2), RequestError::Argument));
         assert_eq!(meet(&mut registry, 2, 3), [all(0), all(1), all(2)]);
     }
     // If some members are missing, the group's members are not in the answer.
@@ -479,13 +487,13 @@ fn tasks_go_where_there_is_room() {
     assert_eq!(place(&registry, elsewhere, 2), Ok(vec![(1, 1), (2, 1)]));
     registry.host_lost(1);
     let refused = place(&registry, beta(), 1).unwrap_err();
-    assert!(refused.0 == Why::Host && refused.1.contains("alpha, gamma"));
+    assert!(refused.0 == RequestError::Host && refused.1.contains("alpha, gamma"));
 }
 
 #[test]
 fn every_host_that_joins_is_notified_and_used() {
     let mut registry = registry();
-    watch(&mut registry, 1, 7, What::HostAdded, 0);
+    watch(&mut registry, 1, 7, WatchKind::HostAdded, 0);
     let added = |number: u32, name: &str| {
         let (host, name) = (number, name.to_owned());
         let event = Event::HostAdded { host, name };
@@ -515,7 +523,7 @@ fn every_host_that_joins_is_notified_and_used() {
 #[test]
 fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     let mut registry = registry();
-    let manner = Manner {
+    let manner = OutputFormat {
         context: 5,
         tag: 6,
         lines: true,
@@ -538,7 +546,7 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
         bytes: bytes.to_vec(),
         then,
     };
-    assert!(registry.task_wrote(&mut piece(b"words", Then::More)));
+    assert!(registry.task_wrote(&mut piece(b"words", StreamState::More)));
     let output = |stream, bytes: &[u8], then| Tell::Output {
         task: child,
         stream,
@@ -548,20 +556,20 @@ fn output_goes_to_the_task_that_requested_it_as_long_as_it_receives() {
     };
     assert_eq!(
         registry.take_messages(),
-        [(1, output(1, b"words", Then::More))]
+        [(1, output(1, b"words", StreamState::More))]
     );
     // Its host is lost after one of its streams has been closed.
-    registry.task_wrote(&mut piece(b"", Then::Closed));
+    registry.task_wrote(&mut piece(b"", StreamState::Closed));
     registry.take_messages();
     registry.close_streams(child);
     assert_eq!(
         registry.take_messages(),
-        [(1, output(0, b"", Then::Closed))]
+        [(1, output(0, b"", StreamState::Closed))]
     );
     assert!(
         registry.stop_output_to(1) && !registry.stop_output_to(1) && !registry.stop_output_to(2)
     );
-    let mut lost = piece(b"words", Then::More);
+    let mut lost = piece(b"words", StreamState::More);
     assert!(!registry.task_wrote(&mut lost));
     assert_eq!(lost.bytes, b"words");
     assert_eq!(registry.route(child, Output::AsMine), None);
@@ -575,7 +583,7 @@ fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
     let child = registry.add_tasks(Some(1), &[0], b"child", None);
     registry.take_changes();
     let mut copy = Registry::from_snapshot(&registry.snapshot()).expect("a snapshot");
-    let manner = Manner {
+    let manner = OutputFormat {
         context: 5,
         tag: 6,
         lines: true,
@@ -586,7 +594,7 @@ fn a_task_that_gets_output_without_a_known_route_is_a_receiver_on_all_copies() {
         stream: 0,
         route: Some(Route { to, manner }),
         bytes: b"words".to_vec(),
-        then: Then::More,
+        then: StreamState::More,
     };
     assert!(registry.task_wrote(&mut piece(1)));
     // This is recorded once, and not for a task that does not exist.
@@ -626,7 +634,7 @@ fn a_list_that_fits_no_message_is_refused() {
         Some((1, Tell::Refused { id: 2, why, .. })) => Some(why),
         _ => None,
     };
-    assert_eq!(why(refused), Some(Why::Memory));
+    assert_eq!(why(refused), Some(RequestError::Memory));
     let pattern = "1n*".to_owned();
     registry.handle_request(1, Ask::Names { id: 3, pattern });
     let named = registry.take_messages().pop();
@@ -652,7 +660,7 @@ fn a_request_that_fits_no_message_is_refused_and_not_recorded() {
             message,
             Tell::Refused {
                 id: 4,
-                why: Why::Memory,
+                why: RequestError::Memory,
                 ..
             }
         )
@@ -712,7 +720,7 @@ fn names_count_as_their_values_do() {
 #[test]
 fn receivers_of_output_are_notified_of_starts_if_they_have_requested_it() {
     let mut registry = registry();
-    let manner = |births| Manner {
+    let manner = |births| OutputFormat {
         context: 5,
         tag: 6,
         lines: true,

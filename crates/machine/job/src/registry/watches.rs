@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_wire::Malformed;
-use regatta_wire::control::{Ending, Event, Tell, What, Why};
+use regatta_wire::control::{Ending, Event, RequestError, Tell, WatchKind};
 use regatta_wire::fields::{Bytes, Field};
 
 use super::{Effect, Registry};
@@ -54,12 +54,12 @@ impl Field for Watches {
 }
 
 impl Watches {
-    fn add(&mut self, what: What, subject: u32, watcher: Watcher) {
+    fn add(&mut self, what: WatchKind, subject: u32, watcher: Watcher) {
         let list = match what {
-            What::TaskEnds => self.of_tasks.entry(subject).or_default(),
-            What::HostLost => self.of_hosts.entry(subject).or_default(),
-            What::HostAdded => &mut self.for_hosts,
-            What::Tasks => &mut self.for_tasks,
+            WatchKind::TaskEnds => self.of_tasks.entry(subject).or_default(),
+            WatchKind::HostLost => self.of_hosts.entry(subject).or_default(),
+            WatchKind::HostAdded => &mut self.for_hosts,
+            WatchKind::Tasks => &mut self.for_tasks,
         };
         list.push(watcher);
         *self.counts.entry(watcher.0).or_default() += 1;
@@ -141,18 +141,24 @@ impl Watches {
 
 impl Registry {
     /// Adds a watch. If the event has happened already, the task is notified at once.
-    pub(super) fn watch(&mut self, by: u32, id: u32, what: What, subject: u32) -> Option<Effect> {
+    pub(super) fn watch(
+        &mut self,
+        by: u32,
+        id: u32,
+        what: WatchKind,
+        subject: u32,
+    ) -> Option<Effect> {
         if self.watches.is_full(by) {
             let sentence = format!(
                 "this task watches {MAX_WATCHES_PER_TASK} things already, which is the most"
             );
-            self.reply(by, id, Err((Why::Memory, sentence)));
+            self.reply(by, id, Err((RequestError::Memory, sentence)));
             return None;
         }
         let over = match what {
-            What::TaskEnds => self.end_of(subject),
-            What::HostLost => self.loss_of(subject),
-            What::HostAdded | What::Tasks => None,
+            WatchKind::TaskEnds => self.end_of(subject),
+            WatchKind::HostLost => self.loss_of(subject),
+            WatchKind::HostAdded | WatchKind::Tasks => None,
         };
         self.reply(by, id, Ok(0));
         let Some(event) = over else {
@@ -161,7 +167,7 @@ impl Registry {
         };
         self.send(by, Tell::Event { watch: id, event });
         // A parent cannot watch a task before the call that starts it has returned.
-        (what == What::TaskEnds && self.is_child(subject, by))
+        (what == WatchKind::TaskEnds && self.is_child(subject, by))
             .then_some(Effect::Excused { task: subject })
     }
 

@@ -12,7 +12,7 @@ struct Job {
 }
 
 fn lost() -> Refused {
-    (Why::Host, "lost".to_owned())
+    (RequestError::Host, "lost".to_owned())
 }
 
 fn order(place: Place, count: u32) -> Spawn {
@@ -93,7 +93,7 @@ impl Job {
     }
 
     /// Returns the outcomes of each answered spawn, by the number of its request.
-    fn answers(&mut self) -> Vec<(u32, Vec<Result<u32, Why>>)> {
+    fn answers(&mut self) -> Vec<(u32, Vec<Result<u32, RequestError>>)> {
         let answer = |(to, message): (u32, Tell)| match message {
             Tell::Spawned { id, tasks, .. } => {
                 assert_eq!(to, 0);
@@ -165,12 +165,15 @@ fn a_host_that_cannot_prepare_its_tasks_does_not_keep_the_others() {
     job.request(7, order(Place::Any, 2));
     job.effects();
     job.spawns
-        .prepared(0, 0, Err((Why::Program, String::new())));
+        .prepared(0, 0, Err((RequestError::Program, String::new())));
     job.spawns.prepared(1, 0, Ok(vec![None]));
     assert_eq!(job.enter(0), [start(0, 1, 2, 1)]);
     job.spawns.started(2, Ok(()));
     assert_eq!(job.poll(), None);
-    assert_eq!(job.answers(), [(7, vec![Ok(2), Err(Why::Program)])]);
+    assert_eq!(
+        job.answers(),
+        [(7, vec![Ok(2), Err(RequestError::Program)])]
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn a_host_that_does_not_say_where_all_its_tasks_listen_has_none() {
     assert_eq!(job.effects(), [prepare(0, 1, 2)]);
     job.spawns.prepared(1, 0, Ok(vec![None]));
     assert_eq!(job.poll(), None);
-    assert_eq!(job.answers(), [(7, vec![Err(Why::System); 2])]);
+    assert_eq!(job.answers(), [(7, vec![Err(RequestError::System); 2])]);
     assert_eq!(job.registry.task_count(), 2);
 }
 
@@ -198,11 +201,11 @@ fn no_number_is_used_up_by_tasks_for_which_the_launcher_has_no_room() {
         job.effects()[..],
         [SpawnEffect::EnterHere { spawn: 0, .. }]
     ));
-    job.entered_here(0, Err((Why::Memory, String::new())));
+    job.entered_here(0, Err((RequestError::Memory, String::new())));
     let forget = |host| SpawnEffect::Forget { spawn: 0, host };
     assert_eq!(job.poll(), Some(forget(0)));
     assert_eq!(job.poll(), Some(forget(1)));
-    assert_eq!(job.answers(), [(7, vec![Err(Why::Memory)])]);
+    assert_eq!(job.answers(), [(7, vec![Err(RequestError::Memory)])]);
     assert_eq!(job.enter(1), [start(1, 0, 2, 1), start(1, 1, 3, 1)]);
 }
 
@@ -214,7 +217,7 @@ fn tasks_that_have_been_requested_and_have_no_numbers_yet_count() {
     job.request(7, order(Place::Any, 3));
     job.effects();
     job.request(8, order(Place::Any, 2));
-    assert_eq!(job.answers(), [(8, vec![Err(Why::Memory)])]);
+    assert_eq!(job.answers(), [(8, vec![Err(RequestError::Memory)])]);
     job.request(9, order(Place::Any, 1));
     assert_eq!(job.answers(), []);
 }
@@ -237,7 +240,7 @@ fn nothing_comes_of_tasks_that_some_host_cannot_enter() {
         count,
     };
     assert_eq!(job.effects(), [SpawnEffect::Abandon { host, share }]);
-    assert_eq!(job.answers(), [(7, vec![Err(Why::Host)])]);
+    assert_eq!(job.answers(), [(7, vec![Err(RequestError::Host)])]);
     // For tasks of no open spawn, the refusal is returned, so that the host is given up.
     assert_eq!(job.spawns.entered(1, 2, Some(lost())), Some(lost()));
 }
@@ -275,7 +278,7 @@ fn a_lost_host_is_waited_for_in_no_step() {
         }
         job.spawns.started(2, Ok(()));
         assert_eq!(job.poll(), None, "after {steps} steps");
-        assert_eq!(job.answers(), [(7, vec![Ok(2), Err(Why::Host)])]);
+        assert_eq!(job.answers(), [(7, vec![Ok(2), Err(RequestError::Host)])]);
     }
 }
 
@@ -317,7 +320,12 @@ fn a_spawn_that_makes_no_sense_is_refused_at_once() {
     job.request(3, on_behalf(9));
     job.request(4, order(Place::Host("nowhere".to_owned()), 1));
     assert_eq!(job.poll(), None);
-    let whys = [Why::Argument, Why::Memory, Why::Task, Why::Host];
+    let whys = [
+        RequestError::Argument,
+        RequestError::Memory,
+        RequestError::Task,
+        RequestError::Host,
+    ];
     let refused: Vec<_> = (1..).zip(whys.map(|why| vec![Err(why)])).collect();
     assert_eq!(job.answers(), refused);
     assert!(job.lifecycle.is_over() || job.lifecycle.deadline().is_none());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regatta_job::failover::Follower;
 use regatta_job::{End, Registry, ReplicatedRegistry};
-use regatta_wire::control::{Ask, Ending, Event, Tell, What};
+use regatta_wire::control::{Ask, Ending, Event, Tell, WatchKind};
 use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
 
@@ -141,7 +141,7 @@ impl Sim {
                     continue;
                 }
                 let happened = match what {
-                    What::TaskEnds => {
+                    WatchKind::TaskEnds => {
                         let task = self.tasks.get(subject as usize);
                         // A number without a task.
                         task.is_none_or(|task| task.end.is_some())
@@ -446,10 +446,10 @@ impl Sim {
 
     /// Returns when a task ended, or a host was lost with its tasks, or `None` if that is not known because the host
     /// was given up while it was alive.
-    fn happened_at(&self, what: What, subject: u32) -> Option<Duration> {
+    fn happened_at(&self, what: WatchKind, subject: u32) -> Option<Duration> {
         let ended = |task: &&Task| task.ended_at.is_some();
         let task = match what {
-            What::TaskEnds => self.tasks.get(subject as usize).filter(ended),
+            WatchKind::TaskEnds => self.tasks.get(subject as usize).filter(ended),
             _ => self
                 .tasks
                 .iter()

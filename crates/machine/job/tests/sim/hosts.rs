@@ -6,7 +6,7 @@ use std::time::Duration;
 use regatta_job::Ended;
 use regatta_job::failover::{FailoverPlan, Follower, Handover};
 use regatta_job::spawn::{Prepared, SpawnedTasks};
-use regatta_wire::control::{Ask, Route, Why};
+use regatta_wire::control::{Ask, RequestError, Route};
 use regatta_wire::fields::Message;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
@@ -286,7 +286,7 @@ impl Sim {
     /// Lets a host prepare tasks, or refuse to.
     pub fn prepare(&mut self, host: u32, spawn: u32, count: u32, route: Option<Route>) -> Prepared {
         if self.random(8) == 0 {
-            return Err((Why::Program, "there is no such program".to_owned()));
+            return Err((RequestError::Program, "there is no such program".to_owned()));
         }
         self.hosts[host as usize].prepared.insert(spawn, route);
         Ok(vec![None; count as usize])
@@ -326,7 +326,10 @@ impl Sim {
             return;
         }
         let outcome = match self.random(8) {
-            0 => Err((Why::System, "there is no process for it".to_owned())),
+            0 => Err((
+                RequestError::System,
+                "there is no process for it".to_owned(),
+            )),
             _ => Ok(()),
         };
         self.tasks[task as usize].started = outcome.is_ok();

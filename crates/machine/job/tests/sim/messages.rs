@@ -4,7 +4,7 @@ use regatta_job::Ended;
 use regatta_job::failover::{Handover, SuccessionOrder};
 use regatta_job::registry::Refused;
 use regatta_job::spawn::Prepared;
-use regatta_wire::control::{Route, Then, Why};
+use regatta_wire::control::{RequestError, Route, StreamState};
 use regatta_wire::life::Cause;
 use regatta_wire::messages;
 use regatta_wire::world::World;
@@ -65,17 +65,17 @@ messages! {
         /// A task has ended.
         7 Ended { ended: Ended }
         /// This many tasks are prepared, or why not.
-        8 Prepared { spawn: u32, count: u32, refused: Option<(Why, String)> }
+        8 Prepared { spawn: u32, count: u32, refused: Option<(RequestError, String)> }
         /// Tasks have been entered.
         9 Entered { first: u32 }
         /// A task has been started, or why not.
-        10 Started { task: u32, refused: Option<(Why, String)> }
+        10 Started { task: u32, refused: Option<(RequestError, String)> }
         /// An arriving host is prepared.
         11 HostPrepared { id: u32 }
         /// Output for the job.
         12 Output { task: u32, bytes: Vec<u8> }
         /// Output for another task.
-        13 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: Then }
+        13 Caught { task: u32, stream: u32, route: Route, bytes: Vec<u8>, then: StreamState }
         /// The answer to a request for the time.
         14 Clock { by: u32, id: u32, time: u64 }
     }

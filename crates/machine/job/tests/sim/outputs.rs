@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regatta_job::credits::{ReceiverWindows, Repayment, SendWindow};
 use regatta_job::registry::Piece;
-use regatta_wire::control::{Ask, Route, Then};
+use regatta_wire::control::{Ask, Route, StreamState};
 
 use super::{Down, Life, Owner, Sim, Up, What};
 
@@ -120,7 +120,7 @@ impl Outputs {
             stream: (key & 1) as u32,
             route,
             bytes: vec![0; count],
-            then: Then::More,
+            then: StreamState::More,
         })
     }
 
@@ -237,7 +237,7 @@ impl Sim {
                     stream,
                     route: Some(route),
                     bytes: Vec::new(),
-                    then: Then::Closed,
+                    then: StreamState::Closed,
                 };
                 self.pass(host, listener, closed);
             }

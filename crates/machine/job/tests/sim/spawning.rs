@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_job::registry::Refused;
 use regatta_job::spawn::SpawnedTasks;
 use regatta_job::{End, SpawnEffect};
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
@@ -48,7 +48,7 @@ impl Sim {
             }
             SpawnEffect::EnterHere { spawn, world } => {
                 let has_room = self.random(16) > 0;
-                let refused = || (Why::Memory, "there is no room".to_owned());
+                let refused = || (RequestError::Memory, "there is no room".to_owned());
                 if has_room {
                     self.number(&world);
                     self.enter(own, world);
@@ -115,7 +115,7 @@ impl Sim {
             return self.start(host, tasks);
         }
         let Some(remote) = leader.remotes.get_mut(&host) else {
-            let lost = || (Why::Host, "the host is lost".to_owned());
+            let lost = || (RequestError::Host, "the host is lost".to_owned());
             return tasks
                 .tasks()
                 .for_each(|task| self.note_outcome(launcher, task, Err(lost())));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use regatta_job::{End, Ended};
 use regatta_wire::control::{
-    Ask, Ending, Event, Manner, Output, Place, Spawn, Tell, What as Watched, flags,
+    Ask, Ending, Event, Output, OutputFormat, Place, Spawn, Tell, WatchKind as Watched, flags,
 };
 use regatta_wire::fields::Message;
 use regatta_wire::life::TaskState;
@@ -174,7 +174,7 @@ impl Sim {
         };
         let tasks = self.tasks.len() as u64;
         let other = (self.random(4) == 0).then(|| self.random(tasks) as u32);
-        let manner = Manner {
+        let manner = OutputFormat {
             context: 0,
             tag: 0,
             lines: false,

@@ -48,7 +48,7 @@ fn refusal(request: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_wire::control::{Tell, Why};
+    use regatta_wire::control::{RequestError, Tell};
 
     use super::*;
 
@@ -65,7 +65,7 @@ mod tests {
         put.encode(&mut request);
         assert!(request.len() > MAX_REQUEST_BYTES);
         let message = Tell::decode(&refusal(&request).expect("an answer"));
-        let why = Why::Memory;
+        let why = RequestError::Memory;
         assert!(matches!(message, Ok(Tell::Refused { id: 9, why: of, .. }) if of == why));
         assert_eq!(refusal(b"nonsense"), None);
     }

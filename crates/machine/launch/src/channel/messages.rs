@@ -61,7 +61,7 @@ use crate::plan::Bind;
 use crate::tasks::bind::Share;
 use regatta_segment::job::Cause;
 use regatta_segment::place::{Key, Places};
-use regatta_wire::control::{Route, Spawn, Why};
+use regatta_wire::control::{RequestError, Route, Spawn};
 use regatta_wire::world::World;
 
 /// Incremented when a message changes: launcher and agent must have the same version.
@@ -152,11 +152,11 @@ messages! {
         /// A request of a task.
         12 Asked { task: u32, bytes: Vec<u8> }
         /// The answer to `PrepareSpawn`.
-        13 SpawnPrepared { spawn: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(Why, String)> }
+        13 SpawnPrepared { spawn: u32, addresses: Vec<Option<SocketAddr>>, refused: Option<(RequestError, String)> }
         /// The answer to `Enter`.
-        14 Entered { first: u32, refused: Option<(Why, String)> }
+        14 Entered { first: u32, refused: Option<(RequestError, String)> }
         /// The answer to `StartSpawn` and `Admit`, one for each task.
-        15 SpawnStarted { task: u32, pid: u32, refused: Option<(Why, String)> }
+        15 SpawnStarted { task: u32, pid: u32, refused: Option<(RequestError, String)> }
         /// Output of a task for another task.
         16 Caught { piece: Piece }
         /// A task has closed its socket and receives no more messages.

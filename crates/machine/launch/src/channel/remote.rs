@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::time::Timespec;
 
 use regatta_job::Credits;
-use regatta_wire::control::Then;
+use regatta_wire::control::StreamState;
 use regatta_wire::session::FromJob;
 
 use crate::channel::Link;
@@ -199,7 +199,7 @@ impl Remote {
             Report::Caught { piece }
                 if self.has(piece.task)
                     && piece.stream < 2
-                    && (piece.then != Then::Closed || piece.bytes.is_empty()) =>
+                    && (piece.then != StreamState::Closed || piece.bytes.is_empty()) =>
             {
                 let shown = piece.route.is_none().then_some(piece.bytes.len());
                 credits.host_sent(self.number, shown.unwrap_or_default());
@@ -528,7 +528,7 @@ mod tests {
     use regatta_job::registry::Piece;
     use regatta_job::{End, Ended};
     use regatta_segment::job::TaskState;
-    use regatta_wire::control::Why;
+    use regatta_wire::control::RequestError;
 
     use super::*;
     use crate::channel::daemon_channel;
@@ -608,7 +608,7 @@ mod tests {
         let refused = Report::SpawnStarted {
             task: 3,
             pid: 0,
-            refused: Some((Why::System, String::new())),
+            refused: Some((RequestError::System, String::new())),
         };
         assert_eq!(remote.note(&refused, &mut credits), Ok(()));
         assert!(remote.unstarted.is_empty() && remote.running.is_empty());
@@ -623,7 +623,7 @@ mod tests {
             bytes: vec![0; 9],
         };
         assert_eq!(remote.note(&output(2, 1), &mut credits), Ok(()));
-        let caught = |then: Then| Report::Caught {
+        let caught = |then: StreamState| Report::Caught {
             piece: Piece {
                 task: 3,
                 stream: 0,
@@ -632,11 +632,14 @@ mod tests {
                 then,
             },
         };
-        assert_eq!(remote.note(&caught(Then::Ended), &mut credits), Ok(()));
+        assert_eq!(
+            remote.note(&caught(StreamState::Ended), &mut credits),
+            Ok(())
+        );
         let unasked = [
             output(0, 1),
             output(2, 2),
-            caught(Then::Closed),
+            caught(StreamState::Closed),
             Report::Asked {
                 task: 1,
                 bytes: Vec::new(),

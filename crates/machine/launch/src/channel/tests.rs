@@ -7,7 +7,7 @@ use regatta_connection::calls::{Call, CallListener, Greeting, Keys};
 
 use regatta_job::{End, Ended};
 use regatta_segment::job::{Cause, TaskState};
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use regatta_wire::world::World;
 
 use super::messages::{Hello, Message, Order, Report, Token, VERSION};
@@ -193,7 +193,7 @@ fn messages_of_this_version_have_these_bytes() {
     };
     let entered = Report::Entered {
         first: 1,
-        refused: Some((Why::Memory, "s".to_owned())),
+        refused: Some((RequestError::Memory, "s".to_owned())),
     };
     let world = World {
         first: 1,

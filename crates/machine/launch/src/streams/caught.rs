@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
-use regatta_wire::control::{Route, Then};
+use regatta_wire::control::{Route, StreamState};
 
 const MAX_EVENTS: usize = 64;
 /// Size of one read, in bytes.
@@ -185,7 +185,7 @@ impl Caught {
                     stream,
                     route: Some(route),
                     bytes: Vec::new(),
-                    then: Then::Ended,
+                    then: StreamState::Ended,
                 });
             }
         }
@@ -226,7 +226,7 @@ impl Caught {
             stream: (key & 1) as u32,
             route,
             bytes: self.buffer[..count].to_vec(),
-            then: Then::More,
+            then: StreamState::More,
         });
         count
     }
@@ -238,7 +238,7 @@ impl Caught {
                 stream: (key & 1) as u32,
                 route: Some(source.route),
                 bytes: Vec::new(),
-                then: Then::Closed,
+                then: StreamState::Closed,
             });
         }
     }
@@ -248,11 +248,11 @@ impl Caught {
 mod tests {
     use super::*;
     use crate::hang_up::await_hang_up;
-    use regatta_wire::control::Manner;
+    use regatta_wire::control::OutputFormat;
 
     const ROUTE: Route = Route {
         to: 3,
-        manner: Manner {
+        manner: OutputFormat {
             context: 1,
             tag: 2,
             lines: true,
@@ -314,7 +314,7 @@ mod tests {
             let mut ends = 0;
             let before = routed + others;
             caught.last_words(task, &mut |piece| {
-                ends += u32::from(piece.then == Then::Closed);
+                ends += u32::from(piece.then == StreamState::Closed);
                 match piece.route {
                     Some(_) => routed += piece.bytes.len(),
                     None => others += piece.bytes.len(),
@@ -338,9 +338,13 @@ mod tests {
         caught.last_words(5, &mut |piece| heard.push((piece.stream, piece.then)));
         assert_eq!(
             heard,
-            [(0, Then::More), (0, Then::Ended), (1, Then::Closed)]
+            [
+                (0, StreamState::More),
+                (0, StreamState::Ended),
+                (1, StreamState::Closed)
+            ]
         );
         drop(output);
-        assert_eq!(pumped(&mut caught)[0].then, Then::Closed);
+        assert_eq!(pumped(&mut caught)[0].then, StreamState::Closed);
     }
 }

@@ -16,7 +16,7 @@ use regatta_job::registry::DEFAULT_SPEED;
 use rustix::event::PollFd;
 use rustix::process::{Pid, WaitStatus};
 
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use regatta_wire::session::UnreachablePair;
 
 use super::Supervisor;
@@ -315,7 +315,11 @@ impl Supervisor<'_> {
         self.streams.report(&sentence);
         // If a task starts hosts instead of the launcher, it may know names that do not resolve here.
         let unknown = arriving.number.is_none() && !wish.is_known();
-        let why = if unknown { Why::Host } else { Why::System };
+        let why = if unknown {
+            RequestError::Host
+        } else {
+            RequestError::System
+        };
         self.fulfil(growing, arriving.wish, Err((why, sentence)));
     }
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use regatta_job::credits::Repayment;
 use regatta_job::registry::Piece;
 use regatta_job::{Credits, ReplicatedRegistry};
-use regatta_wire::control::Then;
+use regatta_wire::control::StreamState;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -162,7 +162,7 @@ impl Supervisor<'_> {
         if !piece.bytes.is_empty() {
             self.pass_output(host, (task, stream), &piece.bytes);
         }
-        if piece.then == Then::Closed {
+        if piece.then == StreamState::Closed {
             self.pass_output(host, (task, stream), &[]);
         }
         self.streams.credits.piece_diverted(&piece);

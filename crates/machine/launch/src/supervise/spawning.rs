@@ -7,7 +7,7 @@ use regatta_job::End;
 use regatta_job::SpawnEffect;
 use regatta_job::registry::Refused;
 use regatta_job::spawn::{Prepared, SpawnedTasks};
-use regatta_wire::control::{Spawn, Why};
+use regatta_wire::control::{RequestError, Spawn};
 use regatta_wire::life::Cause;
 use regatta_wire::world::World;
 
@@ -87,7 +87,7 @@ impl Supervisor<'_> {
             SpawnEffect::EnterHere { spawn, world } => {
                 let entered = self.worker.tasks.as_mut().map(|tasks| tasks.enter(&world));
                 let outcome = entered.unwrap_or(Ok(()));
-                let outcome = outcome.map_err(|error| (Why::Memory, error.to_string()));
+                let outcome = outcome.map_err(|error| (RequestError::Memory, error.to_string()));
                 let (registry, lifecycle) = (&mut self.registry, &mut self.lifecycle);
                 self.spawns
                     .entered_here(spawn, outcome, registry, lifecycle);
@@ -139,7 +139,7 @@ impl Supervisor<'_> {
             route,
         };
         if let Err(refusal) = self.order(host, order) {
-            let refused = Err((Why::Memory, refusal.sentence));
+            let refused = Err((RequestError::Memory, refusal.sentence));
             self.spawns.prepared(host, spawn, refused);
         }
     }
@@ -177,7 +177,7 @@ impl Supervisor<'_> {
                 "the host {} was lost before it could start tasks, and none of these runs there; start them on another host",
                 lost.name
             );
-            let lost = || (Why::Host, sentence.clone());
+            let lost = || (RequestError::Host, sentence.clone());
             return share
                 .tasks()
                 .for_each(|task| self.note_outcome((task, Err(lost()))));

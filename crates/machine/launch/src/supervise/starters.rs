@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use regatta_job::registry::Refused;
 use regatta_job::spawn::SpawnedTasks;
 use regatta_job::{End, Ended};
-use regatta_wire::control::{Tell, Why};
+use regatta_wire::control::{RequestError, Tell};
 
 use super::Supervisor;
 use crate::resident::join_socket::{Arrival, JoinSocket};
@@ -84,12 +84,12 @@ impl Supervisor<'_> {
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
         if self.worker.join_socket.is_none() || self.is_elsewhere(by) {
             let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
-            return Err((Why::Host, sentence.to_owned()));
+            return Err((RequestError::Host, sentence.to_owned()));
         }
         match self.starters.starter {
             Some(Starter { task, .. }) if task != by => {
                 let sentence = format!("task {task} starts the tasks of this host already");
-                Err((Why::Exists, sentence))
+                Err((RequestError::Exists, sentence))
             }
             _ => Ok(()),
         }
@@ -120,7 +120,7 @@ impl Supervisor<'_> {
             order,
         )
         else {
-            let refused = (Why::State, "the job is being ended".to_owned());
+            let refused = (RequestError::State, "the job is being ended".to_owned());
             return ranks.map(|rank| (rank, Err(refused.clone()))).collect();
         };
         let mut outcomes = Vec::new();
@@ -176,7 +176,7 @@ impl Supervisor<'_> {
             true => Ok(0),
             false => {
                 let sentence = "only the task that starts others says that they have ended";
-                Err((Why::Denied, sentence.to_owned()))
+                Err((RequestError::Denied, sentence.to_owned()))
             }
         };
         self.registry.reply(by, id, outcome);

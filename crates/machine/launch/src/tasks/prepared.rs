@@ -13,7 +13,7 @@ use regatta_job::spawn::SpawnedTasks;
 use regatta_program::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND};
 use regatta_segment::job::JobError;
 use regatta_segment::place::listen_at;
-use regatta_wire::control::{Route, Spawn, Why};
+use regatta_wire::control::{RequestError, Route, Spawn};
 use regatta_wire::world::World;
 
 use crate::resident::join_socket::Arrival;
@@ -76,13 +76,13 @@ impl Tasks {
         route: Option<Route>,
     ) -> Result<Vec<Option<SocketAddr>>, Refused> {
         if self.stopped {
-            return Err((Why::State, "the job is being ended".to_owned()));
+            return Err((RequestError::State, "the job is being ended".to_owned()));
         }
         self.make_room(count);
         let (image, program) = self.image_for(order)?;
         let (addresses, listeners) = self.listeners(count).map_err(|error| {
             let sentence = format!("no socket can be opened for a new task: {error}");
-            (Why::System, sentence)
+            (RequestError::System, sentence)
         })?;
         self.prepared.by_spawn.insert(
             spawn,
@@ -122,7 +122,7 @@ impl Tasks {
         {
             let shown = directory.to_string_lossy();
             return Err((
-                Why::Program,
+                RequestError::Program,
                 format!("there is no directory {shown} to run in"),
             ));
         }
@@ -142,7 +142,7 @@ impl Tasks {
             .filter(|(name, _)| added.iter().all(|(added, _)| added != name));
         let environment = kept.chain(&added).cloned().collect();
         let environment = regatta_program::with_mpi_for_python(&program, &arguments, environment)
-            .map_err(|refusal| (Why::Program, refusal.sentence))?;
+            .map_err(|refusal| (RequestError::Program, refusal.sentence))?;
         let through = order.through.as_deref().map(text);
         let through =
             through.map(|through| Ok((find(&through, None, search.as_deref())?, through)));
@@ -313,7 +313,7 @@ impl Tasks {
     /// Refuses to start the tasks of a share. They count as tasks of their world that have ended.
     fn refuse_to_start(&mut self, share: SpawnedTasks) -> Vec<StartOutcome> {
         let world = self.job().membership(share.first).map(|world| world.first);
-        let refused = (Why::State, "the job is being ended".to_owned());
+        let refused = (RequestError::State, "the job is being ended".to_owned());
         let refuse = |rank: u32| {
             if let Some(world) = world.as_ref().ok().copied() {
                 self.prepared.world_of.insert(rank, world);
@@ -330,7 +330,7 @@ impl Tasks {
         let listener = self.address.map(listen_at);
         listener.transpose().map_err(|error| {
             let sentence = format!("no socket can be opened for a new task: {error}");
-            (Why::System, sentence)
+            (RequestError::System, sentence)
         })
     }
 
@@ -370,11 +370,11 @@ impl Tasks {
     ) -> Result<Started, Refused> {
         let control = self.controls.open(rank).map_err(|errno| {
             let sentence = format!("no socket can be opened to a new task: {errno}");
-            (Why::System, sentence)
+            (RequestError::System, sentence)
         })?;
         let guest = arrival.guest.try_clone().map_err(|error| {
             let sentence = format!("the end of a new task cannot be awaited: {error}");
-            (Why::System, sentence)
+            (RequestError::System, sentence)
         })?;
         let pid = arrival.guest.pid;
         self.job().announce(rank, pid);
@@ -382,7 +382,10 @@ impl Tasks {
         let listener = listener.map(AsFd::as_fd);
         if !arrival.welcome(rank, size, self.segment(), control, listener) {
             self.controls.close(rank);
-            return Err((Why::State, "the new task has gone again".to_owned()));
+            return Err((
+                RequestError::State,
+                "the new task has gone again".to_owned(),
+            ));
         }
         self.guests.insert(rank, guest);
         self.job().count_living(1);
@@ -407,15 +410,17 @@ impl Tasks {
     fn explain(&self, program: &Path, unstarted: Unstarted) -> Refused {
         let started = self.running_count();
         match unstarted {
-            Unstarted::Refused(refusal) => (Why::System, refusal.sentence),
-            Unstarted::Failed(StartError::NoProcess(errno)) => {
-                (Why::System, limits::explain(errno, started).sentence)
-            }
-            Unstarted::Failed(StartError::SetUp(errno)) => {
-                (Why::System, format!("a new task cannot be set up: {errno}"))
-            }
+            Unstarted::Refused(refusal) => (RequestError::System, refusal.sentence),
+            Unstarted::Failed(StartError::NoProcess(errno)) => (
+                RequestError::System,
+                limits::explain(errno, started).sentence,
+            ),
+            Unstarted::Failed(StartError::SetUp(errno)) => (
+                RequestError::System,
+                format!("a new task cannot be set up: {errno}"),
+            ),
             Unstarted::Failed(StartError::Execute(errno)) => (
-                Why::Program,
+                RequestError::Program,
                 regatta_program::explain(program, errno).sentence,
             ),
         }
@@ -458,8 +463,8 @@ fn find(
     });
     found.map_err(|refusal| {
         let why = match refusal.status {
-            STATUS_NOT_FOUND | STATUS_NOT_EXECUTABLE => Why::Program,
-            _ => Why::System,
+            STATUS_NOT_FOUND | STATUS_NOT_EXECUTABLE => RequestError::Program,
+            _ => RequestError::System,
         };
         (why, refusal.sentence)
     })
@@ -480,7 +485,7 @@ mod tests {
         // A name without a slash is searched for, wherever the tasks run.
         assert_eq!(found("sh", Some("/tmp")), Ok("/bin/sh".into()));
         let missing = found("./sh", Some("/tmp")).expect_err("there is none");
-        assert_eq!(missing.0, Why::Program);
+        assert_eq!(missing.0, RequestError::Program);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use regatta_job::registry::Piece;
 use regatta_program::stranger;
 use regatta_segment::job::TaskState;
-use regatta_wire::control::Then;
+use regatta_wire::control::StreamState;
 use rustix::process::Pid;
 
 use crate::system::tree;
@@ -102,7 +102,7 @@ impl Tasks {
             stream: 1,
             route: self.caught.on_behalf_of(task, bytes.len()),
             bytes,
-            then: Then::More,
+            then: StreamState::More,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use regatta_job::registry::shortened;
 use regatta_program::Refusal;
-use regatta_wire::control::Why;
+use regatta_wire::control::RequestError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, WaitStatus};
 
@@ -221,7 +221,12 @@ impl Worker {
             }
             Order::StartSpawn { share } => tasks.start_prepared(share),
             Order::Admit { caller, task } => {
-                let gone = || (Why::State, "there is no caller of that number".to_owned());
+                let gone = || {
+                    (
+                        RequestError::State,
+                        "there is no caller of that number".to_owned(),
+                    )
+                };
                 let newcomer = self.newcomers.take(caller).ok_or_else(gone);
                 let admitted = newcomer.and_then(|newcomer| tasks.admit(task, &newcomer));
                 self.reports.push_back(spawn_started((task, admitted)));
@@ -259,7 +264,7 @@ mod tests {
     use regatta_job::spawn::SpawnedTasks;
     use regatta_job::{End, Ended};
     use regatta_segment::job::{Cause, Job, TaskState};
-    use regatta_wire::control::{Manner, Route, Spawn};
+    use regatta_wire::control::{OutputFormat, Route, Spawn};
     use regatta_wire::world::World;
     use rustix::process::WaitOptions;
 
@@ -269,7 +274,7 @@ mod tests {
 
     const ROUTE: Route = Route {
         to: 0,
-        manner: Manner {
+        manner: OutputFormat {
             context: 0,
             tag: 0,
             lines: false,
@@ -399,7 +404,8 @@ mod tests {
         let mut worker = worker();
         prepare(&mut worker, "no-such-program", "");
         let refused = reports(&mut worker);
-        let is_of_program = |why: &Option<(Why, String)>| matches!(why, Some((Why::Program, _)));
+        let is_of_program =
+            |why: &Option<(RequestError, String)>| matches!(why, Some((RequestError::Program, _)));
         assert!(
             matches!(&refused[..], [Report::SpawnPrepared { refused, .. }] if is_of_program(refused)),
             "{refused:?}"
@@ -412,7 +418,7 @@ mod tests {
         let of = |report: &Report| match report {
             Report::SpawnStarted {
                 task,
-                refused: Some((Why::State, _)),
+                refused: Some((RequestError::State, _)),
                 ..
             } => *task,
             _ => panic!("{report:?}"),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::End;
-use regatta_wire::control::{Manner, Output, Then};
+use regatta_wire::control::{Output, OutputFormat, StreamState};
 use regatta_wire::life::TaskState;
 
 struct Hands(ReplicatedRegistry);
@@ -35,7 +35,7 @@ fn put_together(registry: &mut Registry, handovers: Vec<Handover>) -> Takeover {
 fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
     let mut registry = Registry::new(Vec::new(), &[1], b"program");
     registry.task_started(0, 100);
-    let manner = Manner {
+    let manner = OutputFormat {
         context: 0,
         tag: 1,
         lines: false,
@@ -68,7 +68,7 @@ fn a_stream_that_was_closed_while_nobody_led_ends_and_a_kill_is_repeated() {
         stream,
         manner,
         bytes: Vec::new(),
-        then: Then::Closed,
+        then: StreamState::Closed,
     };
     assert!(told.contains(&(0, closed(0))) && !told.contains(&(0, closed(1))));
     assert_eq!(hands.0.killed_at_once(), [1]);

@@ -16,12 +16,12 @@ fn request() -> impl Strategy<Value = Ask> {
     prop_oneof![
         (id.clone(), task.clone()).prop_map(|(id, subject)| Ask::Watch {
             id,
-            what: What::TaskEnds,
+            what: WatchKind::TaskEnds,
             subject
         }),
         (id.clone(), 0..4_u32).prop_map(|(id, subject)| Ask::Watch {
             id,
-            what: What::HostLost,
+            what: WatchKind::HostLost,
             subject
         }),
         (id.clone(), id.clone()).prop_map(|(id, watch)| Ask::Unwatch { id, watch }),
@@ -106,7 +106,7 @@ fn take(registry: &mut ReplicatedRegistry, step: Step) {
             registry.reply(parent, 5, Ok(u64::from(first)));
         }
         Step::SpawnedFor(parent) => {
-            let manner = Manner {
+            let manner = OutputFormat {
                 context: 1,
                 tag: 2,
                 lines: true,

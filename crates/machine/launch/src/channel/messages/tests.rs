@@ -10,7 +10,7 @@ use regatta_job::hosts::Interface;
 
 use super::*;
 use regatta_segment::job::TaskState;
-use regatta_wire::control::{Manner, Output, Place};
+use regatta_wire::control::{Output, OutputFormat, Place};
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..40)
@@ -113,7 +113,7 @@ fn route() -> impl Strategy<Value = Route> {
     )
         .prop_map(|(to, context, tag, lines, births)| Route {
             to,
-            manner: Manner {
+            manner: OutputFormat {
                 context,
                 tag,
                 lines,
@@ -122,8 +122,8 @@ fn route() -> impl Strategy<Value = Route> {
         })
 }
 
-fn refused() -> impl Strategy<Value = Option<(Why, String)>> {
-    proptest::option::of(".{0,9}".prop_map(|sentence| (Why::Program, sentence)))
+fn refused() -> impl Strategy<Value = Option<(RequestError, String)>> {
+    proptest::option::of(".{0,9}".prop_map(|sentence| (RequestError::Program, sentence)))
 }
 
 fn world() -> impl Strategy<Value = World> {

@@ -11,7 +11,7 @@ use regatta_job::HostRequests;
 use regatta_job::hosting::{HostPlace, RequestedHost};
 use regatta_job::hosts::Admission;
 use regatta_job::registry::{HostChange, Refused, Requester};
-use regatta_wire::control::{HostStarted, Why};
+use regatta_wire::control::{HostStarted, RequestError};
 
 use super::Growing;
 use super::arriving::{ArrivalStep, Arriving};
@@ -70,7 +70,9 @@ impl Supervisor<'_> {
         }
         let Some(mut growing) = self.growing.take() else {
             let sentence = "this job keeps the hosts it began with".to_owned();
-            return self.registry.reply(by, id, Err((Why::State, sentence)));
+            return self
+                .registry
+                .reply(by, id, Err((RequestError::State, sentence)));
         };
         if growing.is_unlisted() {
             growing.wishes.unlisted.push((requester, change));
@@ -103,7 +105,7 @@ impl Supervisor<'_> {
         change: HostChange,
     ) -> Result<(), Refused> {
         if self.lifecycle.is_ending() {
-            return Err((Why::State, "the job is being ended".to_owned()));
+            return Err((RequestError::State, "the job is being ended".to_owned()));
         }
         let is_file = matches!(change, HostChange::File(_));
         let mut wanted = growing.wishes.starter.read(requester, change)?;
@@ -160,7 +162,7 @@ impl Supervisor<'_> {
     /// Gives hosts back and answers at once.
     fn give_all_back(&mut self, by: u32, id: u32, names: &[String]) -> Result<(), Refused> {
         if self.lifecycle.is_ending() {
-            return Err((Why::State, "the job is being ended".to_owned()));
+            return Err((RequestError::State, "the job is being ended".to_owned()));
         }
         let mut requests = HostRequests::default();
         for (place, name) in requests.begin((by, id), names.len())?.zip(names) {
@@ -177,11 +179,11 @@ impl Supervisor<'_> {
     fn give_back(&mut self, name: &str) -> Result<u32, Refused> {
         if self.is_ours(name) {
             let sentence = format!("the job is run from {name}, which cannot be given back");
-            return Err((Why::Argument, sentence));
+            return Err((RequestError::Argument, sentence));
         }
         let is_it = |remote: &Remote| !remote.lost && remote.name == name;
         let Some(index) = self.peers.others().iter().position(is_it) else {
-            return Err((Why::Host, format!("{name} is no host of the job")));
+            return Err((RequestError::Host, format!("{name} is no host of the job")));
         };
         let number = self.peers.others()[index].number;
         self.host_lost(index, "it was given back");
@@ -214,7 +216,7 @@ impl Supervisor<'_> {
             _ if elsewhere => {
                 let sentence =
                     "only a task on the launcher's host can start hosts in the launcher's place";
-                Err((Why::Host, sentence.to_owned()))
+                Err((RequestError::Host, sentence.to_owned()))
             }
             // No task will ever request a host.
             None => Ok(()),
@@ -233,7 +235,7 @@ impl Supervisor<'_> {
     ) {
         let nothing = || {
             let sentence = "nothing was asked under this number, or it has been answered";
-            (Why::Argument, sentence.to_owned())
+            (RequestError::Argument, sentence.to_owned())
         };
         let outcome = match &mut self.growing {
             None => Err(nothing()),
@@ -281,7 +283,7 @@ impl Supervisor<'_> {
                 self.streams.report(&sentence);
                 for host in hosts {
                     if let Some((by, id)) = growing.withdraw(host) {
-                        let refused = (Why::State, sentence.clone());
+                        let refused = (RequestError::State, sentence.clone());
                         self.registry.reply(by, id, Err(refused));
                     }
                 }
