@@ -3,6 +3,8 @@
 //! A caller that waits calls [`Engine::begin`], then [`Engine::poll`] until nothing is awaited any more. In between it waits, for what that
 //! says, in its own way.
 
+use std::borrow::Cow;
+
 use regatta_memory::views::Views;
 
 use crate::algorithm::{Algorithm, Facts, choose};
@@ -235,7 +237,7 @@ impl<T: Transport> Engine<T> {
         &mut self,
         id: GroupId,
         kind: Kind,
-        message: std::result::Result<Views, Views>,
+        message: std::result::Result<Cow<'_, Views>, Cow<'_, Views>>,
         pair: (Peer, u32, i32),
     ) -> Result<Collective> {
         let stage = Stage::Messages(self.start_message(message, pair)?, false);
@@ -244,18 +246,20 @@ impl<T: Transport> Engine<T> {
 
     fn start_message(
         &mut self,
-        message: std::result::Result<Views, Views>,
+        message: std::result::Result<Cow<'_, Views>, Cow<'_, Views>>,
         (peer, context, tag): (Peer, u32, i32),
     ) -> Result<Handle> {
         match message {
-            Ok(message) => self.start_send(peer, context, tag, message, Mode::Standard),
+            Ok(message) => {
+                self.start_send(peer, context, tag, message.into_owned(), Mode::Standard)
+            }
             Err(into) => {
                 let select = Select {
                     context,
                     source: Some(peer),
                     tag: TagSelect::Exactly(tag),
                 };
-                self.start_receive(select, into)
+                self.start_receive(select, into.into_owned())
             }
         }
     }
@@ -387,6 +391,7 @@ impl<T: Transport> Engine<T> {
                 operation
                     .terms()
                     .contribution(operation.kind, place, (from, n))
+                    .into_owned()
             });
             rounds.open = Some((self.begin_round(id, need, gives)?, from));
             rounds.begun += n;

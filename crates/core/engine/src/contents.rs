@@ -7,6 +7,8 @@
 //!
 //! *Rules:* all of a collective that takes one round: no allocation, no lock, no system call.
 
+use std::borrow::Cow;
+
 use regatta_memory::views::Views;
 
 use crate::engine::Engine;
@@ -17,10 +19,10 @@ use crate::transport::{Part, Transport};
 
 /// Returns `n` bytes of `whole` from byte `from` on; memory that is not one block has no part but the whole.
 #[inline(always)]
-fn stretch(whole: &Views, (from, n): (usize, usize)) -> Views {
+fn stretch(whole: Cow<'_, Views>, (from, n): (usize, usize)) -> Cow<'_, Views> {
     match from == 0 && n >= whole.len() {
-        true => whole.clone(),
-        false => whole.part(from, n),
+        true => whole,
+        false => Cow::Owned(whole.part(from, n)),
     }
 }
 
@@ -75,17 +77,20 @@ impl Operation {
     }
 }
 
-impl Terms<'_> {
+impl<'a> Terms<'a> {
     /// Returns the memory of the result; none is empty.
     #[inline(always)]
-    fn out(&self) -> Views {
-        self.output.map_or_else(Views::none, Views::clone)
+    fn out(&self) -> Cow<'a, Views> {
+        match self.output {
+            Some(output) => Cow::Borrowed(output),
+            None => Cow::Owned(Views::none()),
+        }
     }
 
     /// Returns what is given: operands that are in place are where the result goes.
     #[inline(always)]
-    fn given(&self) -> Views {
-        self.input.map_or_else(|| self.out(), Views::clone)
+    fn given(&self) -> Cow<'a, Views> {
+        self.input.map_or_else(|| self.out(), Cow::Borrowed)
     }
 
     /// Returns the bytes by which all members choose how to do it: of the operands, of the longest part, or of the message.
@@ -108,21 +113,21 @@ impl Terms<'_> {
 
     /// Returns what member `rank`, this one, gives member `other`.
     #[inline(always)]
-    fn given_to(&self, kind: Kind, rank: u32, other: u32) -> Views {
+    fn given_to(&self, kind: Kind, rank: u32, other: u32) -> Cow<'a, Views> {
         match (kind.gives(), self.input) {
-            (Form::Empty, _) => Views::none(),
-            (Form::Parts, _) => self.gives.cut(&self.given(), other),
-            (Form::Whole, Some(input)) => input.clone(),
+            (Form::Empty, _) => Cow::Owned(Views::none()),
+            (Form::Parts, _) => Cow::Owned(self.gives.cut(&self.given(), other)),
+            (Form::Whole, Some(input)) => Cow::Borrowed(input),
             (Form::Whole, None) => self.got_from(kind, rank),
         }
     }
 
     /// Returns where this member gets what member `other` gives it.
     #[inline(always)]
-    fn got_from(&self, kind: Kind, other: u32) -> Views {
+    fn got_from(&self, kind: Kind, other: u32) -> Cow<'a, Views> {
         match kind.gets() {
-            Form::Empty => Views::none(),
-            Form::Parts => self.gets.cut(&self.out(), other),
+            Form::Empty => Cow::Owned(Views::none()),
+            Form::Parts => Cow::Owned(self.gets.cut(&self.out(), other)),
             Form::Whole => self.out(),
         }
     }
@@ -134,21 +139,21 @@ impl Terms<'_> {
         kind: Kind,
         (rank, size): (u32, u32),
         (from, n): (usize, usize),
-    ) -> Views {
+    ) -> Cow<'a, Views> {
         let other = 1 - rank.min(1);
         match kind.gives() {
-            Form::Empty => Views::none(),
-            _ if size == 2 && !kind.hears(self.root, other, rank) => Views::none(),
+            Form::Empty => Cow::Owned(Views::none()),
+            _ if size == 2 && !kind.hears(self.root, other, rank) => Cow::Owned(Views::none()),
             Form::Parts if size > 2 && kind.combines() => self.given(),
             Form::Parts if size > 2 => {
                 let len = self.gives.longest();
-                self.given().pieces(from, n, len, size as usize)
+                Cow::Owned(self.given().pieces(from, n, len, size as usize))
             }
-            Form::Parts => stretch(&self.given_to(kind, rank, other), (from, n)),
+            Form::Parts => stretch(self.given_to(kind, rank, other), (from, n)),
             // What is given beyond the own part is left out, as on other ways.
             Form::Whole if kind.gets() == Form::Parts => {
                 let n = self.left(rank, (from, n));
-                stretch(&self.given_to(kind, rank, other), (from, n))
+                stretch(self.given_to(kind, rank, other), (from, n))
             }
             Form::Whole => self.given(),
         }
@@ -177,7 +182,11 @@ impl Terms<'_> {
 
     /// Returns the message of a one-way collective of two that member `rank` sends; `Err`: the memory for the one that it receives.
     #[inline(always)]
-    pub fn message(&self, kind: Kind, rank: u32) -> std::result::Result<Views, Views> {
+    pub fn message(
+        &self,
+        kind: Kind,
+        rank: u32,
+    ) -> std::result::Result<Cow<'a, Views>, Cow<'a, Views>> {
         let other = 1 - rank.min(1);
         match kind.hears(self.root, other, rank) {
             true => Ok(self.given_to(kind, rank, other)),
@@ -294,6 +303,6 @@ impl<T: Transport> Engine<T> {
             },
         };
         let n = n.min(part.total);
-        self.collect(round, other, part, &stretch(&into, (from, n)));
+        self.collect(round, other, part, &stretch(into, (from, n)));
     }
 }

@@ -5,6 +5,7 @@
 //! *Rules of small barriers and reductions to all:* one pass through the lock, no allocation, no system call unless a member sleeps. (docs/hot-paths.md names the
 //! test.)
 
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -168,7 +169,7 @@ fn run_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
         let gives = terms.contribution(kind, place, (0, bytes));
         let mut round = process
             .engine
-            .begin_round(group, Need::Everyone, Some(gives))
+            .begin_round(group, Need::Everyone, Some(gives.into_owned()))
             .ok()?;
         if !process.look(&mut round) {
             return Some(Begun::Open(round));
@@ -318,7 +319,7 @@ fn run_in_engine(group: GroupId, operation: Operation) -> Result<()> {
 fn finish_message(
     group: GroupId,
     kind: Kind,
-    message: std::result::Result<Views, Views>,
+    message: std::result::Result<Cow<'_, Views>, Cow<'_, Views>>,
     pair: PairMessage,
 ) -> Result<()> {
     let mut held = enter()?;
