@@ -101,7 +101,7 @@ const RING_FROM_BYTES: usize = 64 << 10;
 /// Bytes of operands from which two members on a host share the work.
 const HALVES_FROM_BYTES: usize = 16 << 10;
 
-/// Bytes of operands from which members on several hosts share the work, if a host has few.
+/// Bytes of operands from which members on several hosts share the work, where the host with most has two to [`FEW_ON_A_HOST`].
 const SHARES_FROM_BYTES: usize = 128 << 10;
 
 /// Maximum total bytes of an allgather that goes by leaders; the first where it could go by lanes.
@@ -196,12 +196,11 @@ fn has_lanes(facts: &Facts) -> bool {
 
 fn allreduce_by_messages(facts: &Facts) -> Algorithm {
     let (is_pair, is_across) = (facts.members == 2, facts.hosts > 1);
-    let has_few = facts.most_on_a_host <= FEW_ON_A_HOST;
+    let has_few = (2..=FEW_ON_A_HOST).contains(&facts.most_on_a_host);
     match facts.bytes {
         _ if !facts.commutative || facts.members < 2 => Algorithm::OrderedTree,
         HALVES_FROM_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
         ..RING_FROM_BYTES if is_pair => Algorithm::Exchange,
-        ..SHARES_FROM_BYTES if is_pair && is_across => Algorithm::Exchange,
         ..SHARES_FROM_BYTES if is_across && has_few => Algorithm::Leaders,
         RING_FROM_BYTES.. if is_across => Algorithm::Shares,
         RING_FROM_BYTES.. => Algorithm::Ring,

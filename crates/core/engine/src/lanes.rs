@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 1 << 20;
 const MAX_PIECES: usize = 8;
 /// Maximum number of pieces that a member sends at a time to each other one: while one goes, the word comes that the one before has arrived.
 const PIECES_UNDER_WAY: usize = 2;
-/// Maximum number of members of a host among which long messages go whole, and operands are not shared out below [`SHARES_FROM_BYTES`](crate::algorithm).
+/// Maximum number of members of a host among which a broadcast goes whole and a sum of medium length by leaders.
 pub(crate) const FEW_ON_A_HOST: usize = 4;
 
 /// Returns the length of the pieces in which a broadcast of `total` bytes goes. With pieces a member passes one on while it receives the next. Between two
