@@ -24,6 +24,8 @@ use crate::tree::{Hosts, Tree};
 
 /// Bytes of a large broadcast that members pass on while they receive the next.
 const BROADCAST_SEGMENT_BYTES: usize = 128 << 10;
+/// Maximum length of the parts, in bytes, that members on several hosts send before they make their receives: that of a frame.
+const SENT_FIRST_BYTES: usize = 16 << 10;
 
 /// A member's rank, and how many there are.
 type Place = (u32, u32);
@@ -56,11 +58,15 @@ impl<T: Transport> Groups<T> {
                     Ok(lanes_allgather(&hosts, place.0, operation))
                 }
                 Some(hosts) => Ok(leaders_allgather(&hosts, place.0, operation)),
-                None => Ok(allgather(place, operation)),
+                None => Ok(allgather(
+                    place,
+                    operation,
+                    self.sends_first(id, operation)?,
+                )),
             },
             (Kind::Alltoall, _) => match self.hosts_for(id, algorithm)? {
                 Some(hosts) => Ok(leaders_alltoall(&hosts, place, operation)),
-                None => Ok(alltoall(place, operation)),
+                None => Ok(alltoall(place, operation, self.sends_first(id, operation)?)),
             },
             _ => self.barrier(id),
         }
@@ -72,6 +78,12 @@ impl<T: Transport> Groups<T> {
             Algorithm::Leaders | Algorithm::Lanes => self.hosts(id, 0),
             _ => Ok(None),
         }
+    }
+
+    /// Returns whether members that exchange send before they make their receives: across hosts, where a look for a message that cannot be there yet is a
+    /// system call. What comes as a stream finds its place sooner if the receive is first.
+    fn sends_first(&mut self, id: GroupId, operation: &Operation) -> Result<bool> {
+        Ok(operation.bytes() <= SENT_FIRST_BYTES && self.hosts(id, 0)?.is_some())
     }
 
     /// Returns the steps of a dissemination: in round `k` a member tells the one `2^k` on and hears from the one `2^k` back. Across hosts their leaders do.
@@ -414,7 +426,7 @@ fn scatter((rank, size): Place, operation: &Operation) -> Steps {
 }
 
 /// A ring: in each of `size - 1` rounds pass on the part that came last. Two exchange theirs.
-fn allgather((rank, size): Place, operation: &Operation) -> Steps {
+fn allgather((rank, size): Place, operation: &Operation, sends_first: bool) -> Steps {
     let (output, gets) = (operation.out(), &operation.gets);
     let own = gets.cut(&output, rank);
     let copy = operation.input.clone().map(|input| Step::Copy(input, own));
@@ -422,8 +434,13 @@ fn allgather((rank, size): Place, operation: &Operation) -> Steps {
     if size == 2 {
         let sent = operation.input.clone();
         let sent = sent.unwrap_or_else(|| gets.cut(&output, rank));
-        steps.push(Step::Receive(1 - rank, gets.cut(&output, 1 - rank)));
-        steps.push(Step::Send(1 - rank, sent));
+        let receive = Step::Receive(1 - rank, gets.cut(&output, 1 - rank));
+        both(
+            &mut steps,
+            [receive],
+            [Step::Send(1 - rank, sent)],
+            sends_first,
+        );
         steps.extend(copy);
         return steps;
     }
@@ -439,19 +456,36 @@ fn allgather((rank, size): Place, operation: &Operation) -> Steps {
     steps
 }
 
+/// Adds receives and sends that are under way at the same time.
+fn both(
+    steps: &mut Steps,
+    receives: impl IntoIterator<Item = Step>,
+    sends: impl IntoIterator<Item = Step>,
+    sends_first: bool,
+) {
+    if sends_first {
+        steps.extend(sends);
+        steps.extend(receives);
+    } else {
+        steps.extend(receives);
+        steps.extend(sends);
+    }
+}
+
 /// Everybody sends to everybody, each starting with its neighbour so that no one is swamped.
-fn alltoall((rank, size): Place, operation: &Operation) -> Steps {
+fn alltoall((rank, size): Place, operation: &Operation, sends_first: bool) -> Steps {
     let (input, output) = (operation.given(), operation.out());
     let Operation { gives, gets, .. } = operation;
     let mut steps = Steps::default();
-    for distance in 1..size {
+    let receives = (1..size).map(|distance| {
         let other = (rank + size - distance) % size;
-        steps.push(Step::Receive(other, gets.cut(&output, other)));
-    }
-    for distance in 1..size {
+        Step::Receive(other, gets.cut(&output, other))
+    });
+    let sends = (1..size).map(|distance| {
         let other = (rank + distance) % size;
-        steps.push(Step::Send(other, gives.cut(&input, other)));
-    }
+        Step::Send(other, gives.cut(&input, other))
+    });
+    both(&mut steps, receives, sends, sends_first);
     steps.push(Step::Copy(gives.cut(&input, rank), gets.cut(&output, rank)));
     steps
 }
