@@ -19,7 +19,7 @@ struct Program {
 }
 
 unsafe extern "C" fn query(program: *mut c_void, status: *mut standard::Status) -> c_int {
-    // SAFETY: what `MPIABI_Grequest_start` made, and MPI's status.
+    // SAFETY: `program` was made by `MPIABI_Grequest_start`, and MPI passes a valid status.
     unsafe {
         let program = &*program.cast::<Program>();
         let mut outer = Status::outward(&*status);
@@ -30,7 +30,7 @@ unsafe extern "C" fn query(program: *mut c_void, status: *mut standard::Status) 
 }
 
 unsafe extern "C" fn free(program: *mut c_void) -> c_int {
-    // SAFETY: what `MPIABI_Grequest_start` made, of which this is the end.
+    // SAFETY: `program` was made by `MPIABI_Grequest_start`, and MPI frees it once.
     unsafe {
         let program = Box::from_raw(program.cast::<Program>());
         (program.free)(program.state)
@@ -38,7 +38,7 @@ unsafe extern "C" fn free(program: *mut c_void) -> c_int {
 }
 
 unsafe extern "C" fn cancel(program: *mut c_void, complete: c_int) -> c_int {
-    // SAFETY: what `MPIABI_Grequest_start` made.
+    // SAFETY: `program` was made by `MPIABI_Grequest_start`.
     unsafe {
         let program = &*program.cast::<Program>();
         (program.cancel)(program.state, complete)
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn MPIABI_Grequest_start(
         cancel: program_cancel,
         state,
     }));
-    // SAFETY: the functions take what is given with them; the caller keeps MPI's rules.
+    // SAFETY: the callbacks get the `program` that is passed with them; the caller keeps MPI's rules.
     unsafe {
         let result = MPI_Grequest_start(
             query as *const c_void,

@@ -99,7 +99,7 @@ impl Statuses {
             all.many.resize(count, standard::Status::default());
         }
         for at in 0..count {
-            // SAFETY: one of the caller's.
+            // SAFETY: the index is within the caller's array.
             all.inner()[at] = unsafe { &*statuses.add(at) }.inward();
         }
         all
@@ -128,7 +128,7 @@ impl Statuses {
     pub unsafe fn give(&mut self) {
         for at in 0..self.count {
             let status = Status::outward(&self.inner()[at]);
-            // SAFETY: one of the caller's.
+            // SAFETY: the index is within the caller's array.
             unsafe { *self.outer.add(at) = status };
         }
     }
@@ -157,7 +157,7 @@ impl OneStatus {
     /// The caller's status is still there.
     #[inline(always)]
     pub unsafe fn give(&mut self) {
-        // SAFETY: null, or the caller's.
+        // SAFETY: the pointer is null or valid, as the caller guarantees.
         if let Some(outer) = unsafe { self.outer.as_mut() } {
             *outer = Status::outward(&self.inner);
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn ignored_statuses_stay_ignored() {
-        // SAFETY: null pointers are given.
+        // SAFETY: all pointers are null.
         unsafe {
             assert!(Statuses::one(std::ptr::null_mut()).place().is_null());
             let mut several = Statuses::several(std::ptr::null_mut(), 3);
@@ -192,7 +192,7 @@ mod tests {
     fn what_a_call_writes_is_given_and_the_rest_stays() {
         for count in [IN_PLACE, IN_PLACE + 1] {
             let mut outer = vec![status(1); count + 1];
-            // SAFETY: so many and one more are there.
+            // SAFETY: the array has `count + 1` elements.
             unsafe {
                 let mut several = Statuses::several(outer.as_mut_ptr(), count as c_int);
                 (*several.place().add(count - 1)).source = 9;

@@ -77,7 +77,7 @@ impl Status {
     /// As [`Status::store`].
     pub unsafe fn store_empty(to: *mut Status) {
         if !to.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { *to = Status::empty(ANY_SOURCE) };
         }
     }
@@ -89,7 +89,7 @@ impl Status {
     #[inline]
     pub unsafe fn store(self, to: *mut Status) {
         if !to.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe {
                 (*to).source = self.source;
                 (*to).tag = self.tag;
@@ -121,7 +121,7 @@ impl Ints {
     /// The array has more than `index` elements.
     #[inline]
     pub unsafe fn get(self, index: usize) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             match self {
                 Ints::Small(array) => i64::from(*array.add(index)),
@@ -133,7 +133,7 @@ impl Ints {
     /// # Safety
     /// The array has `length` elements.
     pub unsafe fn to_vec(self, length: usize) -> Vec<i64> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         (0..length)
             .map(|index| unsafe { self.get(index) })
             .collect()
@@ -161,7 +161,7 @@ impl OutCount {
     /// # Safety
     /// The place may be written.
     pub unsafe fn set(self, count: i64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             match self {
                 OutCount::Small(place) => *place = c_int::try_from(count).unwrap_or(UNDEFINED),
@@ -173,7 +173,7 @@ impl OutCount {
     /// # Safety
     /// The place may be read.
     pub unsafe fn get(self) -> i64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             match self {
                 OutCount::Small(place) => i64::from(*place),

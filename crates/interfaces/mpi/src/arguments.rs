@@ -93,7 +93,7 @@ impl<'a, T> From<&'a mut T> for Out<'a, T> {
 impl<'a, T> Argument<Out<'a, T>> for *mut T {
     #[inline(always)]
     unsafe fn valid(self, name: &str) -> Result<Out<'a, T>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { Out::at(self, name) }
     }
 }
@@ -102,7 +102,7 @@ impl<'a, T> Argument<Out<'a, T>> for *mut T {
 impl<'a> Argument<Out<'a, *mut c_void>> for *mut c_void {
     #[inline(always)]
     unsafe fn valid(self, name: &str) -> Result<Out<'a, *mut c_void>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { Out::at(self.cast(), name) }
     }
 }
@@ -110,7 +110,7 @@ impl<'a> Argument<Out<'a, *mut c_void>> for *mut c_void {
 impl<'a, T> Argument<&'a T> for *const T {
     #[inline(always)]
     unsafe fn valid(self, name: &str) -> Result<&'a T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.as_ref() }.ok_or_else(|| is_null(name))
     }
 }
@@ -118,7 +118,7 @@ impl<'a, T> Argument<&'a T> for *const T {
 impl<'a, T> Argument<&'a mut T> for *mut T {
     #[inline(always)]
     unsafe fn valid(self, name: &str) -> Result<&'a mut T> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.as_mut() }.ok_or_else(|| is_null(name))
     }
 }
@@ -126,7 +126,7 @@ impl<'a, T> Argument<&'a mut T> for *mut T {
 impl<'a> Argument<&'a CStr> for *const c_char {
     unsafe fn valid(self, name: &str) -> Result<&'a CStr> {
         match self.is_null() {
-            // SAFETY: the caller's text ends.
+            // SAFETY: the caller guarantees that the text is NUL-terminated.
             false => Ok(unsafe { CStr::from_ptr(self) }),
             true => Err(is_null(name)),
         }

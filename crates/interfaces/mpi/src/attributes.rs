@@ -215,7 +215,7 @@ impl<H: Holder> Attributes<H> {
         let new = Attribute::new(number, value as usize)?;
         let before = self.find(number);
         if let Some(before) = &before {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { before.end(object)? };
         }
         let mut list = self.list();
@@ -236,7 +236,7 @@ impl<H: Holder> Attributes<H> {
             let text = format!("the object has no attribute under the key {number}");
             return Err(Error::new(ERR_KEYVAL, text));
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { found.end(object)? };
         self.list().retain(|it| it.number != number);
         Ok(())
@@ -252,7 +252,7 @@ impl<H: Holder> Attributes<H> {
             let Some(last) = self.list().last().cloned() else {
                 return Ok(());
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { last.end(object)? };
             self.list().retain(|it| it.number != last.number);
         }
@@ -266,7 +266,7 @@ impl<H: Holder> Attributes<H> {
         let all = self.list().clone();
         let mut copies = Vec::new();
         for attribute in all {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             if let Some(value) = unsafe { attribute.copy(object)? } {
                 copies.push(Attribute::new(attribute.number, value)?);
             }
@@ -286,7 +286,7 @@ impl<H: Holder> Attribute<H> {
             return Ok(Some(self.value));
         }
         let (mut value, mut wanted) = (0usize, 0);
-        // SAFETY: the caller's promise; the last two are written.
+        // SAFETY: the caller upholds the safety contract of this function; the last two are written.
         let code = unsafe {
             copy(
                 object,
@@ -307,7 +307,7 @@ impl<H: Holder> Attribute<H> {
         let Some(delete) = key.delete else {
             return Ok(());
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let code = unsafe {
             delete(
                 object,
@@ -347,7 +347,7 @@ mod tests {
         out: *mut c_void,
         wanted: *mut c_int,
     ) -> c_int {
-        // SAFETY: places to write.
+        // SAFETY: MPI's caller passes valid pointers for the results.
         unsafe {
             *out.cast::<usize>() = value as usize + 1;
             *wanted = 1;
@@ -365,7 +365,7 @@ mod tests {
         if value as usize == 13 {
             return ERR_OTHER;
         }
-        // SAFETY: the counter of the test.
+        // SAFETY: `extra` points to the counter of the test.
         unsafe { *extra.cast::<usize>() += 1 };
         SUCCESS
     }
@@ -377,7 +377,7 @@ mod tests {
         let key = create::<Datatype>(Some(next), Some(count), extra).expect("a key");
         let quiet = create::<Datatype>(None, None, null_mut()).expect("a key");
         let of = Attributes::<Datatype>::new();
-        // SAFETY: the functions of this test, here and below.
+        // SAFETY: the callbacks are those of this test.
         unsafe {
             of.set(INT, key, 5 as *mut c_void).expect("set");
             of.set(INT, quiet, 6 as *mut c_void).expect("set");
@@ -404,7 +404,7 @@ mod tests {
         let extra = (&raw mut ended).cast();
         let key = create::<Datatype>(None, Some(count), extra).expect("a key");
         let of = Attributes::<Datatype>::new();
-        // SAFETY: the functions of this test.
+        // SAFETY: the callbacks are those of this test.
         unsafe {
             of.set(INT, key, 13 as *mut c_void).expect("set");
             assert_eq!(of.delete(INT, key).expect_err("fails").class(), ERR_OTHER);

@@ -87,7 +87,7 @@ struct OwnGroup(rg::Group);
 impl Drop for OwnGroup {
     fn drop(&mut self) {
         if crate::process::require().is_ok() {
-            // SAFETY: it takes a handle, which is checked.
+            // SAFETY: the call takes a handle and checks it.
             unsafe { rg::rg_group_free(self.0) };
         }
     }

@@ -113,13 +113,13 @@ impl Communicator {
 
     /// Fails if the communicator is revoked, or a process has failed, as far as is known here.
     pub fn check_intact(&self) -> Result {
-        // SAFETY: it takes a group by value.
+        // SAFETY: the call takes the group by value and no pointers.
         match unsafe { rg::rg_group_is_revoked(self.group) } {
             1 => return Err(Error::new(REVOKED, "the communicator is revoked")),
             code => checked(code)?,
         }
         let (mut first, mut count) = (0, 0);
-        // SAFETY: there is room for one rank; the number is written.
+        // SAFETY: the array has room for one rank; the call may write the number.
         checked(unsafe { rg::rg_dead(self.group, &mut first, 1, &mut count) })?;
         match count {
             0 => Ok(()),
@@ -212,7 +212,7 @@ pub fn make_world() -> Result {
     registry::insert_predefined(
         world.with_handle(COMM_WORLD, Inherited::named(c"MPI_COMM_WORLD")),
     )?;
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;
     let own = Made::of_group(making::select(rg::ALL, &[own], making::UNTOLD)?)?;
@@ -222,7 +222,7 @@ pub fn make_world() -> Result {
 
 /// Forgets MPI_COMM_WORLD and MPI_COMM_SELF: MPI is being finalized. The attributes of the latter are deleted first.
 pub fn leave_world() -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let deleted = unsafe { get(COMM_SELF)?.attributes.delete_all(COMM_SELF) };
     let _ = remove(COMM_SELF);
     let _ = remove(COMM_WORLD);

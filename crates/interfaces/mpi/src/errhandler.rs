@@ -309,7 +309,7 @@ fn handle_by(handler: Current, object: Object, code: c_int, text: &str) -> c_int
         Current::Ends => fatal(text, code),
     };
     let mut code = code;
-    // SAFETY: the program's function, with the object's handle and the code to read.
+    // SAFETY: the program guarantees that its handler may be called with the object's handle and the code.
     unsafe {
         match (function, object) {
             (Function::Adapted(adapted), object) => code = (adapted.call)(&adapted, object, code),

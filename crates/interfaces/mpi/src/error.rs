@@ -79,10 +79,11 @@ impl Error {
     /// The engine's last error in this thread, with this code.
     #[cold]
     pub fn of_engine(code: c_int) -> Error {
-        // SAFETY: the engine's texts end, and stay until its next error in this thread.
+        // SAFETY: the engine's texts are NUL-terminated and live until its next error in this thread.
         let text = unsafe { CStr::from_ptr(rg::rg_last_error()) }.to_string_lossy();
         let text = match text.is_empty() {
-            // SAFETY: as above; this one stays for ever.
+            // SAFETY: the engine's texts are NUL-terminated and live until its next error in this thread; this one
+            // stays for ever.
             true => unsafe { CStr::from_ptr(rg::rg_strerror(code)) }.to_string_lossy(),
             false => text,
         };
@@ -230,7 +231,7 @@ fn raise(error: Error, object: Object, call: &str) -> c_int {
 pub unsafe fn pointed<T: Copy + Nothing>(pointer: *mut T) -> T {
     match pointer.is_null() {
         true => T::NOTHING,
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         false => unsafe { *pointer },
     }
 }

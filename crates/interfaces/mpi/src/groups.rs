@@ -53,7 +53,7 @@ fn none(group: Group) -> Error {
 
 /// This process' rank among these, or MPI_UNDEFINED.
 pub fn own_rank(members: &Members) -> Result<c_int> {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;
     Ok(members.rank_of(own).unwrap_or(UNDEFINED))

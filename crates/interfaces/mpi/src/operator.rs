@@ -65,7 +65,7 @@ impl Reduction {
         if count <= 0 {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             match &self.how {
                 How::Kernel(kernel) => kernel(input.cast(), inout.cast(), count as usize),

@@ -60,7 +60,7 @@ impl Port {
 
 /// The task number of this process.
 fn own() -> Result<c_int> {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;
     Ok(own)
@@ -74,7 +74,7 @@ fn entry(kind: &str, name: &[u8]) -> CString {
 
 fn put(entry: &CStr, value: &[u8], flags: c_int) -> c_int {
     let mut placed = 0;
-    // SAFETY: the name ends, the value has this length.
+    // SAFETY: the name is NUL-terminated, and the value has this length.
     unsafe {
         rg::rg_put(
             entry.as_ptr(),
@@ -91,7 +91,7 @@ fn put(entry: &CStr, value: &[u8], flags: c_int) -> c_int {
 fn look(entry: &CStr, flags: c_int) -> Result<Option<Vec<u8>>> {
     let mut value = vec![0; MAX_PORT_NAME as usize];
     let (mut length, mut found) = (0, 0);
-    // SAFETY: the name ends, the room has this length, the others are written.
+    // SAFETY: the name is NUL-terminated, the buffer has this length, and the other pointers may be written.
     let code = unsafe {
         rg::rg_get(
             entry.as_ptr(),
@@ -131,7 +131,7 @@ pub fn open() -> Result<String> {
 pub fn close(name: &CStr) -> Result {
     let port = own_port(name)?;
     let entry = entry("port", name.to_bytes());
-    // SAFETY: the name ends.
+    // SAFETY: the name is NUL-terminated.
     let closed = checked(unsafe { rg::rg_delete(entry.as_ptr(), 0) });
     NUMBERS.give_back(port.number as u32);
     closed
@@ -274,7 +274,7 @@ fn not_published(service: &CStr, class: c_int) -> Error {
 /// Takes a service away that this process has published.
 pub fn unpublish(service: &CStr) -> Result {
     let entry = entry("service", service.to_bytes());
-    // SAFETY: the name ends.
+    // SAFETY: the name is NUL-terminated.
     match unsafe { rg::rg_delete(entry.as_ptr(), 0) } {
         rg::ERR_NAME => Err(not_published(service, ERR_SERVICE)),
         rg::ERR_DENIED => Err(Error::new(

@@ -94,7 +94,7 @@ pub fn level_name(level: c_int) -> &'static str {
 
 /// The system's number of this thread. The standard library's is not there any more in functions of `atexit`.
 fn this_thread() -> c_int {
-    // SAFETY: a plain question.
+    // SAFETY: the call has no preconditions.
     unsafe { libc::gettid() }
 }
 
@@ -125,10 +125,10 @@ fn enter(engine: &mut Engine) -> Result {
                 "this process ends, and has left its job: MPI cannot be used any more",
             ));
         }
-        // SAFETY: it takes a number.
+        // SAFETY: the call takes a number and no pointers.
         Engine::Spare => checked(unsafe { rg::rg_may_end(0) })?,
         Engine::Unused => {
-            // SAFETY: it takes nothing.
+            // SAFETY: the call has no arguments and no preconditions.
             checked(unsafe { rg::rg_init() })?;
             // SAFETY: the function takes nothing and does not unwind.
             unsafe { libc::atexit(leave_at_exit) };
@@ -144,7 +144,7 @@ fn rest(engine: &mut Engine) -> Result {
         return Ok(());
     }
     *engine = Engine::Spare;
-    // SAFETY: it takes a number.
+    // SAFETY: the call takes a number and no pointers.
     checked(unsafe { rg::rg_may_end(1) })
 }
 
@@ -163,7 +163,7 @@ fn leave(engine: &mut Engine) -> Result {
         return Ok(());
     }
     *engine = Engine::Left;
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     checked(unsafe { rg::rg_finalize() })
 }
 
@@ -223,7 +223,7 @@ pub fn end_session() -> Result {
 
 /// Ends the job with this code: as of exit, the low eight bits are the status.
 pub fn abort(code: c_int) -> ! {
-    // SAFETY: they take a number or nothing. Outside a job they fail, and this process ends alone.
+    // SAFETY: the calls take a number or nothing. Outside a job they fail, and only this process ends.
     unsafe {
         match code & 0xff {
             // The engine's abort is a failure, with a status to match.

@@ -178,7 +178,7 @@ pub fn wait_operation(request: Request) -> Result {
             && is_idle()
             && !process::has_many_threads()
         {
-            // SAFETY: a request of the engine's, and a status to write.
+            // SAFETY: the request belongs to the engine, and the status may be written.
             let code = unsafe { rg::rg_wait(&mut only, &mut status) };
             if only != rg::REQUEST_NULL {
                 // Only the wait is over.
@@ -206,7 +206,7 @@ pub fn wait_operation(request: Request) -> Result {
 
 /// Lets everything go on that can, without waiting.
 pub fn advance() {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     unsafe { rg::rg_progress() };
     while !is_idle() {
         let mut set = WaitSet::new(&[]);
@@ -253,7 +253,7 @@ fn test_any(requests: &mut [rg::Request], status: &mut rg::Status) -> Option<(us
     }
     let (mut index, mut done) = (-1, 0);
     let count = requests.len() as c_int;
-    // SAFETY: the array has this length; the others are written.
+    // SAFETY: the array has this length; the call may write the other arguments.
     let code =
         unsafe { rg::rg_testany(count, requests.as_mut_ptr(), &mut index, &mut done, status) };
     (done != 0 && index >= 0).then_some((index as usize, code))
@@ -331,7 +331,7 @@ impl WaitSet {
         };
         let mut index = -1;
         let count = self.requests.len() as c_int;
-        // SAFETY: the array has this length; the others are written.
+        // SAFETY: the array has this length; the call may write the other arguments.
         let code = unsafe { rg::rg_waitany(count, self.requests.as_mut_ptr(), &mut index, status) };
         match usize::try_from(index) {
             Ok(index) if index == watched => Waited::Advanced,

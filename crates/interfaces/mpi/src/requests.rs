@@ -46,7 +46,7 @@ pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
 #[inline(always)]
 pub unsafe fn begun(code: c_int, comm: Comm, request: *mut Request) -> Result {
     checked(code)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let begun = *request.cast::<rg::Request>();
         *request = plain(begun, comm)?;

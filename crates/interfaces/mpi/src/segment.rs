@@ -25,7 +25,7 @@ pub struct Segment {
 
 // SAFETY: the mapping belongs to no thread.
 unsafe impl Send for Segment {}
-// SAFETY: as above; what lies in it is shared by processes anyhow.
+// SAFETY: the mapping belongs to no thread; what lies in it is shared by processes anyhow.
 unsafe impl Sync for Segment {}
 
 /// A file without a name, by which other processes map a segment.
@@ -44,10 +44,10 @@ impl File {
     /// Makes an empty file, which can grow and never shrinks.
     pub fn new() -> Result<File> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a text that ends.
+        // SAFETY: the text is NUL-terminated.
         let file = File::of(unsafe { libc::memfd_create(c"mpi".as_ptr(), flags) })?;
         let (descriptor, seal) = (file.descriptor.as_raw_fd(), libc::F_SEAL_SHRINK);
-        // SAFETY: it takes numbers.
+        // SAFETY: the call takes numbers and no pointers.
         match unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, seal) } {
             0 => Ok(file),
             _ => Err(no_memory(0, &SystemError::last_os_error())),
@@ -60,11 +60,11 @@ impl File {
         if descriptor < 0 {
             return Err(failed());
         }
-        // SAFETY: a descriptor that nobody else has.
+        // SAFETY: nothing else owns the descriptor.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        // SAFETY: numbers only, and a place for the facts.
+        // SAFETY: the call takes numbers, and a valid pointer for its result.
         let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
+        // SAFETY: the call takes numbers, and a valid pointer for its result.
         if unsafe { libc::fstat(descriptor.as_raw_fd(), &mut facts) } != 0 {
             return Err(failed());
         }
@@ -74,7 +74,7 @@ impl File {
 
     /// Returns whether nobody can shorten it.
     fn is_sealed(&self) -> bool {
-        // SAFETY: it takes numbers.
+        // SAFETY: the call takes numbers and no pointers.
         let seals = unsafe { libc::fcntl(self.descriptor.as_raw_fd(), libc::F_GET_SEALS) };
         seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
     }
@@ -148,7 +148,7 @@ impl Segment {
         parts: impl Parts,
     ) -> Option<Result<Segment>> {
         let path = CString::new(path).ok()?;
-        // SAFETY: a text that ends.
+        // SAFETY: the text is NUL-terminated.
         let opened = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
         let file = File::of(opened).ok()?;
         if file.mark != mark || !file.is_sealed() {
@@ -169,7 +169,7 @@ impl Segment {
             _ => libc::MAP_SHARED,
         };
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping at a place that the system chooses.
+        // SAFETY: the mapping is new, at an address that the kernel chooses.
         let base = unsafe { libc::mmap(null_mut(), length, access, flags, file, 0) };
         match base {
             libc::MAP_FAILED => Err(no_memory(length, &SystemError::last_os_error())),
@@ -188,7 +188,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the mapping of this object, which nobody uses any more.
+        // SAFETY: the mapping belongs to this object, and nothing uses it any longer.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }
@@ -206,7 +206,7 @@ mod tests {
 
     /// Returns whether the system lets a file have this length.
     fn cut(file: &File, length: libc::off_t) -> bool {
-        // SAFETY: it takes numbers.
+        // SAFETY: the call takes numbers and no pointers.
         unsafe { libc::ftruncate(file.descriptor.as_raw_fd(), length) == 0 }
     }
 
@@ -216,9 +216,9 @@ mod tests {
         let _own = file.memory(SEGMENT_BYTES, [0..100, SEGMENT_BYTES / 2..SEGMENT_BYTES]);
         assert!(opened(file.address()).is_some());
         assert!(!cut(&file, 0));
-        // SAFETY: numbers only, and a place for the facts.
+        // SAFETY: the call takes numbers, and a valid pointer for its result.
         let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
+        // SAFETY: the call takes numbers, and a valid pointer for its result.
         assert_eq!(unsafe { libc::fstat(file.address()[0], &mut facts) }, 0);
         assert_eq!(facts.st_size as usize, SEGMENT_BYTES);
         assert_eq!(facts.st_blocks as usize * 512, SEGMENT_BYTES);
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_file_that_can_be_cut_off_is_not_mapped() {
-        // SAFETY: a text that ends.
+        // SAFETY: the text is NUL-terminated.
         let unsealed = unsafe { libc::memfd_create(c"test".as_ptr(), libc::MFD_CLOEXEC) };
         let file = File::of(unsealed).expect("a file");
         assert!(cut(&file, SEGMENT_BYTES as libc::off_t));

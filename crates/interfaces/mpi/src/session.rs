@@ -73,7 +73,7 @@ pub fn set(name: &CStr) -> Result<Members> {
     match index {
         Some(0) => Members::of_world(),
         Some(_) => {
-            // SAFETY: it takes nothing.
+            // SAFETY: the call has no arguments and no preconditions.
             let own = unsafe { rg::rg_tid() };
             checked(own)?;
             Ok(Members::from(vec![own]))

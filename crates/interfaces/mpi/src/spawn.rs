@@ -73,7 +73,7 @@ fn share(comm: &Communicator, root: c_int, codes: Vec<c_int>) -> Vec<c_int> {
 }
 
 fn kill(task: c_int) {
-    // SAFETY: it takes a number.
+    // SAFETY: the call takes a number and no pointers.
     unsafe { rg::rg_kill(task) };
 }
 
@@ -101,9 +101,9 @@ fn least(hints: &Hints, count: c_int) -> c_int {
 /// Whether a name that a program gives means the host it runs on, whatever that is called in the job.
 fn is_own(host: &CStr) -> bool {
     let mut own: [c_char; MAX_PROCESSOR_NAME as usize] = [0; MAX_PROCESSOR_NAME as usize];
-    // SAFETY: it writes no more than the array has, and its last byte stays 0.
+    // SAFETY: the length excludes the last byte of the array, which stays 0.
     unsafe { libc::gethostname(own.as_mut_ptr(), own.len() - 1) };
-    // SAFETY: an array with an end.
+    // SAFETY: the array is NUL-terminated.
     let own = unsafe { CStr::from_ptr(own.as_ptr()) };
     [c"localhost", c"127.0.0.1", c"::1", own].contains(&host)
 }
@@ -113,13 +113,13 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
     let mut arguments: Vec<*const c_char> =
         command.arguments.iter().map(|it| it.as_ptr()).collect();
     arguments.push(std::ptr::null());
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
     let variable = CString::new(format!("{}={own}", communicator::PARENT_VARIABLE));
     let variable = variable.unwrap_or_default();
     let environment = [variable.as_ptr(), std::ptr::null()];
     let pointer = |key: &CStr| hints.get(key).map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: a struct of numbers and of pointers that may be null.
+    // SAFETY: all-zero bytes are a valid value: numbers, and pointers that may be null.
     let mut options: rg::SpawnOptions = unsafe { std::mem::zeroed() };
     options.host = match hints.get(c"host") {
         Some(host) if is_own(host) => c".".as_ptr(),

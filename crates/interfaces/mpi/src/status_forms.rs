@@ -13,7 +13,7 @@ pub unsafe fn copy<S: Copy>(from: *const S, is_ignored: bool, to: *mut S) -> Res
         return Err(Error::new(ERR_ARG, text));
     }
     not_null(to, "the place of the result")?;
-    // SAFETY: the caller's statuses.
+    // SAFETY: the caller guarantees that the statuses are valid.
     unsafe { *to = *from };
     Ok(())
 }

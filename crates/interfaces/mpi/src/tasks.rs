@@ -10,7 +10,7 @@ use crate::error::{Result, checked};
 pub fn running() -> Result<Vec<rg::Task>> {
     let (mut room, mut count) = (0, 0);
     loop {
-        // SAFETY: a struct of numbers and bytes.
+        // SAFETY: all-zero bytes are a valid value of this struct of numbers and bytes.
         let nothing: rg::Task = unsafe { std::mem::zeroed() };
         let mut tasks = vec![nothing; room as usize];
         // SAFETY: the array has this length.

@@ -16,7 +16,7 @@ pub unsafe fn given<'a>(
     class: c_int,
 ) -> Result<&'a CStr> {
     not_null(text, name)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let text = unsafe { CStr::from_ptr(text) };
     let length = text.count_bytes();
     if length >= room as usize {
@@ -36,7 +36,7 @@ pub unsafe fn give(text: &[u8], to: Out<c_char>, room: c_int) -> c_int {
         return 0;
     };
     let length = text.len().min(most);
-    // SAFETY: the caller's promise; a byte is left for the end.
+    // SAFETY: the caller upholds the safety contract of this function; a byte is left for the end.
     unsafe {
         let to = to.address();
         std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), length);

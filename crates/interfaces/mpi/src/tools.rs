@@ -79,7 +79,7 @@ pub fn given<T>(pointer: *const T, name: &str) -> Result {
 /// It is null, or ends and stays.
 pub unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a CStr> {
     given(text, name)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     Ok(unsafe { CStr::from_ptr(text) })
 }
 
@@ -89,7 +89,7 @@ pub unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a CStr> {
 /// The place is null or may be written.
 pub unsafe fn give<T>(to: *mut T, value: T) {
     if !to.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { *to = value };
     }
 }
@@ -102,7 +102,7 @@ pub unsafe fn give_text(text: &str, to: *mut c_char, length: *mut c_int) {
     if length.is_null() {
         return;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         if let Ok(to) = Out::at(to, "the text") {
             crate::text::give(text.as_bytes(), to, *length);

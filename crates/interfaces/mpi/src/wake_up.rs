@@ -15,7 +15,7 @@ const CHANNEL: rg::Group = rg::library_channel(0x4d51);
 static NUMBERS: Numbers = Numbers::below(1 << 29);
 
 fn own_rank() -> Result<c_int> {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let tid = unsafe { rg::rg_tid() };
     checked(tid).map(|()| tid)
 }
@@ -26,7 +26,7 @@ pub fn sleep() -> Result<(c_int, rg::Request)> {
     let taken = NUMBERS.take();
     let taken = taken.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many requests"))?;
     let (tag, mut message) = (taken as c_int, rg::REQUEST_NULL);
-    // SAFETY: the message is empty.
+    // SAFETY: the message is empty, so no memory is accessed.
     let code = unsafe { rg::rg_irecv(null_mut(), 0, from, tag, CHANNEL, &mut message) };
     if code < 0 {
         NUMBERS.give_back(taken);
@@ -36,7 +36,7 @@ pub fn sleep() -> Result<(c_int, rg::Request)> {
 
 /// Completes the request. Its tag may be another one's from now on.
 pub fn wake(tag: c_int) -> Result {
-    // SAFETY: the message is empty.
+    // SAFETY: the message is empty, so no memory is accessed.
     checked(unsafe { rg::rg_bsend(null(), 0, own_rank()?, tag, CHANNEL) })?;
     NUMBERS.give_back(tag as u32);
     Ok(())
@@ -45,7 +45,7 @@ pub fn wake(tag: c_int) -> Result {
 /// Withdraws a request that nobody completes.
 pub fn cancel(tag: c_int, mut request: rg::Request) {
     let mut cancelled = 0;
-    // SAFETY: requests are checked at each use; `cancelled` is written.
+    // SAFETY: the engine checks requests at each use; the call may write `cancelled`.
     unsafe {
         rg::rg_cancel(request, &mut cancelled);
         rg::rg_wait(&mut request, null_mut());

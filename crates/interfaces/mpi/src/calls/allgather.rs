@@ -54,7 +54,7 @@ const ALLGATHERV: Entry =
 /// MPI_Allgather and MPI_Allgatherv.
 unsafe fn describe_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = get(comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let takes = recv.memory("recvbuf", comm.peers().len())?;
         if comm.remote.is_some() {
@@ -84,14 +84,14 @@ unsafe fn describe_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<C
 unsafe fn try_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     let length = part_of_all(&send, &recv, rank)?;
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_allgather(send.address, length, recv.address, route.group()) })
 }
 
 /// MPI_Allgatherv.
 unsafe fn try_allgatherv(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
-    // SAFETY: the caller's arrays and buffers, also below.
+    // SAFETY: the caller guarantees that the arrays and buffers are valid.
     unsafe {
         let all = Listed::new(route.peers(), &recv)?;
         let length = all.part(&recv, &send, rank)?;

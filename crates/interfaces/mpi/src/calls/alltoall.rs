@@ -75,7 +75,7 @@ const ALLTOALLV: Entry = entry!(
 unsafe fn describe_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = get(comm)?;
     let peers = comm.peers().len();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let takes = recv.memory("recvbuf", peers)?;
         if comm.remote.is_some() {
@@ -108,7 +108,7 @@ unsafe fn describe_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Co
 unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Collective> {
     let comm = get(comm)?;
     let peers = comm.peers().len();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let takes = recv.memories("recvbuf", peers)?;
         if send.address as usize == IN_PLACE && comm.remote.is_none() {
@@ -145,14 +145,14 @@ unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Col
 unsafe fn try_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, _) = place(comm)?;
     let length = part(&send, &recv)?;
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_alltoall(send.address, length, recv.address, route.group()) })
 }
 
 /// MPI_Alltoallv.
 unsafe fn try_alltoallv(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
-    // SAFETY: the caller's arrays and buffers, also below.
+    // SAFETY: the caller guarantees that the arrays and buffers are valid.
     unsafe {
         let gives = Listed::new(route.peers(), &send)?;
         let takes = Listed::new(route.peers(), &recv)?;

@@ -133,14 +133,14 @@ pub unsafe fn waitany(
     indx: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let all = unsafe { array(count, array_of_requests)? };
     let (index, (found, result)) = match wait_for_any(all)? {
         Found::None => (UNDEFINED, (Status::empty(ANY_SOURCE), Ok(()))),
         Found::One(index, outcome) => (index as c_int, outcome),
     };
     indx.put(index);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { found.store(status) };
     result
 }
@@ -152,7 +152,7 @@ pub unsafe fn waitsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         let all = array(incount, array_of_requests)?;
         if !all.is_empty() {

@@ -116,7 +116,7 @@ pub unsafe fn abi_set_fortran_booleans(
         let text = "the values of Fortran's logicals have been set before, and stay";
         return Err(Error::new(ERR_ABI, text));
     }
-    // SAFETY: the caller's values have this size.
+    // SAFETY: the caller guarantees that the values have this size.
     let bytes = |value: Out<*mut c_void>| unsafe {
         std::slice::from_raw_parts(value.address().cast::<u8>(), size).to_vec()
     };
@@ -143,7 +143,7 @@ pub unsafe fn abi_get_fortran_booleans(
     }
     for (bytes, to) in [(yes, logical_true), (no, logical_false)] {
         not_null(to, "the place of a logical")?;
-        // SAFETY: the caller's places have this size.
+        // SAFETY: the caller guarantees that the places have this size.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), size) };
     }
     Ok(())

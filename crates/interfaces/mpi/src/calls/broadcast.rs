@@ -51,7 +51,7 @@ unsafe fn describe_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<
     if role == Role::Outside {
         return Ok(intercommunicator::outside(comm));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let memory = unsafe { buffer.memory("buffer", 1)? };
     if comm.remote.is_some() {
         return Ok(match role {
@@ -70,7 +70,7 @@ unsafe fn describe_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<
 #[inline(always)]
 unsafe fn try_barrier(comm: Comm) -> Option<c_int> {
     let (route, _) = place(comm)?;
-    // SAFETY: it takes no memory.
+    // SAFETY: the call takes no pointers.
     Some(unsafe { rg::rg_barrier(route.group()) })
 }
 
@@ -83,6 +83,6 @@ unsafe fn try_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Option<c_int
     if !is_memory(buffer.address) {
         return None;
     }
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     Some(unsafe { rg::rg_broadcast(buffer.address, length, root, route.group()) })
 }

@@ -69,7 +69,7 @@ unsafe fn detach(owner: BufferOwner, buffer_addr: *mut c_void, size: OutCount) -
         return Err(Error::new(ERR_BUFFER, "no buffer is attached"));
     };
     let found = attached.swap_remove(index);
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         if !buffer_addr.is_null() {
             *buffer_addr.cast::<usize>() = found.address;
@@ -128,10 +128,10 @@ pub unsafe fn bsend(
         // The buffer is checked, and not read.
         return Staging::output(buf.cast_mut(), count, datatype).map(drop);
     }
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     let from = unsafe { Staging::input(buf, count, datatype)? };
     check_room(comm, from.length())?;
-    // SAFETY: so many bytes are there.
+    // SAFETY: the memory has this many bytes.
     checked(unsafe { rg::rg_bsend(from.address(), from.length(), to, tag, route.group()) })
 }
 
@@ -144,9 +144,9 @@ pub unsafe fn ibsend(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    // SAFETY: the caller's pointer, and its promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let request = unsafe { Out::at(request, "request")? };
-    // SAFETY: as above.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { bsend(buf, count, datatype, dest, tag, comm)? };
     complete(comm, request)
 }
@@ -163,7 +163,7 @@ pub unsafe fn buffer_attach(buffer: *mut c_void, size: i64) -> Result {
 }
 
 pub unsafe fn buffer_detach(buffer_addr: *mut c_void, size: OutCount) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { detach(BufferOwner::Process, buffer_addr, size) }
 }
 
@@ -185,7 +185,7 @@ pub unsafe fn comm_detach_buffer(
     buffer_addr: *mut c_void,
     size: OutCount,
 ) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { detach(BufferOwner::Comm(comm.handle), buffer_addr, size) }
 }
 
@@ -208,7 +208,7 @@ pub unsafe fn session_detach_buffer(
     size: OutCount,
 ) -> Result {
     session::get(session)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { detach(BufferOwner::Session(session), buffer_addr, size) }
 }
 

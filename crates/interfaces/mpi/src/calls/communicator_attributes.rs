@@ -42,7 +42,7 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
 /// Whether all processes read the same clock, as those of one host do.
 fn one_clock() -> c_int {
     let Ok(world) = get(COMM_WORLD) else { return 0 };
-    // SAFETY: it takes a number.
+    // SAFETY: the call takes a number and no pointers.
     let mut hosts = world
         .local
         .iter()
@@ -64,9 +64,9 @@ fn universe() -> Option<c_int> {
     let world = get(COMM_WORLD).ok()?.size();
     let tasks = tasks::running().map_or(0, |tasks| tasks.len() as c_int);
     let mut count = 0;
-    // SAFETY: nothing but the count is written.
+    // SAFETY: the array is empty, so the call writes only the count.
     checked(unsafe { rg::rg_hosts(std::ptr::null_mut(), 0, &mut count) }).ok()?;
-    // SAFETY: a struct of numbers and bytes.
+    // SAFETY: all-zero bytes are a valid value of this struct of numbers and bytes.
     let nothing: rg::Host = unsafe { std::mem::zeroed() };
     let mut hosts = vec![nothing; count.max(0) as usize];
     // SAFETY: the array has this length.
@@ -121,12 +121,12 @@ pub unsafe fn comm_set_attr(
     comm_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { comm.attributes.set(comm.handle, comm_keyval, attribute_val) }
 }
 
 pub unsafe fn comm_delete_attr(comm: Arc<Communicator>, comm_keyval: c_int) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { comm.attributes.delete(comm.handle, comm_keyval) }
 }
 
@@ -136,7 +136,7 @@ pub unsafe fn keyval_create(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Result {
-    // SAFETY: the program's functions for its attributes, here and below.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { comm_create_keyval(copy_fn, delete_fn, keyval, extra_state) }
 }
 
@@ -158,11 +158,11 @@ pub unsafe fn attr_put(
     keyval: c_int,
     attribute_val: *mut c_void,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { comm_set_attr(comm, keyval, attribute_val) }
 }
 
 pub unsafe fn attr_delete(comm: Arc<Communicator>, keyval: c_int) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { comm_delete_attr(comm, keyval) }
 }

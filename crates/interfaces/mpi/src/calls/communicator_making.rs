@@ -29,7 +29,7 @@ pub(crate) fn give(made: Option<Made>, inherited: Inherited, to: Out<Comm>) -> R
 /// The parts of a duplicate beside its groups. If a function of the program's fails there is no duplicate, and the caller gets
 /// MPI_COMM_NULL in its place.
 unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Result<Inherited> {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let attributes = unsafe { comm.attributes.copies(comm.handle) };
     let attributes = attributes.inspect_err(|_| newcomm.put(COMM_NULL))?;
     Ok(Inherited {
@@ -41,13 +41,13 @@ unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Resul
 }
 
 unsafe fn duplicate(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let inherited = unsafe { copied(comm, hints, newcomm)? };
     give(Some(communicator::dup(comm)?), inherited, newcomm)
 }
 
 pub unsafe fn comm_dup(comm: Arc<Communicator>, newcomm: Out<Comm>) -> Result {
-    // SAFETY: the program's functions for its attributes, here and below.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { duplicate(&comm, comm.hints(), newcomm) }
 }
 
@@ -56,7 +56,7 @@ pub unsafe fn comm_dup_with_info(
     info: Info,
     newcomm: Out<Comm>,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { duplicate(&comm, info::optional(info)?, newcomm) }
 }
 
@@ -67,7 +67,7 @@ unsafe fn duplicating(
     newcomm: Out<Comm>,
     request: Out<Request>,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let inherited = unsafe { copied(&comm, hints, newcomm)? };
     let of = comm.handle;
     let (handle, operation) = communicator::begin_dup(comm, inherited)?;
@@ -82,7 +82,7 @@ pub unsafe fn comm_idup(
     request: Out<Request>,
 ) -> Result {
     let hints = comm.hints();
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { duplicating(comm, hints, newcomm, request) }
 }
 
@@ -92,7 +92,7 @@ pub unsafe fn comm_idup_with_info(
     newcomm: Out<Comm>,
     request: Out<Request>,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { duplicating(comm, info::optional(info)?, newcomm, request) }
 }
 
@@ -121,7 +121,7 @@ pub unsafe fn comm_split(
 
 /// The number of this process' host: those with one number share memory.
 fn host() -> Option<c_int> {
-    // SAFETY: they take numbers only.
+    // SAFETY: the calls take numbers and no pointers.
     let host = unsafe { rg::rg_host_of(rg::rg_tid()) };
     (host >= 0).then_some(host)
 }
@@ -147,7 +147,7 @@ fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<
         },
         // Parts of a host are not told apart.
         COMM_TYPE_HW_UNGUIDED => {
-            // SAFETY: it takes a number only.
+            // SAFETY: the call takes a number and no pointers.
             let hosts = comm
                 .peers()
                 .iter()
@@ -207,11 +207,11 @@ pub unsafe fn comm_create_from_group(
 ) -> Result {
     let make = || {
         let members = groups::get(group)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let newcomm = unsafe { Out::at(newcomm, "newcomm")? };
         let hints = info::optional(info)?;
         let slot = HandlerSlot::with(errhandler, Of::Comm)?;
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
         let made = communicator::create_from_group(&members, tag)?;
         let inherited = Inherited {

@@ -91,7 +91,7 @@ pub unsafe fn comm_get_name(comm: Comm, comm_name: Out<c_char>, resultlen: Out<c
         COMM_NULL => c"MPI_COMM_NULL".to_owned(),
         _ => get(comm)?.name(),
     };
-    // SAFETY: the caller has room for the longest name.
+    // SAFETY: the caller guarantees room for the longest name.
     resultlen.put(unsafe { text::give(name.to_bytes(), comm_name, MAX_OBJECT_NAME) });
     Ok(())
 }
@@ -126,7 +126,7 @@ unsafe fn free(comm: Out<Comm>, waits: bool) -> Result {
         let text = format!("the communicator is {name:?}, which stays until MPI_Finalize");
         return Err(Error::new(ERR_COMM, text));
     }
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let deleted = unsafe { found.attributes.delete_all(handle) };
     match waits {
         true => agree_on_outcome(found.group, deleted, "the communicator stays")?,
@@ -138,11 +138,11 @@ unsafe fn free(comm: Out<Comm>, waits: bool) -> Result {
 }
 
 pub unsafe fn comm_free(comm: Out<Comm>) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { free(comm, false) }
 }
 
 pub unsafe fn comm_disconnect(comm: Out<Comm>) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { free(comm, true) }
 }

@@ -34,7 +34,7 @@ pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&
             ERR_REQUEST,
             "the array of requests is a null pointer",
         )),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         Ok(count) => Ok(unsafe { std::slice::from_raw_parts_mut(requests, count) }),
     }
 }
@@ -56,7 +56,7 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     };
     let mut got = rg::Status::default();
     let code = if progress::is_idle() {
-        // SAFETY: a request of the engine's, and a status to write.
+        // SAFETY: the request belongs to the engine, and the status may be written.
         unsafe { rg::rg_wait(&mut plain, &mut got) }
     } else {
         progress::wait(plain, &mut got)
@@ -118,7 +118,7 @@ pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
 
 pub unsafe fn wait(request: &mut Request, status: *mut Status) -> Result {
     let (found, result) = wait_for(request)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { found.store(status) };
     result
 }
@@ -131,7 +131,7 @@ pub unsafe fn waitall(
     array_of_requests: *mut Request,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let all = unsafe { array(count, array_of_requests)? };
     let mut failed = None;
     let mut index = 0;
@@ -145,11 +145,11 @@ pub unsafe fn waitall(
         index += match plain.gather(&all[index..]) {
             0 => {
                 let outcome = wait_for(&mut all[index])?;
-                // SAFETY: the caller's array of as many statuses, or none.
+                // SAFETY: the caller guarantees that the array is null or has one status for each request.
                 unsafe { store(outcome, array_of_statuses, index, &mut failed) };
                 1
             }
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the array is null or has one status for each request.
             many => unsafe {
                 let part = &mut all[index..index + many];
                 plain.wait(part, array_of_statuses, index, &mut failed)?;
@@ -212,10 +212,10 @@ impl Plain {
     ) -> Result {
         let count = all.len() as c_int;
         let (plain, got) = (self.requests.as_mut_ptr(), self.statuses.as_mut_ptr());
-        // SAFETY: both arrays are as long.
+        // SAFETY: both arrays have this length.
         let code = unsafe { rg::rg_waitall(count, plain.cast(), got.cast()) };
         for (index, request) in all.iter_mut().enumerate() {
-            // SAFETY: written by `gather`.
+            // SAFETY: `gather` wrote both.
             let (left, (plain, comm)) = unsafe {
                 let left = self.requests[index].assume_init();
                 (left, self.found[index].assume_init())
@@ -224,7 +224,7 @@ impl Plain {
                 // Only the wait is over: this request goes on.
                 return Err(Error::of_engine(code).on(Object::Comm(comm)));
             }
-            // SAFETY: a request that has become null has a status.
+            // SAFETY: the engine writes a status for each request that it sets to null.
             let got = unsafe { self.statuses[index].assume_init_ref() };
             if got.error == rg::OK && statuses.is_null() {
                 requests::release_plain(plain);
@@ -233,7 +233,7 @@ impl Plain {
             }
             let found = FoundRequest::of_plain(plain, comm);
             let outcome = plain_outcome(request, found, got, got.error)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { store(outcome, statuses, first + index, failed) };
         }
         Ok(())
@@ -254,7 +254,7 @@ pub(crate) unsafe fn store(
     let (status, result) = outcome;
     if !statuses.is_null() {
         let error = result.as_ref().map_or_else(Error::class, |()| SUCCESS);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             let place = statuses.add(index);
             status.store(place);

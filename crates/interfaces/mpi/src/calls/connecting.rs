@@ -21,13 +21,13 @@ use crate::text;
 
 /// The name of a port that the caller gives.
 unsafe fn port_of<'a>(name: *const c_char) -> Result<&'a CStr> {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     unsafe { text::given(name, "port_name", MAX_PORT_NAME, ERR_PORT) }
 }
 
 /// The name of a service that the caller gives.
 unsafe fn service_of<'a>(name: *const c_char) -> Result<&'a CStr> {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     unsafe { text::given(name, "service_name", MAX_PORT_NAME, ERR_SERVICE) }
 }
 
@@ -35,14 +35,14 @@ pub unsafe fn open_port(info: Info, port_name: Out<c_char>) -> Result {
     process::require()?;
     info::optional(info)?;
     let name = ports::open()?;
-    // SAFETY: the caller has room for the longest name.
+    // SAFETY: the caller guarantees room for the longest name.
     unsafe { text::give(name.as_bytes(), port_name, MAX_PORT_NAME) };
     Ok(())
 }
 
 pub unsafe fn close_port(port_name: *const c_char) -> Result {
     process::require()?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     ports::close(unsafe { port_of(port_name)? })
 }
 
@@ -78,13 +78,13 @@ unsafe fn connected(
     let given = not_null(newcomm, "newcomm");
     let made = communicator::connect(&comm, root, given, || {
         let hints = info::optional(info)?;
-        // SAFETY: the caller's text, at the root.
+        // SAFETY: the caller guarantees that the text is NUL-terminated at the root.
         let port = unsafe { port_of(port_name)? };
         // The other processes wait for this one, and not in the communicator itself.
         let check = || comm.check_intact();
         LeaderExchange::agree(&comm, |words| ask(port, &hints, words, &check))
     })?;
-    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    // SAFETY: the caller guarantees that the pointer is valid. It is not null: all processes have agreed on that.
     let newcomm = unsafe { Out::at(newcomm, "newcomm")? };
     give(Some(made), Inherited::of(&comm), newcomm)
 }
@@ -99,7 +99,7 @@ pub unsafe fn comm_accept(
     let accept = |port: &CStr, _: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
         ports::accept(port, words, check)
     };
-    // SAFETY: the caller's text and pointer.
+    // SAFETY: the caller guarantees that the text is NUL-terminated and the pointer valid.
     unsafe { connected(accept, port_name, info, root, comm, newcomm) }
 }
 
@@ -113,7 +113,7 @@ pub unsafe fn comm_connect(
     let connect = |port: &CStr, hints: &Hints, words: &[c_int], check: &dyn Fn() -> Result| {
         ports::connect(port, words, limit(hints)?, check)
     };
-    // SAFETY: the caller's text and pointer.
+    // SAFETY: the caller guarantees that the text is NUL-terminated and the pointer valid.
     unsafe { connected(connect, port_name, info, root, comm, newcomm) }
 }
 
@@ -124,7 +124,7 @@ pub unsafe fn publish_name(
 ) -> Result {
     process::require()?;
     info::optional(info)?;
-    // SAFETY: the caller's texts.
+    // SAFETY: the caller guarantees that the texts are NUL-terminated.
     unsafe { ports::publish(service_of(service_name)?, port_of(port_name)?) }
 }
 
@@ -135,7 +135,7 @@ pub unsafe fn unpublish_name(
 ) -> Result {
     process::require()?;
     info::optional(info)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     ports::unpublish(unsafe { service_of(service_name)? })
 }
 
@@ -146,9 +146,9 @@ pub unsafe fn lookup_name(
 ) -> Result {
     process::require()?;
     info::optional(info)?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let found = ports::lookup(unsafe { service_of(service_name)? })?;
-    // SAFETY: the caller has room for the longest name.
+    // SAFETY: the caller guarantees room for the longest name.
     unsafe { text::give(&found, port_name, MAX_PORT_NAME) };
     Ok(())
 }
@@ -157,7 +157,7 @@ pub unsafe fn lookup_name(
 fn say(socket: c_int, bytes: &[u8]) -> std::io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
-        // SAFETY: so many bytes are there.
+        // SAFETY: the memory has this many bytes.
         let said =
             unsafe { libc::send(socket, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) };
         match usize::try_from(said) {
@@ -179,11 +179,12 @@ fn introduce(fd: c_int) -> Result<[c_int; 2]> {
         let text = format!("fd is {fd}, which is no descriptor");
         return Err(Error::new(ERR_ARG, text));
     }
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
     checked(own)?;
     let mine = [own, std::process::id() as c_int];
-    // SAFETY: the caller's socket, which stays his: the file is not dropped.
+    // SAFETY: the caller guarantees that the descriptor is open. The caller keeps it: `ManuallyDrop` never closes the
+    // file.
     let mut socket = std::mem::ManuallyDrop::new(unsafe { std::fs::File::from_raw_fd(fd) });
     let mut theirs = [0; 8];
     let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_be_bytes()).collect();

@@ -31,7 +31,7 @@ unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<
             )),
         };
     }
-    // SAFETY: the caller's array has this many elements.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let given = unsafe { array(weights, count as c_int, name)? };
     match given.iter().find(|weight| **weight < 0) {
         None => Ok(given.to_vec()),
@@ -49,7 +49,7 @@ unsafe fn ranks_of<'a>(
     count: c_int,
     name: &str,
 ) -> Result<&'a [c_int]> {
-    // SAFETY: the caller's array has this many elements.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let ranks = unsafe { array(ranks, count, name)? };
     match ranks.iter().find(|rank| !(0..comm.size()).contains(*rank)) {
         None => Ok(ranks),
@@ -87,7 +87,7 @@ pub unsafe fn dist_graph_create_adjacent(
         return Err(no_intra());
     }
     info::optional(info)?;
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     let edges = unsafe {
         let sources = ranks_of(&comm, sources, indegree, "sources")?;
         let destinations = ranks_of(&comm, destinations, outdegree, "destinations")?;
@@ -118,7 +118,7 @@ pub unsafe fn dist_graph_create(
     }
     info::optional(info)?;
     let mut told = Vec::new();
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         let sources = ranks_of(&comm, sources, n, "sources")?;
         let degrees = array(degrees, n, "degrees")?;
@@ -189,7 +189,7 @@ pub unsafe fn dist_graph_neighbors(
     destweights: *mut c_int,
 ) -> Result {
     let edges = edges_of(&comm)?;
-    // SAFETY: the caller's arrays have this many elements.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         fill(sources, maxindegree, &edges.sources, "sources")?;
         fill(

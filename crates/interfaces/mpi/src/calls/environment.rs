@@ -89,11 +89,11 @@ pub fn get_version(version: Out<c_int>, subversion: Out<c_int>) -> Result {
 }
 
 pub unsafe fn get_library_version(version: Out<c_char>, resultlen: Out<c_int>) -> Result {
-    // SAFETY: the engine's text ends, and stays for ever.
+    // SAFETY: the engine's text is NUL-terminated and static.
     let engine = unsafe { CStr::from_ptr(rg::rg_version()) }.to_string_lossy();
     let engine = engine.strip_prefix("regatta ").unwrap_or(&engine);
     let text = format!("Regatta {engine}, MPI {VERSION}.{SUBVERSION}");
-    // SAFETY: the caller has room for the longest text.
+    // SAFETY: the caller guarantees room for the longest text.
     resultlen.put(unsafe { text::give(text.as_bytes(), version, MAX_LIBRARY_VERSION_STRING) });
     Ok(())
 }
@@ -101,17 +101,17 @@ pub unsafe fn get_library_version(version: Out<c_char>, resultlen: Out<c_int>) -
 pub unsafe fn get_processor_name(name: Out<c_char>, resultlen: Out<c_int>) -> Result {
     process::require()?;
     let mut host = [0; MAX_PROCESSOR_NAME as usize];
-    // SAFETY: it writes no more than the array has, and its last byte stays 0.
+    // SAFETY: the length excludes the last byte of the array, which stays 0.
     unsafe { libc::gethostname(host.as_mut_ptr(), host.len() - 1) };
-    // SAFETY: an array with an end.
+    // SAFETY: the array is NUL-terminated.
     let host = unsafe { CStr::from_ptr(host.as_ptr()) };
-    // SAFETY: the caller has room for the longest text.
+    // SAFETY: the caller guarantees room for the longest text.
     resultlen.put(unsafe { text::give(host.to_bytes(), name, MAX_PROCESSOR_NAME) });
     Ok(())
 }
 
 pub unsafe fn wtime() -> f64 {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     unsafe { rg::rg_time() }
 }
 
@@ -119,7 +119,7 @@ pub unsafe fn wtime() -> f64 {
 pub unsafe fn wtick() -> f64 {
     static TICK: OnceLock<f64> = OnceLock::new();
     *TICK.get_or_init(|| {
-        // SAFETY: it takes nothing.
+        // SAFETY: the call has no arguments and no preconditions.
         let now = || unsafe { rg::rg_time() };
         let step = || {
             let before = now();

@@ -18,7 +18,7 @@ pub unsafe fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out
         Some(text) if errorcode <= ERR_LASTCODE => text.into_bytes(),
         _ => codes::text(errorcode)?.into_bytes(),
     };
-    // SAFETY: the caller has room for the longest text.
+    // SAFETY: the caller guarantees room for the longest text.
     resultlen.put(unsafe { text::give(&text, string, MAX_ERROR_STRING) });
     Ok(())
 }
@@ -34,7 +34,7 @@ pub fn add_error_code(errorclass: c_int, errorcode: Out<c_int>) -> Result {
 }
 
 pub unsafe fn add_error_string(errorcode: c_int, string: *const c_char) -> Result {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let text = unsafe { text::given(string, "string", MAX_ERROR_STRING, ERR_ARG)? };
     codes::set_text(errorcode, text)
 }

@@ -43,11 +43,11 @@ pub unsafe fn sendrecv(
         let out = datatype::address(sendbuf, offset, length)?;
         let into = datatype::address(recvbuf, at, room)?;
         let sent = (out.cast_const(), length, to, sendtag);
-        // SAFETY: the caller's buffers and pointer.
+        // SAFETY: the caller guarantees that the buffers and the pointer are valid.
         return unsafe { plain(route, sent, (into, room, from, tag), status) };
     }
     let mut request = REQUEST_NULL;
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     unsafe {
         isendrecv(
             sendbuf,
@@ -78,14 +78,14 @@ unsafe fn plain(
     status: *mut Status,
 ) -> Result {
     let (group, mut got) = (route.group(), rg::Status::default());
-    // SAFETY: the caller's buffers; `got` is written.
+    // SAFETY: the caller guarantees that the buffers is valid; the call may write `got`.
     let code = unsafe {
         rg::rg_sendrecv(
             out, length, to, sendtag, into, room, from, tag, group, &mut got,
         )
     };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { route.status(&got).store(status) };
     }
     checked(code)
@@ -110,7 +110,7 @@ pub unsafe fn isendrecv(
     check_tag(sendtag)?;
     datatype::block(sendtype, sendcount)?;
     let (mut receive, mut send) = (REQUEST_NULL, REQUEST_NULL);
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     unsafe {
         irecv(
             recvbuf,
@@ -140,7 +140,7 @@ pub unsafe fn sendrecv_replace(
     status: *mut Status,
 ) -> Result {
     let mut request = REQUEST_NULL;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe {
         isendrecv_replace(
             buf,
@@ -172,7 +172,7 @@ pub unsafe fn isendrecv_replace(
 ) -> Result {
     route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
-    // SAFETY: the caller's buffer, whose bytes are copied here.
+    // SAFETY: the caller guarantees that the buffer is valid, whose bytes are copied here.
     let copy: Vec<u8> = unsafe {
         let from = match dest {
             PROC_NULL => Staging::output(buf, count, datatype)?,
@@ -185,7 +185,7 @@ pub unsafe fn isendrecv_replace(
         }
     };
     let (mut receive, mut send) = (REQUEST_NULL, REQUEST_NULL);
-    // SAFETY: the caller's buffer; the copy lives until both are complete.
+    // SAFETY: the caller guarantees that the buffer is valid; the copy lives until both are complete.
     unsafe {
         irecv(buf, count, datatype, source, recvtag, comm, &mut receive)?;
         let (address, length) = (copy.as_ptr().cast(), copy.len() as i64);

@@ -20,12 +20,12 @@ pub fn comm_shrink(comm: Arc<Communicator>, newcomm: Out<Comm>) -> Result {
 }
 
 pub fn comm_revoke(comm: Arc<Communicator>) -> Result {
-    // SAFETY: it takes a group by value.
+    // SAFETY: the call takes the group by value and no pointers.
     checked(unsafe { rg::rg_group_revoke(comm.group) })
 }
 
 pub unsafe fn comm_is_revoked(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
-    // SAFETY: it takes a group by value.
+    // SAFETY: the call takes the group by value and no pointers.
     let revoked = unsafe { rg::rg_group_is_revoked(comm.group) };
     checked(revoked)?;
     flag.put(revoked);
@@ -34,7 +34,7 @@ pub unsafe fn comm_is_revoked(comm: Arc<Communicator>, flag: Out<c_int>) -> Resu
 
 pub unsafe fn comm_agree(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the caller's flag stays until the request is complete.
+    // SAFETY: the caller guarantees that the flag stays until the request is complete.
     checked(unsafe { rg::rg_iagree(flag.address(), comm.group, &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
@@ -45,7 +45,7 @@ pub unsafe fn comm_iagree(
     request: Out<Request>,
 ) -> Result {
     let mut begun = rg::REQUEST_NULL;
-    // SAFETY: the caller's flag stays until the request is complete.
+    // SAFETY: the caller guarantees that the flag stays until the request is complete.
     checked(unsafe { rg::rg_iagree(flag.address(), comm.group, &mut begun) })?;
     let operation = Box::new(Single::new(begun, comm.handle));
     request.put(requests::of_operation(operation, comm.handle)?);
@@ -59,7 +59,7 @@ fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
     let mut count = 0;
     loop {
         let room = ranks.len() as c_int;
-        // SAFETY: the array has this length; the number is written.
+        // SAFETY: the array has this length; the call may write the number.
         checked(unsafe { rg::rg_dead(comm.group, ranks.as_mut_ptr(), room, &mut count) })?;
         let is_whole = count <= room;
         ranks.resize(count as usize, 0);
@@ -67,7 +67,7 @@ fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
             break;
         }
     }
-    // SAFETY: it takes values.
+    // SAFETY: the call takes values and no pointers.
     let tasks = ranks
         .iter()
         .map(|&rank| unsafe { rg::rg_tid_of(comm.group, rank) });
@@ -83,7 +83,7 @@ fn acknowledge(comm: &Communicator, most: usize) -> Result {
     all.truncate(most.max(known));
     if all.len() > known {
         let mut dead = 0;
-        // SAFETY: the number is written.
+        // SAFETY: the call may write the number.
         checked(unsafe { rg::rg_acknowledge_dead(comm.group, &mut dead) })?;
         comm.acknowledge(all);
     }

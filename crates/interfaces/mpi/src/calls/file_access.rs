@@ -35,14 +35,14 @@ type Access<'a> = (&'a Open, Direction, Memory);
 
 /// Accesses a file.
 unsafe fn now((file, direction, memory): Access, position: Position, to: *mut Status) -> Result {
-    // SAFETY: the caller's memory and status, here and below.
+    // SAFETY: the caller guarantees that the memory and the status are valid.
     unsafe { access(file, direction, alone(position)?, false, memory)?.store(to) };
     Ok(())
 }
 
 /// Accesses a file collectively.
 unsafe fn all((file, direction, memory): Access, position: Position, to: *mut Status) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the memory and the status are valid.
     unsafe { access(file, direction, position, true, memory)?.store(to) };
     Ok(())
 }
@@ -53,7 +53,7 @@ unsafe fn later(
     position: Position,
     request: Out<Request>,
 ) -> Result {
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the memory and the status are valid.
     let done = unsafe { access(file, direction, alone(position)?, false, memory)? };
     request.put(requests::of_operation(
         Box::new(Single::complete(done)),
@@ -68,7 +68,7 @@ unsafe fn begin((file, direction, memory): Access, position: Position) -> Result
         decline(file, direction, position);
         return Err(error);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the memory and the status are valid.
     let status = unsafe { access(file, direction, position, true, memory)? };
     file.state().split = Some(Split {
         direction,
@@ -98,7 +98,7 @@ unsafe fn end(
         let text = "the buffer is not that of the access that has begun";
         return Err(Error::new(ERR_IO, text));
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { split.status.store(to) };
     state.split = None;
     Ok(())
@@ -115,7 +115,7 @@ macro_rules! accesses {
     };
     (@call $name:ident, $direction:ident, $buffer:ty, ($($offset:ident)?), ($($result:ident: $kind:ty)?), end, $position:expr) => {
         pub unsafe fn $name(file: Arc<Open>, buf: $buffer, $($result: $kind)?) -> Result {
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees that the pointer is valid.
             unsafe { end((&file, Direction::$direction, buf as *const c_void), $position, $($result)?) }
         }
     };
@@ -129,7 +129,7 @@ macro_rules! accesses {
             $($result: $kind)?
         ) -> Result {
             let memory = Memory::new(buf as *mut c_void, count, datatype);
-            // SAFETY: the caller's elements and pointer.
+            // SAFETY: the caller guarantees that the elements and the pointer are valid.
             unsafe { $form((&file, Direction::$direction, memory), $position $(, $result)?) }
         }
     };

@@ -22,7 +22,7 @@ pub unsafe fn register_datarep(
     extra_state: *mut c_void,
 ) -> Result {
     let registered = (|| {
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let name = unsafe { text::given(datarep, "datarep", MAX_DATAREP_STRING, ERR_ARG)? };
         super::errhandlers::not_none(dtype_file_extent_fn.is_some(), "dtype_file_extent_fn")?;
         let (read, write) = (read_conversion_fn, write_conversion_fn);
@@ -41,7 +41,7 @@ pub unsafe fn file_set_view(
 ) -> Result {
     let given = (|| {
         let hints = info::optional(info)?;
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let name = unsafe { text::given(datarep, "datarep", MAX_DATAREP_STRING, ERR_ARG)? };
         let (etype, filetype) = (datatype::committed(etype)?, datatype::committed(filetype)?);
         let disp = displacement(&file, disp)?;
@@ -92,7 +92,7 @@ pub unsafe fn file_get_view(
     datarep: Out<c_char>,
 ) -> Result {
     let view = file.view();
-    // SAFETY: the caller's pointers; there is room for the longest name.
+    // SAFETY: the caller guarantees that the pointers is valid; there is room for the longest name.
     unsafe {
         disp.put(view.displacement);
         etype.put(given(&view.etype)?);

@@ -16,7 +16,7 @@ use crate::process;
 /// The name of a file, which a prefix for the kind of its file system may stand before.
 unsafe fn name_of<'a>(filename: *const c_char) -> Result<&'a CStr> {
     not_null(filename, "filename")?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let name = unsafe { CStr::from_ptr(filename) };
     if name.is_empty() {
         return Err(Error::new(ERR_BAD_FILE, "the name of the file is empty"));
@@ -48,24 +48,24 @@ pub unsafe fn file_open(
     let comm = without_file(communicator::get(comm))?;
     let given = (|| {
         not_null(fh, "fh")?;
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let name = unsafe { name_of(filename)? };
         Ok((name, info::optional(info)?))
     })();
     let opened = without_file(opening::open(&comm, amode, given))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *fh = opened };
     Ok(())
 }
 
 pub unsafe fn file_close(fh: *mut File) -> Result {
     without_file(not_null(fh, "fh"))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     let handle = unsafe { *fh };
     get(handle)?;
     let closed = opening::close(handle);
     if get(handle).is_err() {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { *fh = FILE_NULL };
     }
     closed
@@ -74,7 +74,7 @@ pub unsafe fn file_close(fh: *mut File) -> Result {
 pub unsafe fn file_delete(filename: *const c_char, info: Info) -> Result {
     let deleted = (|| {
         info::optional(info)?;
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         opening::delete(unsafe { name_of(filename)? })
     })();
     without_file(deleted)

@@ -71,7 +71,7 @@ unsafe fn describe_gather(
         false => GATHER,
     };
     let peers = comm.peers().len();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         match (role(&comm, root)?, &comm.remote) {
             (Role::Outside, _) => Ok(intercommunicator::outside(comm)),
@@ -105,7 +105,7 @@ unsafe fn try_gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Opt
         false if is_memory(send.address) => bytes(&send)?,
         false => return None,
     };
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_gather(send.address, length, recv.address, root, route.group()) })
 }
 
@@ -113,7 +113,7 @@ unsafe fn try_gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Opt
 unsafe fn try_gatherv(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     let (group, from) = (route.group(), send.address);
-    // SAFETY: the caller's arrays and buffers, also below.
+    // SAFETY: the caller guarantees that the arrays and buffers are valid.
     unsafe {
         if !is_root(root, rank, route)? {
             let length = bytes(&send).filter(|_| is_memory(from))?;

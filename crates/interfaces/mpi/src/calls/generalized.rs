@@ -58,7 +58,7 @@ impl Generalized {
     fn query(&self) -> (Status, Result) {
         let mut status = Status::empty(ANY_SOURCE);
         let code = self.query.map_or(SUCCESS, |query| {
-            // SAFETY: the program's function, with its own argument.
+            // SAFETY: the program guarantees that its callback may be called with its own argument.
             unsafe { query(self.extra, &mut status) }
         });
         (status, returned(code, "query"))
@@ -66,7 +66,7 @@ impl Generalized {
 
     fn free(&mut self) -> Result {
         let code = self.free.take().map_or(SUCCESS, |free| {
-            // SAFETY: as above; once.
+            // SAFETY: the program guarantees that its callback may be called with its own argument; once.
             unsafe { free(self.extra) }
         });
         returned(code, "free")
@@ -109,7 +109,7 @@ impl Operation for Generalized {
 
     fn cancel(&mut self) -> Result {
         let code = self.cancel.map_or(SUCCESS, |cancel| {
-            // SAFETY: the program's function, with its own argument.
+            // SAFETY: the program guarantees that its callback may be called with its own argument.
             unsafe {
                 cancel(
                     self.extra,

@@ -37,13 +37,13 @@ unsafe fn described(
         let text = format!("nnodes is {nnodes}; the communicator has {most} processes");
         return Err(Error::new(ERR_ARG, text));
     }
-    // SAFETY: the caller's array has this many elements.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let ends = unsafe { array(indx, nnodes, "indx")? };
     if ends.first().is_some_and(|first| *first < 0) || ends.windows(2).any(|it| it[0] > it[1]) {
         let text = format!("indx is {ends:?}; its numbers are 0 or more and never fall");
         return Err(Error::new(ERR_ARG, text));
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let edges = unsafe { array(edges, ends.last().copied().unwrap_or(0), "edges")? };
     if let Some(edge) = edges.iter().find(|edge| !(0..nnodes).contains(*edge)) {
         let text = format!(
@@ -66,7 +66,7 @@ pub unsafe fn graph_create(
     _reorder: c_int,
     comm_graph: Out<Comm>,
 ) -> Result {
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     let graph = unsafe { described(&comm, nnodes, indx, edges)? };
     with_topology(&comm, nnodes, Topology::Graph(Arc::new(graph)), comm_graph)
 }
@@ -78,7 +78,7 @@ pub unsafe fn graph_map(
     edges: *const c_int,
     newrank: Out<c_int>,
 ) -> Result {
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe { described(&comm, nnodes, indx, edges)? };
     newrank.put(match comm.rank < nnodes {
         true => comm.rank,
@@ -102,7 +102,7 @@ pub unsafe fn graph_get(
     edges: *mut c_int,
 ) -> Result {
     let graph = graph_of(&comm)?;
-    // SAFETY: the caller's arrays have this many elements.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         fill(indx, maxindex, &graph.ends, "indx")?;
         fill(edges, maxedges, &graph.edges, "edges")
@@ -128,7 +128,7 @@ pub unsafe fn graph_neighbors(
 ) -> Result {
     let graph = graph_of(&comm)?;
     check_rank(&comm, rank)?;
-    // SAFETY: the caller's array has `maxneighbors` elements.
+    // SAFETY: the caller guarantees that the array has `maxneighbors` elements.
     unsafe { fill(neighbors, maxneighbors, graph.neighbours(rank), "neighbors") }
 }
 

@@ -46,7 +46,7 @@ pub(crate) unsafe fn array<'a>(
         Ok(0) => Ok(&[]),
         Ok(count) => {
             not_null(from, name)?;
-            // SAFETY: the caller's array has this many elements.
+            // SAFETY: the caller guarantees that the array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(from, count) })
         }
         Err(_) => {
@@ -63,7 +63,7 @@ pub(crate) unsafe fn fill(to: *mut c_int, room: c_int, words: &[c_int], name: &s
         return Ok(());
     }
     not_null(to, name)?;
-    // SAFETY: the caller's array has `room` elements.
+    // SAFETY: the caller guarantees that the array has `room` elements.
     unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), to, count) };
     Ok(())
 }
@@ -82,7 +82,7 @@ unsafe fn described(
         let text = format!("ndims is {ndims}; it is 0 or more");
         return Err(Error::new(ERR_DIMS, text));
     }
-    // SAFETY: the caller's arrays have this many elements.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     let (dims, periods) = unsafe {
         (
             array(dims, ndims, "dims")?,
@@ -132,7 +132,7 @@ pub unsafe fn cart_create(
     comm_cart: Out<Comm>,
 ) -> Result {
     comm_cart.put(COMM_NULL);
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     let grid = unsafe { described(&comm, ndims, dims, periods)? };
     let size = grid.size().unwrap_or(0);
     with_topology(&comm, size, Topology::Grid(Arc::new(grid)), comm_cart)
@@ -145,7 +145,7 @@ pub unsafe fn cart_map(
     periods: *const c_int,
     newrank: Out<c_int>,
 ) -> Result {
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     let grid = unsafe { described(&comm, ndims, dims, periods)? };
     newrank.put(match comm.rank < grid.size().unwrap_or(0) {
         true => comm.rank,
@@ -169,7 +169,7 @@ pub unsafe fn cart_get(
     let grid = grid_of(&comm)?;
     check_room(maxdims, grid)?;
     let periodic: Vec<c_int> = grid.periodic.iter().map(|&it| c_int::from(it)).collect();
-    // SAFETY: the caller's arrays have this many elements.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         fill(dims, maxdims, &grid.dims, "dims")?;
         fill(periods, maxdims, &periodic, "periods")?;
@@ -191,7 +191,7 @@ fn check_room(maxdims: c_int, grid: &Grid) -> Result {
 
 pub unsafe fn cart_rank(comm: Arc<Communicator>, coords: *const c_int, rank: Out<c_int>) -> Result {
     let grid = grid_of(&comm)?;
-    // SAFETY: the caller's array has an element for each dimension.
+    // SAFETY: the caller guarantees that the array has an element for each dimension.
     let coordinates = unsafe { array(coords, grid.dims.len() as c_int, "coords")? };
     let found = grid.rank(coordinates).map_err(|at| {
         let (coordinate, last) = (coordinates[at], grid.dims[at] - 1);
@@ -211,7 +211,7 @@ pub unsafe fn cart_coords(
     let grid = grid_of(&comm)?;
     check_rank(&comm, rank)?;
     check_room(maxdims, grid)?;
-    // SAFETY: the caller's array has `maxdims` elements.
+    // SAFETY: the caller guarantees that the array has `maxdims` elements.
     unsafe { fill(coords, maxdims, &grid.coordinates(rank), "coords") }
 }
 
@@ -242,7 +242,7 @@ pub unsafe fn cart_sub(
 ) -> Result {
     let grid = grid_of(&comm)?;
     let count = grid.dims.len();
-    // SAFETY: the caller's array has an element for each dimension.
+    // SAFETY: the caller guarantees that the array has an element for each dimension.
     let remain = unsafe { array(remain_dims, count as c_int, "remain_dims")? };
     let part = |kept: bool| {
         let chosen = (0..count).filter(move |&at| (remain[at] != 0) == kept);
@@ -270,7 +270,7 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Resu
         let text = format!("ndims is {ndims}, for {nnodes} processes");
         return Err(Error::new(ERR_DIMS, text));
     }
-    // SAFETY: the caller's array has this many elements.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let given = unsafe { array(dims, ndims, "dims")? };
     if let Some(dim) = given.iter().find(|dim| **dim < 0) {
         let text = format!("a dimension is {dim}; it is 0 (to be chosen) or more");
@@ -301,6 +301,6 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Resu
             dim => dim,
         })
         .collect();
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the array has this many elements.
     unsafe { fill(dims, ndims, &all, "dims") }
 }

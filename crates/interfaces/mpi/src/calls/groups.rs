@@ -14,7 +14,7 @@ pub(crate) unsafe fn ranks_of<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [
         Ok(0) => Ok(&[]),
         Ok(n) => {
             not_null(ranks, "the array of ranks")?;
-            // SAFETY: the caller's array.
+            // SAFETY: the caller guarantees that the array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(ranks, n) })
         }
         Err(_) => Err(Error::new(ERR_ARG, format!("n is {n}; it is 0 or more"))),
@@ -26,7 +26,7 @@ unsafe fn ranges_of<'a>(n: c_int, ranges: *const [c_int; 3]) -> Result<&'a [[c_i
         Ok(0) => Ok(&[]),
         Ok(n) => {
             not_null(ranges, "ranges")?;
-            // SAFETY: the caller's array.
+            // SAFETY: the caller guarantees that the array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(ranges, n) })
         }
         Err(_) => Err(Error::new(ERR_ARG, format!("n is {n}; it is 0 or more"))),
@@ -56,14 +56,14 @@ pub unsafe fn group_translate_ranks(
     second: Members,
     ranks2: *mut c_int,
 ) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let ranks = unsafe { ranks_of(n, ranks1)? };
     if ranks.is_empty() {
         return Ok(());
     }
     not_null(ranks2, "ranks2")?;
     let found = groups::translate(&first, ranks, &second)?;
-    // SAFETY: the caller's array of `n` elements.
+    // SAFETY: the caller guarantees that the array has `n` elements.
     unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), ranks2, found.len()) };
     Ok(())
 }
@@ -91,7 +91,7 @@ pub unsafe fn group_incl(
     ranks: *const c_int,
     newgroup: Out<Group>,
 ) -> Result {
-    // SAFETY: the caller's array and pointer.
+    // SAFETY: the caller guarantees that the array and the pointer are valid.
     unsafe { give(groups::included(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
 
@@ -101,7 +101,7 @@ pub unsafe fn group_excl(
     ranks: *const c_int,
     newgroup: Out<Group>,
 ) -> Result {
-    // SAFETY: the caller's array and pointer.
+    // SAFETY: the caller guarantees that the array and the pointer are valid.
     unsafe { give(groups::excluded(&members, ranks_of(n, ranks)?)?, newgroup) }
 }
 
@@ -111,7 +111,7 @@ pub unsafe fn group_range_incl(
     ranges: *mut [c_int; 3],
     newgroup: Out<Group>,
 ) -> Result {
-    // SAFETY: the caller's array and pointer.
+    // SAFETY: the caller guarantees that the array and the pointer are valid.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;
         give(groups::included(&members, &ranks)?, newgroup)
@@ -124,7 +124,7 @@ pub unsafe fn group_range_excl(
     ranges: *mut [c_int; 3],
     newgroup: Out<Group>,
 ) -> Result {
-    // SAFETY: the caller's array and pointer.
+    // SAFETY: the caller guarantees that the array and the pointer are valid.
     unsafe {
         let ranks = groups::expand(ranges_of(n, ranges)?, members.len())?;
         give(groups::excluded(&members, &ranks)?, newgroup)

@@ -13,7 +13,7 @@ unsafe fn key_of<'a>(key: *const c_char) -> Result<&'a CStr> {
     if key.is_null() {
         return Err(Error::new(ERR_INFO_KEY, "the key is a null pointer"));
     }
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let key = unsafe { text::given(key, "the key", MAX_INFO_KEY, ERR_INFO_KEY)? };
     match key.is_empty() {
         true => Err(Error::new(ERR_INFO_KEY, "the key is empty")),
@@ -34,10 +34,10 @@ pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: Out<Inf
     let hints = if count == 0 {
         info::hints(INFO_ENV)?
     } else {
-        // SAFETY: the caller's array has so many texts.
+        // SAFETY: the caller guarantees that the array has this many texts.
         let texts = (0..count).map(|at| unsafe { *argv.add(at) });
         let texts = texts.take_while(|text| !text.is_null());
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the array has this many texts.
         info::of_arguments(texts.map(|text| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec()))
     };
     info.put(info::make(hints)?);
@@ -46,7 +46,7 @@ pub unsafe fn info_create_env(argc: c_int, argv: *mut *mut c_char, info: Out<Inf
 
 pub unsafe fn info_delete(info: Info, key: *const c_char) -> Result {
     let removed = info::with_object(info, |hints| {
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let key = unsafe { key_of(key)? };
         Ok((key, hints.remove(key)))
     });
@@ -80,7 +80,7 @@ pub unsafe fn info_get(
     flag: Out<c_int>,
 ) -> Result {
     info::with_hints(info, |hints| {
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let key = unsafe { key_of(key)? };
         if valuelen < 0 {
             let text = format!("valuelen is {valuelen}; it is 0 or more");
@@ -89,7 +89,7 @@ pub unsafe fn info_get(
         let found = hints.get(key);
         flag.put(c_int::from(found.is_some()));
         if let Some(found) = found {
-            // SAFETY: the caller has room for `valuelen` bytes and an end.
+            // SAFETY: the caller guarantees room for `valuelen` bytes and an end.
             unsafe { text::give(found.to_bytes(), value, valuelen.saturating_add(1)) };
         }
         Ok(())
@@ -111,7 +111,7 @@ pub unsafe fn info_get_nthkey(info: Info, n: c_int, key: Out<c_char>) -> Result 
                 format!("n is {n}; the info object has {count} keys, counted from 0"),
             ));
         };
-        // SAFETY: the caller has room for the longest key.
+        // SAFETY: the caller guarantees room for the longest key.
         unsafe { text::give(found.to_bytes(), key, MAX_INFO_KEY) };
         Ok(())
     })
@@ -125,13 +125,13 @@ pub unsafe fn info_get_string(
     flag: Out<c_int>,
 ) -> Result {
     info::with_hints(info, |hints| {
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let key = unsafe { key_of(key)? };
         let found = hints.get(key);
         flag.put(c_int::from(found.is_some()));
         let Some(found) = found else { return Ok(()) };
         if buflen.get() > 0 {
-            // SAFETY: the caller has so much room.
+            // SAFETY: the caller guarantees that the buffer has this size.
             unsafe { text::give(found.to_bytes(), Out::at(value, "value")?, buflen.get()) };
         }
         buflen.put(found.count_bytes() as c_int + 1);
@@ -146,7 +146,7 @@ pub unsafe fn info_get_valuelen(
     flag: Out<c_int>,
 ) -> Result {
     info::with_hints(info, |hints| {
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let key = unsafe { key_of(key)? };
         let found = hints.get(key);
         flag.put(c_int::from(found.is_some()));
@@ -159,7 +159,7 @@ pub unsafe fn info_get_valuelen(
 
 pub unsafe fn info_set(info: Info, key: *const c_char, value: *const c_char) -> Result {
     info::with_object(info, |hints| {
-        // SAFETY: the caller's texts.
+        // SAFETY: the caller guarantees that the texts are NUL-terminated.
         let (key, value) = unsafe {
             let key = key_of(key)?;
             (

@@ -60,7 +60,7 @@ pub unsafe fn intercomm_create(
         Err(error) => (Err(error), None),
     };
     let made = communicator::create_inter(&comm, local_leader, given, bridge, tag)?;
-    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    // SAFETY: the caller guarantees that the pointer is valid. It is not null: all processes have agreed on that.
     let newintercomm = unsafe { Out::at(newintercomm, "newintercomm")? };
     give(Some(made), Inherited::of(&comm), newintercomm)
 }
@@ -77,12 +77,12 @@ pub unsafe fn intercomm_create_from_groups(
 ) -> Result {
     let make = || {
         let local = groups::get(local_group)?;
-        // SAFETY: the caller's place.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let newintercomm = unsafe { Out::at(newintercomm, "newintercomm")? };
         check_leader(local_leader, local.len())?;
         let hints = info::optional(info)?;
         let slot = HandlerSlot::with(errhandler, Of::Comm)?;
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         let tag = unsafe { text::given(stringtag, "stringtag", MAX_STRINGTAG_LEN, ERR_ARG)? };
         let remote = match groups::own_rank(&local)? {
             rank if rank == local_leader => {

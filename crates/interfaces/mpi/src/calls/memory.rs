@@ -37,7 +37,7 @@ pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: Out<*mut c_void>) -> Res
 
 pub unsafe fn free_mem(base: *mut c_void) -> Result {
     process::require()?;
-    // SAFETY: memory of the call above, or null.
+    // SAFETY: the memory comes from `alloc_mem`, or the pointer is null.
     unsafe { libc::free(base) };
     Ok(())
 }

@@ -45,7 +45,7 @@ pub unsafe fn reduce_local(
         let text = "both buffers are the same";
         return Err(Error::new(ERR_BUFFER, text));
     }
-    // SAFETY: the caller's buffers have these elements.
+    // SAFETY: the caller guarantees that the buffers have these elements.
     unsafe { reduction.combine(inbuf, inoutbuf, count) };
     Ok(())
 }

@@ -27,7 +27,7 @@ impl Packed {
         if position.is_null() {
             return Err(Error::new(ERR_ARG, "position is a null pointer"));
         }
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         let at = unsafe { position.get() };
         let left = size.checked_sub(at).filter(|&left| at >= 0 && left >= 0);
         if left.is_none_or(|left| (left as u64) < length as u64) {
@@ -46,7 +46,7 @@ impl Packed {
 
     /// The position behind it.
     unsafe fn advance(&self, position: OutCount) {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { position.set((self.position + self.length) as i64) };
     }
 }
@@ -63,7 +63,7 @@ pub unsafe fn pack(
     let of = committed(datatype)?;
     let length = of.packed_size(incount)?;
     of.check_buffer(inbuf, length)?;
-    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    // SAFETY: the caller guarantees that the buffers have these elements, and this many bytes.
     unsafe {
         let packed = Packed::new(of, length, outsize, position, outbuf)?;
         let out = outbuf.cast::<u8>().wrapping_add(packed.position);
@@ -85,7 +85,7 @@ pub unsafe fn unpack(
     let of = committed(datatype)?;
     let length = of.packed_size(outcount)?;
     of.check_buffer(outbuf, length)?;
-    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    // SAFETY: the caller guarantees that the buffers have these elements, and this many bytes.
     unsafe {
         let packed = Packed::new(of, length, insize, position, inbuf)?;
         let bytes = inbuf.cast::<u8>().wrapping_add(packed.position);
@@ -105,7 +105,7 @@ pub unsafe fn pack_size(
     if size.is_null() {
         return Err(Error::new(ERR_ARG, "size is a null pointer"));
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { size.set(length as i64) };
     Ok(())
 }
@@ -146,7 +146,7 @@ pub unsafe fn pack_external(
     of.check_buffer(inbuf, native)?;
     let position = OutCount::Large(position);
     let mut bytes = memory(native)?;
-    // SAFETY: the caller's buffers have these elements, and so many bytes; `pack` fills the bytes.
+    // SAFETY: the caller guarantees that the buffers have these elements, and this many bytes; `pack` fills the bytes.
     unsafe {
         let packed = Packed::new(of, length, outsize, position, outbuf)?;
         packed.of.pack(inbuf, 0, native, bytes.as_mut_ptr());
@@ -177,7 +177,7 @@ pub unsafe fn unpack_external(
     let position = OutCount::Large(position);
     let mut bytes = memory(native)?;
     bytes.resize(native, 0);
-    // SAFETY: the caller's buffers have these elements, and so many bytes.
+    // SAFETY: the caller guarantees that the buffers have these elements, and this many bytes.
     unsafe {
         let packed = Packed::new(of, length, insize, position, inbuf)?;
         if length != 0 {
@@ -222,7 +222,7 @@ pub unsafe fn get_elements(status: &Status, datatype: Datatype, count: OutCount)
         return Err(Error::new(ERR_ARG, "count is a null pointer"));
     }
     let of = committed(datatype)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         let elements = of.elements_in(status.bytes());
         count.set(elements.unwrap_or(i64::from(UNDEFINED)));
@@ -231,7 +231,7 @@ pub unsafe fn get_elements(status: &Status, datatype: Datatype, count: OutCount)
 }
 
 pub unsafe fn get_elements_x(status: &Status, datatype: Datatype, count: *mut i64) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { get_elements(status, datatype, OutCount::Large(count)) }
 }
 

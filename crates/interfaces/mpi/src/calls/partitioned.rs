@@ -128,7 +128,7 @@ pub unsafe fn pready_list(
         return Ok(());
     }
     not_null(array_of_partitions, "array_of_partitions")?;
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let list = unsafe { std::slice::from_raw_parts(array_of_partitions, length) };
     send.ready(list.iter().copied())
 }

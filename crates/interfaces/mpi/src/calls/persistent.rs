@@ -47,7 +47,7 @@ unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Res
         let it = arguments;
         let datatype = held.as_ref().map_or(it.datatype, Kept::handle);
         let mut begun = REQUEST_NULL;
-        // SAFETY: the caller's buffer, from its start to its completion.
+        // SAFETY: the caller guarantees that the buffer is valid, from its start to its completion.
         unsafe {
             begin(
                 it.buf, it.count, datatype, it.peer, it.tag, it.comm, &mut begun,
@@ -56,7 +56,7 @@ unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Res
         Ok(begun)
     };
     let kept = requests::of_operation(Box::new(Persistent::new(again)), arguments.comm)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *request = kept };
     Ok(())
 }
@@ -71,7 +71,7 @@ pub unsafe fn send_init(
     request: *mut Request,
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { keep(arguments, isend, request) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn ssend_init(
     request: *mut Request,
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { keep(arguments, issend, request) }
 }
 
@@ -99,7 +99,7 @@ pub unsafe fn rsend_init(
     request: *mut Request,
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { keep(arguments, irsend, request) }
 }
 
@@ -113,7 +113,7 @@ pub unsafe fn bsend_init(
     request: *mut Request,
 ) -> Result {
     let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { keep(arguments, ibsend, request) }
 }
 
@@ -127,7 +127,7 @@ unsafe fn begin_irecv(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { irecv(buf.cast_mut(), count, datatype, source, tag, comm, request) }
 }
 
@@ -170,7 +170,7 @@ pub unsafe fn recv_init(
         tag,
         comm,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { keep(arguments, begin_irecv, request) }
 }
 
@@ -198,7 +198,7 @@ fn start_one(request: Request) -> Result {
 }
 
 pub unsafe fn startall(count: c_int, array_of_requests: *mut Request) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let all = unsafe { array(count, array_of_requests)? };
     all.iter().try_for_each(|&request| start_one(request))
 }

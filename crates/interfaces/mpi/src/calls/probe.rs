@@ -36,7 +36,7 @@ pub unsafe fn iprobe(
         progress::advance();
     }
     let mut got = rg::Status::default();
-    // SAFETY: the caller's pointers; `got` is written.
+    // SAFETY: the caller guarantees that the pointers is valid; the call may write `got`.
     unsafe {
         checked(rg::rg_iprobe(
             from,
@@ -57,12 +57,12 @@ pub unsafe fn probe(source: c_int, tag: c_int, route: &Route, status: *mut Statu
     let mut got = rg::Status::default();
     loop {
         if progress::is_idle() {
-            // SAFETY: `got` is written.
+            // SAFETY: the call may write `got`.
             checked(unsafe { rg::rg_probe(from, wanted, route.group(), &mut got) })?;
             break;
         }
         let mut found = 0;
-        // SAFETY: as above.
+        // SAFETY: the call may write `got`.
         unsafe {
             checked(rg::rg_iprobe(
                 from,
@@ -78,7 +78,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, route: &Route, status: *mut Statu
         progress::advance();
         std::thread::yield_now();
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { route.status(&got).store(status) };
     Ok(())
 }
@@ -112,13 +112,13 @@ pub unsafe fn mprobe(
             let route = route(comm)?;
             let (from, wanted) = (route.source(source)?, wanted_tag(tag)?);
             let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
-            // SAFETY: both are written.
+            // SAFETY: the call may write both.
             checked(unsafe { rg::rg_mprobe(from, wanted, route.group(), &mut found, &mut got) })?;
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees that the pointer is valid.
             unsafe { route.status(&got).store(status) };
             return hand_out(found, comm, message);
         }
-        // SAFETY: the caller's pointers.
+        // SAFETY: the caller guarantees that the pointers are valid.
         unsafe { improbe(source, tag, comm, (&mut flag).into(), message, status)? };
         if flag != 0 {
             return Ok(());
@@ -141,7 +141,7 @@ pub unsafe fn improbe(
         progress::advance();
     }
     let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
-    // SAFETY: the caller's pointers; the others are written.
+    // SAFETY: the caller guarantees that the pointers is valid; the call may write the other arguments.
     unsafe {
         checked(rg::rg_improbe(
             from,
@@ -191,7 +191,7 @@ pub unsafe fn imrecv(
     };
     let (mut from, mut begun) = (taken.message, rg::REQUEST_NULL);
     let on = |error: Error| error.on(Object::Comm(taken.comm));
-    // SAFETY: the caller's buffer, or memory that lives as long as the operation.
+    // SAFETY: the caller guarantees that the buffer is valid, or memory that lives as long as the operation.
     checked(unsafe { rg::rg_imrecv(&mut from, into.address(), into.length(), &mut begun) })
         .map_err(on)?;
     let made = if into.is_in_place() {
@@ -212,10 +212,10 @@ pub unsafe fn mrecv(
     status: *mut Status,
 ) -> Result {
     let mut request = REQUEST_NULL;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { imrecv(buf, count, datatype, message, (&mut request).into())? };
     let (found, result) = super::completion::wait_for(&mut request)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { found.store(status) };
     result
 }

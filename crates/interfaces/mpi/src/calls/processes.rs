@@ -54,7 +54,7 @@ unsafe fn texts(array: *mut *mut c_char) -> Vec<CString> {
         if text.is_null() {
             return texts;
         }
-        // SAFETY: the caller's text.
+        // SAFETY: the caller guarantees that the text is NUL-terminated.
         texts.push(unsafe { CStr::from_ptr(text) }.to_owned());
     }
 }
@@ -71,7 +71,7 @@ unsafe fn command(
         let text = format!("maxprocs is {maxprocs}; it is 0 or more");
         return Err(Error::new(ERR_ARG, text));
     }
-    // SAFETY: the caller's texts.
+    // SAFETY: the caller guarantees that the texts are NUL-terminated.
     let (program, arguments) = unsafe { (CStr::from_ptr(program).to_owned(), texts(argv)) };
     Ok(Command {
         program,
@@ -92,12 +92,12 @@ unsafe fn start(
     let (found, made) = spawn::spawn(comm, root, given);
     if !codes.at.is_null() {
         for (at, code) in found.into_iter().enumerate() {
-            // SAFETY: the caller's array has an element for each process that was to be started.
+            // SAFETY: the caller guarantees that the array has an element for each process that was to be started.
             unsafe { *codes.at.add(at) = (codes.outward)(code) };
         }
     }
     let made = made?;
-    // SAFETY: the caller's place, which is there: all processes have agreed on it.
+    // SAFETY: the caller guarantees that the pointer is valid. It is not null: all processes have agreed on that.
     let intercomm = unsafe { Out::at(intercomm, "intercomm")? };
     give(Some(made), Inherited::of(comm), intercomm)
 }
@@ -113,7 +113,8 @@ pub unsafe fn comm_spawn(
     array_of_errcodes: impl Into<Codes>,
 ) -> Result {
     check_root(&comm, root)?;
-    // SAFETY: the caller's texts, pointers and array. All but the last four mean something at the root alone.
+    // SAFETY: the caller guarantees that the texts, pointers and the array are valid. All but the last four are
+    // significant only at the root.
     unsafe {
         let commands = match comm.rank == root {
             true => self::command(command, argv, maxprocs, info).map(|command| vec![command]),
@@ -144,7 +145,8 @@ pub unsafe fn comm_spawn_multiple(
         not_null(array_of_maxprocs, "array_of_maxprocs")?;
         not_null(array_of_info, "array_of_info")?;
         let commands = (0..count as usize).map(|at| {
-            // SAFETY: the caller's arrays have `count` elements; that of arguments may be MPI_ARGVS_NULL.
+            // SAFETY: the caller guarantees that the arrays have `count` elements; that of arguments may be
+            // MPI_ARGVS_NULL.
             unsafe {
                 let argv = match array_of_argv.is_null() {
                     true => std::ptr::null_mut(),
@@ -164,7 +166,7 @@ pub unsafe fn comm_spawn_multiple(
         true => given(),
         false => Ok(Vec::new()),
     };
-    // SAFETY: the caller's pointer and array.
+    // SAFETY: the caller guarantees that the pointer and the array are valid.
     unsafe { start(&comm, root, commands, intercomm, array_of_errcodes.into()) }
 }
 

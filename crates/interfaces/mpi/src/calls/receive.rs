@@ -46,16 +46,16 @@ pub unsafe fn recv(
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             return unsafe { apart(&of, buf, count, (from, tag), route, status) };
         }
     };
     let buf = datatype::address(buf, offset, length)?;
     let mut got = rg::Status::default();
-    // SAFETY: the caller's buffer has room for this many bytes.
+    // SAFETY: the caller guarantees that the buffer has room for this many bytes.
     let code = unsafe { into_block(buf, length, (from, tag), route, &mut got) };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { route.status(&got).store(status) };
     }
     checked(code)
@@ -71,11 +71,12 @@ unsafe fn into_block(
     got: &mut rg::Status,
 ) -> c_int {
     if progress::is_idle() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return unsafe { rg::rg_recv(buf, length, from, tag, route.group(), got) };
     }
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: as above, until the receive is complete, which is awaited here.
+    // SAFETY: the caller upholds the safety contract of this function, until the receive is complete, which is awaited
+    // here.
     match unsafe { rg::rg_irecv(buf, length, from, tag, route.group(), &mut request) } {
         rg::OK => progress::wait(request, got),
         code => code,
@@ -94,9 +95,9 @@ unsafe fn apart(
 ) -> Result {
     let mut got = rg::Status::default();
     let code = match transfer::views(of, buf, count)? {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         Some(views) => unsafe { into_views(&views, (from, tag), route, &mut got) },
-        // SAFETY: the caller's promise; so many bytes have come to the memory.
+        // SAFETY: the caller upholds the safety contract of this function; this many bytes have come to the memory.
         None => unsafe {
             let length = of.packed_size(count)?;
             let mut bytes = datatype::memory(length)?;
@@ -109,7 +110,7 @@ unsafe fn apart(
         },
     };
     if code == rg::OK || code == rg::ERR_TRUNCATED {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { route.status(&got).store(status) };
     }
     checked(code)
@@ -123,11 +124,12 @@ unsafe fn into_views(
 ) -> c_int {
     let (first, n) = (views.as_ptr(), views.len() as c_int);
     if progress::is_idle() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return unsafe { rg::rg_recvv(first, n, from, tag, route.group(), got) };
     }
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: as above, until the receive is complete, which is awaited here.
+    // SAFETY: the caller upholds the safety contract of this function, until the receive is complete, which is awaited
+    // here.
     match unsafe { rg::rg_irecvv(first, n, from, tag, route.group(), &mut request) } {
         rg::OK => progress::wait(request, got),
         code => code,
@@ -152,14 +154,14 @@ pub unsafe fn irecv(
         && !request.is_null()
         && !performance::is_counting()
     {
-        // SAFETY: the caller's buffer has room for this many bytes until the request is complete; a request of the engine's fits where one of
-        // MPI's does.
+        // SAFETY: the caller guarantees that the buffer has room for this many bytes until the request is complete; a
+        // request of the engine's fits where one of MPI's does.
         unsafe {
             let code = rg::rg_irecv(buf, length, from, tag, group, request.cast());
             return requests::begun(code, comm, request);
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { irecv_otherwise(buf, count, datatype, source, tag, comm, request) }
 }
 
@@ -181,18 +183,18 @@ unsafe fn irecv_otherwise(
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let begun = unsafe { begin_apart(of, buf, count, (from, tag), route, comm)? };
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees that the pointer is valid.
             unsafe { *request = begun };
             return Ok(());
         }
     };
     let buf = datatype::address(buf, offset, length)?;
     let mut begun = rg::REQUEST_NULL;
-    // SAFETY: the caller's buffer has room for this many bytes until the request is complete.
+    // SAFETY: the caller guarantees that the buffer has room for this many bytes until the request is complete.
     checked(unsafe { rg::rg_irecv(buf, length, from, tag, route.group(), &mut begun) })?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *request = requests::plain(begun, comm)? };
     Ok(())
 }
@@ -211,11 +213,12 @@ unsafe fn begin_apart(
     if let Some(views) = transfer::views(&of, buf, count)? {
         let (first, n) = (views.as_ptr(), views.len() as c_int);
         let mut begun = rg::REQUEST_NULL;
-        // SAFETY: the caller's elements may be written until the request is complete.
+        // SAFETY: the caller guarantees that the elements may be written until the request is complete.
         checked(unsafe { rg::rg_irecvv(first, n, from, tag, group, &mut begun) })?;
         return requests::plain(begun, comm);
     }
-    // SAFETY: as above; the memory stays as long.
+    // SAFETY: the caller guarantees that the elements may be written until the request is complete; the memory stays as
+    // long.
     unsafe {
         Apart::receive(of, buf, count, comm, |place, length, begun| {
             rg::rg_irecv(place, length, from, tag, group, begun)

@@ -49,7 +49,7 @@ unsafe fn describe_reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Coll
         return Ok(intercommunicator::outside(comm));
     }
     let reduction = what.reduction()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let (gives, takes) = match role {
             Role::Root if between => {
@@ -78,7 +78,7 @@ unsafe fn describe_reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Coll
 unsafe fn describe_allreduce(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = get(comm)?;
     let reduction = what.reduction()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         if comm.remote.is_some() {
             let (gives, takes) = (what.gives()?, what.takes(what.count)?);
@@ -104,7 +104,7 @@ unsafe fn try_reduce(comm: Comm, what: Reduced, root: c_int) -> Option<c_int> {
         return None;
     }
     let group = route.group();
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_reduce(what.send, what.recv, count, element, op, root, group) })
 }
 
@@ -116,6 +116,6 @@ unsafe fn try_allreduce(comm: Comm, what: Reduced) -> Option<c_int> {
     if !has_both(&what) {
         return None;
     }
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_allreduce(what.send, what.recv, count, element, op, route.group()) })
 }

@@ -48,7 +48,7 @@ unsafe fn describe_reduce_scatter(
     counts: ScatterCounts,
 ) -> Result<Collective> {
     let comm = get(comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         let counts = counts.list(comm.size() as usize)?;
         let total = counts.iter().try_fold(0i64, |sum, &it| sum.checked_add(it));
@@ -99,7 +99,7 @@ impl ScatterCounts {
             ScatterCounts::Listed(counts) if counts.is_null() => {
                 return Err(Error::new(ERR_ARG, "recvcounts is a null pointer"));
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             ScatterCounts::Listed(counts) => unsafe { counts.to_vec(size) },
         };
         match list.iter().find(|&&it| it < 0) {

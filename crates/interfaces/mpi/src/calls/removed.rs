@@ -52,7 +52,7 @@ pub unsafe fn type_hindexed(
 ) -> Result {
     let lengths = Ints::Small(array_of_blocklengths);
     let places = array_of_displacements;
-    // SAFETY: the caller's arrays and place.
+    // SAFETY: the caller guarantees that the arrays and the pointer are valid.
     unsafe { types::type_create_hindexed(count.into(), lengths, places, old, newtype, false) }
 }
 
@@ -76,6 +76,6 @@ pub unsafe fn type_struct(
 ) -> Result {
     let lengths = Ints::Small(array_of_blocklengths);
     let (places, types) = (array_of_displacements, array_of_types);
-    // SAFETY: the caller's arrays and place.
+    // SAFETY: the caller guarantees that the arrays and the pointer are valid.
     unsafe { types::type_create_struct(count.into(), lengths, places, types, newtype, false) }
 }

@@ -40,7 +40,7 @@ const EXSCAN: Entry = entry!(rg_exscan or rg_iexscan(given, taken, count, elemen
 unsafe fn describe_scan(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let reduction = what.reduction()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe { what.both(what.count)? };
     Ok(Collective::engine(comm, SCAN, gives, takes).reducing(reduction))
 }
@@ -49,7 +49,7 @@ unsafe fn describe_scan(comm: Comm, what: Reduced) -> Result<Collective> {
 unsafe fn describe_exscan(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let reduction = what.reduction()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe {
         match (comm.rank, what.is_in_place()) {
             // Nothing comes to the first one. It says no less than the others what is wrong, or they would wait for it.
@@ -73,6 +73,6 @@ unsafe fn try_scan(comm: Comm, what: Reduced) -> Option<c_int> {
     if !has_both(&what) {
         return None;
     }
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_scan(what.send, what.recv, count, element, op, route.group()) })
 }

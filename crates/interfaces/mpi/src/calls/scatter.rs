@@ -71,7 +71,7 @@ unsafe fn describe_scatter(
         false => SCATTER,
     };
     let peers = comm.peers().len();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         match (role(&comm, root)?, &comm.remote) {
             (Role::Outside, _) => Ok(intercommunicator::outside(comm)),
@@ -115,7 +115,7 @@ unsafe fn try_scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Op
         false if is_memory(recv.address) => bytes(&recv)?,
         false => return None,
     };
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     Some(unsafe { rg::rg_scatter(send.address, recv.address, length, root, route.group()) })
 }
 
@@ -123,7 +123,7 @@ unsafe fn try_scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Op
 unsafe fn try_scatterv(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     let (group, to) = (route.group(), recv.address);
-    // SAFETY: the caller's arrays and buffers, also below.
+    // SAFETY: the caller guarantees that the arrays and buffers are valid.
     unsafe {
         if !is_root(root, rank, route)? {
             let length = bytes(&recv).filter(|_| is_memory(to))?;

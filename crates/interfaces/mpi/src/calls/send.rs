@@ -78,12 +78,12 @@ unsafe fn blocking(
     check_tag(tag)?;
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         Block::Layout(of) => return unsafe { apart(mode, &of, buf, count, (to, tag), route) },
     };
     performance::sent(length);
     let buf = datatype::address(buf, offset, length)?;
-    // SAFETY: the caller's buffer has these bytes.
+    // SAFETY: the caller guarantees that the buffer has these bytes.
     unsafe { of_block(&mode, buf, length, (to, tag), route) }
 }
 
@@ -97,11 +97,12 @@ unsafe fn of_block(
     route: &Route,
 ) -> Result {
     if progress::is_idle() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return checked(unsafe { (mode.send)(buf, length, to, tag, route.group()) });
     }
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the caller's promise, until the send is complete, which is awaited here.
+    // SAFETY: the caller upholds the safety contract of this function, until the send is complete, which is awaited
+    // here.
     checked(unsafe { (mode.start)(buf, length, to, tag, route.group(), &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
@@ -120,7 +121,7 @@ unsafe fn apart(
     performance::sent(length);
     if to == rg::NONE {
         of.check_buffer(buf, length)?;
-        // SAFETY: of no byte.
+        // SAFETY: the length is 0.
         return unsafe { of_block(&mode, buf, 0, (to, tag), route) };
     }
     let few = match mode.has_views {
@@ -128,7 +129,7 @@ unsafe fn apart(
         false => None,
     };
     let Some(views) = few else {
-        // SAFETY: the caller's promise; the bytes stay until they are sent.
+        // SAFETY: the caller upholds the safety contract of this function; the bytes stay until they are sent.
         return unsafe {
             let (bytes, length) = transfer::packed(of, buf, count)?;
             of_block(&mode, bytes.as_ptr().cast(), length, (to, tag), route)
@@ -136,11 +137,12 @@ unsafe fn apart(
     };
     let (first, n) = (views.as_ptr(), views.len() as c_int);
     if progress::is_idle() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return checked(unsafe { rg::rg_sendv(first, n, to, tag, route.group()) });
     }
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the caller's promise, until the send is complete, which is awaited here.
+    // SAFETY: the caller upholds the safety contract of this function, until the send is complete, which is awaited
+    // here.
     checked(unsafe { rg::rg_isendv(first, n, to, tag, route.group(), &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))
 }
@@ -164,9 +166,9 @@ unsafe fn started(
     let (offset, length) = match datatype::block(datatype, count)? {
         Block::Plain { offset, length } => (offset, length),
         Block::Layout(of) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let begun = unsafe { begin_apart(mode, &of, buf, count, (to, tag), route, comm)? };
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees that the pointer is valid.
             unsafe { *request = begun };
             return Ok(());
         }
@@ -174,9 +176,9 @@ unsafe fn started(
     performance::sent(length);
     let buf = datatype::address(buf, offset, length)?;
     let mut begun = rg::REQUEST_NULL;
-    // SAFETY: the caller's buffer has these bytes until the request is complete.
+    // SAFETY: the caller guarantees that the buffer has these bytes until the request is complete.
     checked(unsafe { (mode.start)(buf, length, to, tag, route.group(), &mut begun) })?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *request = requests::plain(begun, comm)? };
     Ok(())
 }
@@ -198,7 +200,7 @@ unsafe fn begin_apart(
     if to == rg::NONE {
         of.check_buffer(buf, length)?;
         let mut begun = rg::REQUEST_NULL;
-        // SAFETY: of no byte.
+        // SAFETY: the length is 0.
         checked(unsafe { (mode.start)(buf, 0, to, tag, group, &mut begun) })?;
         return requests::plain(begun, comm);
     }
@@ -207,11 +209,11 @@ unsafe fn begin_apart(
     {
         let (first, n) = (views.as_ptr(), views.len() as c_int);
         let mut begun = rg::REQUEST_NULL;
-        // SAFETY: the caller's elements stay until the request is complete.
+        // SAFETY: the caller guarantees that the elements stay until the request is complete.
         checked(unsafe { rg::rg_isendv(first, n, to, tag, group, &mut begun) })?;
         return requests::plain(begun, comm);
     }
-    // SAFETY: the caller's elements may be read.
+    // SAFETY: the caller guarantees that the elements may be read.
     let packed = unsafe { transfer::packed(of, buf, count)? };
     Apart::send(packed, comm, |bytes, length, begun| {
         // SAFETY: the bytes stay until the request is complete.
@@ -227,7 +229,7 @@ pub unsafe fn send(
     tag: c_int,
     comm: Comm,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { blocking(STANDARD, buf, count, datatype, dest, tag, comm) }
 }
 
@@ -239,7 +241,7 @@ pub unsafe fn ssend(
     tag: c_int,
     comm: Comm,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { blocking(SYNCHRONOUS, buf, count, datatype, dest, tag, comm) }
 }
 
@@ -251,7 +253,7 @@ pub unsafe fn rsend(
     tag: c_int,
     comm: Comm,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { blocking(READY, buf, count, datatype, dest, tag, comm) }
 }
 
@@ -275,7 +277,8 @@ pub unsafe fn isend(
         && !request.is_null()
         && !performance::is_counting()
     {
-        // SAFETY: the caller's buffer has these bytes until the request is complete; a request of the engine's fits where one of MPI's does.
+        // SAFETY: the caller guarantees that the buffer has these bytes until the request is complete; a request of the
+        // engine's fits where one of MPI's does.
         unsafe {
             let code = rg::rg_isend(buf, length, to, tag, group, request.cast());
             if code == rg::OK && *request.cast::<rg::Request>() == rg::REQUEST_COMPLETE {
@@ -285,7 +288,7 @@ pub unsafe fn isend(
             return requests::begun(code, comm, request);
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { isend_otherwise(buf, count, datatype, dest, tag, comm, request) }
 }
 
@@ -299,7 +302,7 @@ unsafe fn isend_otherwise(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { started(STANDARD, buf, count, datatype, dest, tag, comm, request) }
 }
 
@@ -312,7 +315,7 @@ pub unsafe fn issend(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { started(SYNCHRONOUS, buf, count, datatype, dest, tag, comm, request) }
 }
 
@@ -325,6 +328,6 @@ pub unsafe fn irsend(
     comm: Comm,
     request: *mut Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { started(READY, buf, count, datatype, dest, tag, comm, request) }
 }

@@ -38,7 +38,7 @@ pub unsafe fn session_init(info: Info, errhandler: Errhandler, session: *mut Ses
         session::begin(level_of(&info::optional(info)?)?, errhandler)
     };
     let begun = begin().map_err(|error| error.on(Object::Unmade(errhandler)))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *session = begun };
     Ok(())
 }
@@ -81,7 +81,7 @@ pub unsafe fn session_get_nth_pset(
         let text = format!("n is {n}; there are {count} process sets, counted from 0");
         return Err(Error::new(ERR_ARG, text));
     };
-    // SAFETY: the caller's pointer, and as much room as it says.
+    // SAFETY: the caller guarantees that the pointer is valid, and as much room as it says.
     unsafe {
         if pset_len.get() > 0 {
             let to = Out::at(pset_name, "pset_name")?;
@@ -97,7 +97,7 @@ pub unsafe fn session_get_pset_info(
     pset_name: *const c_char,
     info: Out<Info>,
 ) -> Result {
-    // SAFETY: the caller's text and pointer.
+    // SAFETY: the caller guarantees that the text is NUL-terminated and the pointer valid.
     unsafe {
         let name = text::given(pset_name, "pset_name", MAX_PSET_NAME_LEN, ERR_ARG)?;
         info.put(info::make(session::set_hints(name)?)?);
@@ -110,7 +110,7 @@ pub unsafe fn group_from_session_pset(
     pset_name: *const c_char,
     newgroup: Out<Group>,
 ) -> Result {
-    // SAFETY: the caller's text and pointer.
+    // SAFETY: the caller guarantees that the text is NUL-terminated and the pointer valid.
     unsafe {
         let name = text::given(pset_name, "pset_name", MAX_PSET_NAME_LEN, ERR_ARG)?;
         newgroup.put(groups::make(session::set(name)?)?);

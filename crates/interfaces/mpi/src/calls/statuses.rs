@@ -18,7 +18,7 @@ pub unsafe fn get_count(status: &Status, of: Arc<Type>, count: OutCount) -> Resu
         size if size != 0 && bytes.is_multiple_of(size) => (bytes / size) as i64,
         _ => i64::from(UNDEFINED),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { count.set(found) };
     Ok(())
 }

@@ -25,7 +25,7 @@ pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
     let found = find(*request)?;
     if let Some(mut plain) = found.plain() {
         let (mut done, mut got) = (0, rg::Status::default());
-        // SAFETY: a request of the engine's; the others are written.
+        // SAFETY: the request belongs to the engine; the call may write the other arguments.
         let code = unsafe { rg::rg_test(&mut plain, &mut done, &mut got) };
         if done == 0 {
             checked(code)?;
@@ -57,7 +57,7 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
     let found = find(request)?;
     if let Some(plain) = found.plain() {
         let (mut done, mut got) = (0, rg::Status::default());
-        // SAFETY: requests are checked at each use; the others are written.
+        // SAFETY: the engine checks requests at each use; the call may write the other arguments.
         let code = unsafe { rg::rg_look(plain, &mut done, &mut got) };
         if done == 0 {
             checked(code)?;
@@ -85,7 +85,7 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
 }
 
 pub unsafe fn test(request: &mut Request, flag: Out<c_int>, status: *mut Status) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         let outcome = test_for(request)?;
         flag.put(c_int::from(outcome.is_some()));
@@ -103,7 +103,7 @@ pub unsafe fn testall(
     flag: Out<c_int>,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let all = unsafe { array(count, array_of_requests)? };
     progress::advance();
     for request in all.iter() {
@@ -116,7 +116,7 @@ pub unsafe fn testall(
     for (index, request) in all.iter_mut().enumerate() {
         // None is pending, so nothing is waited for. To look again would not do: another thread may be at the operation just now.
         let outcome = wait_for(request)?;
-        // SAFETY: the caller's array of as many statuses, or none.
+        // SAFETY: the caller guarantees that the array is null or has one status for each request.
         unsafe { store(outcome, array_of_statuses, index, &mut failed) };
     }
     flag.put(1);
@@ -144,7 +144,7 @@ pub unsafe fn testany(
     flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     let all = unsafe { array(count, array_of_requests)? };
     progress::advance();
     let mut active = false;
@@ -156,13 +156,13 @@ pub unsafe fn testany(
         if let Some((found, result)) = test_for(request)? {
             indx.put(index as c_int);
             flag.put(1);
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees that the pointer is valid.
             unsafe { found.store(status) };
             return result;
         }
     }
     if !active {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { Status::store_empty(status) };
     }
     indx.put(UNDEFINED);
@@ -185,7 +185,7 @@ impl SomeOf<'_> {
     /// # Safety
     /// The arrays have room for as many as the call has requests, or the statuses are none.
     pub(crate) unsafe fn add(&mut self, index: usize, outcome: Outcome) {
-        // SAFETY: the caller's promise; no more are added than there are requests.
+        // SAFETY: the caller upholds the safety contract of this function; no more are added than there are requests.
         unsafe {
             let place = self.outcount.get() as usize;
             *self.indices.add(place) = index as c_int;
@@ -206,7 +206,7 @@ impl SomeOf<'_> {
             }
             active = true;
             if let Some(outcome) = test_for(request)? {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 unsafe { self.add(index, outcome) };
             }
         }
@@ -221,7 +221,7 @@ pub unsafe fn testsome(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         let all = array(incount, array_of_requests)?;
         if !all.is_empty() {
@@ -249,7 +249,7 @@ pub unsafe fn request_get_status(
 ) -> Result {
     progress::advance();
     let found = look_at(request)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         flag.put(c_int::from(found != Look::Pending));
         match found {
@@ -267,7 +267,7 @@ pub unsafe fn request_get_status_all(
     flag: Out<c_int>,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array, which is only read.
+    // SAFETY: the caller guarantees that the array is valid; the call only reads it.
     let all = unsafe { array(count, array_of_requests.cast_mut())? };
     progress::advance();
     let looks: Result<Vec<Look>> = all.iter().map(|&request| look_at(request)).collect();
@@ -280,7 +280,7 @@ pub unsafe fn request_get_status_all(
             _ => Status::empty(ANY_SOURCE),
         };
         if !array_of_statuses.is_null() {
-            // SAFETY: the caller's array of as many statuses.
+            // SAFETY: the caller guarantees that the array has one status for each request.
             unsafe { status.store(array_of_statuses.add(index)) };
         }
     }
@@ -294,7 +294,7 @@ pub unsafe fn request_get_status_any(
     flag: Out<c_int>,
     status: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array, which is only read.
+    // SAFETY: the caller guarantees that the array is valid; the call only reads it.
     let all = unsafe { array(count, array_of_requests.cast_mut())? };
     progress::advance();
     let mut active = false;
@@ -305,14 +305,14 @@ pub unsafe fn request_get_status_any(
             Look::Complete(found) => {
                 indx.put(index as c_int);
                 flag.put(1);
-                // SAFETY: the caller's pointer.
+                // SAFETY: the caller guarantees that the pointer is valid.
                 unsafe { found.store(status) };
                 return Ok(());
             }
         }
     }
     if !active {
-        // SAFETY: the caller's pointer.
+        // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { Status::store_empty(status) };
     }
     indx.put(UNDEFINED);
@@ -327,7 +327,7 @@ pub unsafe fn request_get_status_some(
     array_of_indices: *mut c_int,
     array_of_statuses: *mut Status,
 ) -> Result {
-    // SAFETY: the caller's array, which is only read.
+    // SAFETY: the caller guarantees that the array is valid; the call only reads it.
     let all = unsafe { array(incount, array_of_requests.cast_mut())? };
     if !all.is_empty() {
         not_null(array_of_indices, "array_of_indices")?;
@@ -340,7 +340,7 @@ pub unsafe fn request_get_status_some(
         let Look::Complete(status) = look else {
             continue;
         };
-        // SAFETY: the caller's arrays; no more are found than there are requests.
+        // SAFETY: the caller guarantees that the arrays is valid; no more are found than there are requests.
         unsafe {
             *array_of_indices.add(found) = index as c_int;
             if !array_of_statuses.is_null() {

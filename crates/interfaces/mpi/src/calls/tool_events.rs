@@ -22,24 +22,24 @@ fn nothing(index: c_int, kind: &str) -> Result {
 unsafe fn zero(count: *mut c_int, name: &str) -> Result {
     require()?;
     given(count, name)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *count = 0 };
     Ok(())
 }
 
 pub unsafe fn t_event_get_num(num_events: *mut c_int) -> Result {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { zero(num_events, "num_events") }
 }
 
 pub unsafe fn t_source_get_num(num_sources: *mut c_int) -> Result {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { zero(num_sources, "num_sources") }
 }
 
 pub unsafe fn t_event_get_index(name: *const c_char, _event_index: *mut c_int) -> Result {
     require()?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let name = unsafe { tools::text(name, "name")? };
     Err(tools::no_name("event", name))
 }

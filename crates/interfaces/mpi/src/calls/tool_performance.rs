@@ -10,7 +10,7 @@ use crate::tools::{self, give, give_text, given, require};
 pub unsafe fn t_pvar_get_num(num_pvar: *mut c_int) -> Result {
     require()?;
     given(num_pvar, "num_pvar")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *num_pvar = ALL.len() as c_int };
     Ok(())
 }
@@ -33,7 +33,7 @@ pub unsafe fn t_pvar_get_info(
     require()?;
     let it = &ALL[tools::index(pvar_index, ALL.len(), "index of a performance variable")?];
     let is_continuous = c_int::from(it.is_continuous());
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         give_text(it.name, name, name_len);
         give(verbosity, T_VERBOSITY_USER_BASIC);
@@ -56,13 +56,13 @@ pub unsafe fn t_pvar_get_index(
 ) -> Result {
     require()?;
     given(pvar_index, "pvar_index")?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let name = unsafe { tools::text(name, "name")? };
     let found = ALL
         .iter()
         .position(|it| it.name.as_bytes() == name.to_bytes() && it.class() == var_class);
     let found = found.ok_or_else(|| tools::no_name("performance variable of this class", name))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *pvar_index = found as c_int };
     Ok(())
 }
@@ -70,7 +70,7 @@ pub unsafe fn t_pvar_get_index(
 pub unsafe fn t_pvar_session_create(session: *mut T_pvar_session) -> Result {
     require()?;
     given(session, "session")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *session = performance::begin()? };
     Ok(())
 }
@@ -78,7 +78,7 @@ pub unsafe fn t_pvar_session_create(session: *mut T_pvar_session) -> Result {
 pub unsafe fn t_pvar_session_free(session: *mut T_pvar_session) -> Result {
     require()?;
     given(session, "session")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe {
         performance::end(*session)?;
         *session = T_PVAR_SESSION_NULL;
@@ -98,7 +98,7 @@ pub unsafe fn t_pvar_handle_alloc(
     given(handle, "handle")?;
     given(count, "count")?;
     let index = tools::index(pvar_index, ALL.len(), "index of a performance variable")?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { (*handle, *count) = (session.open(index), 1) };
     Ok(())
 }
@@ -107,7 +107,7 @@ pub unsafe fn t_pvar_handle_free(session: T_pvar_session, handle: *mut T_pvar_ha
     require()?;
     let session = find(session)?;
     given(handle, "handle")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe {
         session.close(*handle)?;
         *handle = T_PVAR_HANDLE_NULL;
@@ -138,7 +138,7 @@ pub unsafe fn t_pvar_read(
     require()?;
     let value = find(session)?.read(handle)?;
     given(buf, "buf")?;
-    // SAFETY: the caller's buffer is for a value.
+    // SAFETY: the caller guarantees that the buffer is for a value.
     unsafe { buf.cast::<u64>().write_unaligned(value) };
     Ok(())
 }
@@ -151,7 +151,7 @@ pub unsafe fn t_pvar_readreset(
     require()?;
     let session = find(session)?;
     given(buf, "buf")?;
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that the buffer is for a value.
     unsafe {
         buf.cast::<u64>()
             .write_unaligned(session.read_and_reset(handle)?)
@@ -167,6 +167,6 @@ pub unsafe fn t_pvar_write(
     require()?;
     let session = find(session)?;
     given(buf, "buf")?;
-    // SAFETY: the caller's value.
+    // SAFETY: the caller guarantees that the value is valid.
     session.write(handle, unsafe { buf.cast::<u64>().read_unaligned() })
 }

@@ -17,7 +17,7 @@ pub unsafe fn t_init_thread(required: c_int, provided: *mut c_int) -> Result {
     ];
     let level = levels.into_iter().find(|&level| level >= required);
     tools::enter();
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *provided = level.unwrap_or(THREAD_MULTIPLE) };
     Ok(())
 }
@@ -29,7 +29,7 @@ pub unsafe fn t_finalize() -> Result {
 pub unsafe fn t_cvar_get_num(num_cvar: *mut c_int) -> Result {
     require()?;
     given(num_cvar, "num_cvar")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *num_cvar = control::ALL.len() as c_int };
     Ok(())
 }
@@ -49,7 +49,7 @@ pub unsafe fn t_cvar_get_info(
     require()?;
     let all = &control::ALL;
     let it = &all[tools::index(cvar_index, all.len(), "index of a control variable")?];
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         give_text(it.name, name, name_len);
         give(verbosity, T_VERBOSITY_USER_BASIC);
@@ -65,14 +65,14 @@ pub unsafe fn t_cvar_get_info(
 pub unsafe fn t_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) -> Result {
     require()?;
     given(cvar_index, "cvar_index")?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let name = unsafe { tools::text(name, "name")? };
     let all = &control::ALL;
     let found = all
         .iter()
         .position(|it| it.name.as_bytes() == name.to_bytes());
     let found = found.ok_or_else(|| tools::no_name("control variable", name))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *cvar_index = found as c_int };
     Ok(())
 }
@@ -91,7 +91,7 @@ pub unsafe fn t_cvar_handle_alloc(
         control::ALL.len(),
         "index of a control variable",
     )?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe { (*handle, *count) = control::open(index)? };
     Ok(())
 }
@@ -99,7 +99,7 @@ pub unsafe fn t_cvar_handle_alloc(
 pub unsafe fn t_cvar_handle_free(handle: *mut T_cvar_handle) -> Result {
     require()?;
     given(handle, "handle")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe {
         control::close(*handle)?;
         *handle = T_CVAR_HANDLE_NULL;
@@ -109,7 +109,7 @@ pub unsafe fn t_cvar_handle_free(handle: *mut T_cvar_handle) -> Result {
 
 pub unsafe fn t_cvar_read(handle: T_cvar_handle, buf: *mut c_void) -> Result {
     require()?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe { control::read(handle, buf) }
 }
 
@@ -121,7 +121,7 @@ pub unsafe fn t_cvar_write(handle: T_cvar_handle, _buf: *const c_void) -> Result
 pub unsafe fn t_category_get_num(num_cat: *mut c_int) -> Result {
     require()?;
     given(num_cat, "num_cat")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *num_cat = CATEGORIES.len() as c_int };
     Ok(())
 }
@@ -143,7 +143,7 @@ pub unsafe fn t_category_get_info(
     num_categories: *mut c_int,
 ) -> Result {
     let it = category(cat_index)?;
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         give_text(it.name, name, name_len);
         give_text(it.description, desc, desc_len);
@@ -157,13 +157,13 @@ pub unsafe fn t_category_get_info(
 pub unsafe fn t_category_get_index(name: *const c_char, cat_index: *mut c_int) -> Result {
     require()?;
     given(cat_index, "cat_index")?;
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees that the text is NUL-terminated.
     let name = unsafe { tools::text(name, "name")? };
     let found = CATEGORIES
         .iter()
         .position(|it| it.name.as_bytes() == name.to_bytes());
     let found = found.ok_or_else(|| tools::no_name("category", name))?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *cat_index = found as c_int };
     Ok(())
 }
@@ -171,7 +171,7 @@ pub unsafe fn t_category_get_index(name: *const c_char, cat_index: *mut c_int) -
 pub unsafe fn t_category_changed(update_number: *mut c_int) -> Result {
     require()?;
     given(update_number, "update_number")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *update_number = 0 };
     Ok(())
 }
@@ -183,7 +183,7 @@ unsafe fn numbers(count: usize, len: c_int, indices: *mut c_int) -> Result {
         given(indices, "indices")?;
     }
     for index in 0..count {
-        // SAFETY: the caller's array has `len` elements.
+        // SAFETY: the caller guarantees that the array has `len` elements.
         unsafe { *indices.add(index) = index as c_int };
     }
     Ok(())
@@ -191,13 +191,13 @@ unsafe fn numbers(count: usize, len: c_int, indices: *mut c_int) -> Result {
 
 pub unsafe fn t_category_get_cvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> Result {
     let count = category(cat_index)?.control;
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     unsafe { numbers(count, len, indices) }
 }
 
 pub unsafe fn t_category_get_pvars(cat_index: c_int, len: c_int, indices: *mut c_int) -> Result {
     let count = category(cat_index)?.performance;
-    // SAFETY: the caller's array.
+    // SAFETY: the caller guarantees that the array has this many elements.
     unsafe { numbers(count, len, indices) }
 }
 
@@ -216,7 +216,7 @@ pub unsafe fn t_category_get_events(cat_index: c_int, _len: c_int, _indices: *mu
 pub unsafe fn t_category_get_num_events(cat_index: c_int, num_events: *mut c_int) -> Result {
     category(cat_index)?;
     given(num_events, "num_events")?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *num_events = 0 };
     Ok(())
 }

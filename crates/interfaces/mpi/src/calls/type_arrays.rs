@@ -42,7 +42,7 @@ pub unsafe fn type_create_subarray(
 ) -> Result {
     let count = dimensions(ndims)?;
     check_order(order)?;
-    // SAFETY: the caller's arrays have `ndims` elements.
+    // SAFETY: the caller guarantees that the arrays have `ndims` elements.
     let (sizes, parts, starts) = unsafe {
         (
             numbers(array_of_sizes, count, "array_of_sizes")?,
@@ -86,7 +86,7 @@ pub unsafe fn type_create_darray(
     not_null(array_of_distribs, "array_of_distribs")?;
     not_null(array_of_dargs, "array_of_dargs")?;
     not_null(array_of_psizes, "array_of_psizes")?;
-    // SAFETY: the caller's arrays have `ndims` elements.
+    // SAFETY: the caller guarantees that the arrays have `ndims` elements.
     let (sizes, kinds, arguments, processes) = unsafe {
         (
             numbers(array_of_gsizes, count, "array_of_gsizes")?,

@@ -32,7 +32,7 @@ pub unsafe fn type_set_attr(
     attribute_val: *mut c_void,
 ) -> Result {
     let found = get(datatype)?;
-    // SAFETY: the program's functions may be called.
+    // SAFETY: the program guarantees that its callbacks may be called.
     unsafe { (found.attributes).set(datatype, type_keyval, attribute_val) }
 }
 
@@ -52,6 +52,6 @@ pub fn type_get_attr(
 
 pub unsafe fn type_delete_attr(datatype: Datatype, type_keyval: c_int) -> Result {
     let found = get(datatype)?;
-    // SAFETY: the program's functions may be called.
+    // SAFETY: the program guarantees that its callbacks may be called.
     unsafe { found.attributes.delete(datatype, type_keyval) }
 }

@@ -18,13 +18,13 @@ pub unsafe fn type_size(datatype: Datatype, size: OutCount) -> Result {
         Err(_) if builtin::is_predefined(datatype) => i64::from(UNDEFINED),
         found => found?.size(),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { size.set(found) };
     Ok(())
 }
 
 pub unsafe fn type_size_x(datatype: Datatype, size: *mut i64) -> Result {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { type_size(datatype, OutCount::Large(size)) }
 }
 
@@ -62,7 +62,7 @@ pub unsafe fn type_get_name(
         DATATYPE_NULL => b"MPI_DATATYPE_NULL".to_vec(),
         _ => get(datatype)?.name(),
     };
-    // SAFETY: the caller's text has room for the longest name.
+    // SAFETY: the caller guarantees that the text has room for the longest name.
     resultlen.put(unsafe { text::give(&name, type_name, MAX_OBJECT_NAME) });
     Ok(())
 }
@@ -128,7 +128,7 @@ pub unsafe fn type_get_contents(
     array_of_datatypes: *mut Datatype,
 ) -> Result {
     refuse_counts(&found)?;
-    // SAFETY: the caller's arrays.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         type_get_contents_c(
             found,
@@ -166,7 +166,7 @@ pub unsafe fn type_get_contents_c(
         array_of_datatypes,
         "datatypes",
     )?;
-    // SAFETY: the caller's arrays have this many elements.
+    // SAFETY: the caller guarantees that the arrays have this many elements.
     unsafe {
         tell(&made.integers, max_integers, array_of_integers, "integers")?;
         tell(
@@ -184,7 +184,7 @@ pub unsafe fn type_get_contents_c(
     }
     for (index, of) in made.types.iter().enumerate() {
         let handle = handle_of(of)?;
-        // SAFETY: the caller's array has room for them.
+        // SAFETY: the caller guarantees that the array has room for them.
         unsafe { *array_of_datatypes.add(index) = handle };
     }
     Ok(())
@@ -209,7 +209,7 @@ fn room<T>(most: i64, length: usize, array: *mut T, name: &str) -> Result {
 unsafe fn tell<T: Copy>(values: &[T], most: i64, array: *mut T, name: &str) -> Result {
     room(most, values.len(), array, name)?;
     for (index, value) in values.iter().enumerate() {
-        // SAFETY: the caller's array has room for them.
+        // SAFETY: the caller guarantees that the array has room for them.
         unsafe { *array.add(index) = *value };
     }
     Ok(())

@@ -103,20 +103,20 @@ pub(crate) unsafe fn numbers(array: Ints, length: usize, name: &str) -> Result<V
     match array.is_null() {
         true if length != 0 => Err(Error::new(ERR_ARG, format!("{name} is a null pointer"))),
         true => Ok(Vec::new()),
-        // SAFETY: the caller's array has this length.
+        // SAFETY: the caller guarantees that the array has this length.
         false => Ok(unsafe { array.to_vec(length) }),
     }
 }
 
 unsafe fn block_lengths(array: Ints, length: usize) -> Result<Vec<i64>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let lengths = unsafe { numbers(array, length, "array_of_blocklengths")? };
     lengths.iter().try_for_each(|&it| block_length(it))?;
     Ok(lengths)
 }
 
 unsafe fn displacements(array: Ints, length: usize) -> Result<Vec<i64>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { numbers(array, length, "array_of_displacements") }
 }
 
@@ -173,7 +173,7 @@ pub unsafe fn type_indexed(
     large: bool,
 ) -> Result {
     let count_of = length(count)?;
-    // SAFETY: the caller's arrays have `count` elements.
+    // SAFETY: the caller guarantees that the arrays have `count` elements.
     let (lengths, places) = unsafe {
         (
             block_lengths(array_of_blocklengths, count_of)?,
@@ -196,7 +196,7 @@ pub unsafe fn type_create_hindexed(
     large: bool,
 ) -> Result {
     let count_of = length(count)?;
-    // SAFETY: the caller's arrays have `count` elements.
+    // SAFETY: the caller guarantees that the arrays have `count` elements.
     let (lengths, places) = unsafe {
         (
             block_lengths(array_of_blocklengths, count_of)?,
@@ -219,7 +219,7 @@ pub unsafe fn type_create_indexed_block(
     large: bool,
 ) -> Result {
     block_length(blocklength)?;
-    // SAFETY: the caller's array has `count` elements.
+    // SAFETY: the caller guarantees that the array has `count` elements.
     let places = unsafe { displacements(array_of_displacements, length(count)?)? };
     let bytes = in_bytes(&places, &old)?;
     let blocks = bytes.into_iter().map(|place| (blocklength, place));
@@ -237,7 +237,7 @@ pub unsafe fn type_create_hindexed_block(
     large: bool,
 ) -> Result {
     block_length(blocklength)?;
-    // SAFETY: the caller's array has `count` elements.
+    // SAFETY: the caller guarantees that the array has `count` elements.
     let places = unsafe { displacements(Ints::Large(array_of_displacements), length(count)?)? };
     let blocks = places.iter().map(|&place| (blocklength, place));
     let map = hindexed(old.map(), blocks);
@@ -257,7 +257,7 @@ pub unsafe fn type_create_struct(
     if count_of != 0 {
         not_null(array_of_types, "array_of_types")?;
     }
-    // SAFETY: the caller's arrays have `count` elements.
+    // SAFETY: the caller guarantees that the arrays have `count` elements.
     let (lengths, places, types) = unsafe {
         (
             block_lengths(array_of_blocklengths, count_of)?,
@@ -298,12 +298,12 @@ pub unsafe fn type_dup(oldtype: Datatype, newtype: Out<Datatype>) -> Result {
 }
 
 pub fn type_commit(datatype: Out<Datatype>) -> Result {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     datatype::commit(datatype.get())
 }
 
 pub unsafe fn type_free(datatype: Out<Datatype>) -> Result {
-    // SAFETY: the caller's pointer; the functions of attributes may be called.
+    // SAFETY: the caller guarantees that the pointer is valid; the functions of attributes may be called.
     unsafe {
         datatype::free(datatype.get())?;
         datatype.put(DATATYPE_NULL);

@@ -35,10 +35,10 @@ unsafe fn apply(
     own.map_or(Ok(()), |own| check_lengths(own.elements.length(), length))?;
     let Some(update) = update else { return Ok(()) };
     let Some(own) = own else {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees that the memory is valid.
         return unsafe { accumulate::update(window, spot, update, null(), old) };
     };
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe { own.with_packed(|bytes| accumulate::update(window, spot, update, bytes, old)) }
 }
 
@@ -50,7 +50,7 @@ unsafe fn accumulate_any(window: &Window, aim: Aim, op: Op, origin: Given) -> Re
     let Some(spot) = spot(window, aim)? else {
         return Ok(());
     };
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
 }
 
@@ -73,7 +73,7 @@ unsafe fn get_accumulate_any(
         return Ok(());
     };
     check_lengths(result.elements.length(), spot.elements.length())?;
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     unsafe { result.fill(|old| apply(window, &spot, update.as_ref(), own.as_ref(), old)) }
 }
 
@@ -91,12 +91,12 @@ with_request! {
     ) {
         let aim = || Aim::new(target_rank, target_disp, target_count, target_datatype);
         let is_alike = origin_datatype == target_datatype && origin_count == target_count;
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         if is_alike && unsafe { quick::update(window, aim(), op, origin_addr, null_mut())? } {
             return Ok(());
         }
         let origin = Given::new(origin_addr, origin_count, origin_datatype);
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         unsafe { accumulate_any(window, aim(), op, origin) }
     }
 }
@@ -122,14 +122,14 @@ with_request! {
         if is_alike
             && (op == NO_OP || gives_alike)
             && !result_addr.is_null()
-            // SAFETY: the caller's buffers.
+            // SAFETY: the caller guarantees that the buffers are valid for their elements.
             && unsafe { quick::update(window, aim(), op, origin_addr, result_addr)? }
         {
             return Ok(());
         }
         let origin = Given::new(origin_addr, origin_count, origin_datatype);
         let result = Given::new(result_addr, result_count, result_datatype);
-        // SAFETY: the caller's buffers.
+        // SAFETY: the caller guarantees that the buffers are valid for their elements.
         unsafe { get_accumulate_any(window, aim(), op, origin, result) }
     }
 }
@@ -159,7 +159,7 @@ pub unsafe fn fetch_and_op(
     if builtin::size(datatype).is_none() {
         check_predefined(datatype)?;
     }
-    // SAFETY: the caller's buffers.
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
     unsafe {
         get_accumulate(
             origin_addr,
@@ -204,7 +204,7 @@ pub unsafe fn compare_and_swap(
         }
     }
     let aim = Aim::new(target_rank, target_disp, 1, datatype);
-    // SAFETY: the caller's elements.
+    // SAFETY: the caller guarantees that the elements are valid.
     if unsafe { quick::swap(window, aim, origin_addr, compare_addr, result_addr)? } {
         return Ok(());
     }
@@ -212,6 +212,6 @@ pub unsafe fn compare_and_swap(
         return Ok(());
     };
     let (given, compared) = (origin_addr.cast(), compare_addr.cast());
-    // SAFETY: the caller's elements.
+    // SAFETY: the caller guarantees that the elements are valid.
     unsafe { accumulate::swap(window, &spot, given, compared, result_addr.cast()) }
 }

@@ -63,7 +63,7 @@ pub unsafe fn win_set_attr(
     win_keyval: c_int,
     attribute_val: *mut c_void,
 ) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe {
         window
             .attributes
@@ -72,7 +72,7 @@ pub unsafe fn win_set_attr(
 }
 
 pub unsafe fn win_delete_attr(window: &Window, win_keyval: c_int) -> Result {
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     unsafe { window.attributes.delete(window.handle, win_keyval) }
 }
 

@@ -45,7 +45,7 @@ unsafe fn put_any(window: &Window, aim: Aim, origin: Given) -> Result {
         return Ok(());
     };
     check_lengths(own.elements.length(), spot.elements.length())?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe { own.with_packed(|bytes| write(window, &spot, bytes)) }
 }
 
@@ -57,7 +57,7 @@ unsafe fn get_any(window: &Window, aim: Aim, origin: Given) -> Result {
         return Ok(());
     };
     check_lengths(own.elements.length(), spot.elements.length())?;
-    // SAFETY: the caller's buffer.
+    // SAFETY: the caller guarantees that the buffer is valid for its elements.
     unsafe { own.fill(|bytes| read(window, &spot, bytes)) }
 }
 
@@ -74,12 +74,12 @@ with_request! {
     ) {
         let aim = || Aim::new(target_rank, target_disp, target_count, target_datatype);
         let is_alike = origin_datatype == target_datatype && origin_count == target_count;
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         if is_alike && unsafe { quick::put(window, aim(), origin_addr) } {
             return Ok(());
         }
         let origin = Given::new(origin_addr, origin_count, origin_datatype);
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         unsafe { put_any(window, aim(), origin) }
     }
 }
@@ -97,12 +97,12 @@ with_request! {
     ) {
         let aim = || Aim::new(target_rank, target_disp, target_count, target_datatype);
         let is_alike = origin_datatype == target_datatype && origin_count == target_count;
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         if is_alike && unsafe { quick::get(window, aim(), origin_addr) } {
             return Ok(());
         }
         let origin = Given::new(origin_addr, origin_count, origin_datatype);
-        // SAFETY: the caller's buffer.
+        // SAFETY: the caller guarantees that the buffer is valid for its elements.
         unsafe { get_any(window, aim(), origin) }
     }
 }

@@ -51,7 +51,7 @@ unsafe fn give(
 ) -> Result<std::sync::Arc<Window>> {
     let given = given.and_then(|wish| not_null(to, "win").map(|()| wish));
     let made = window::create(comm, given)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *to = made.handle };
     Ok(made)
 }
@@ -73,7 +73,7 @@ pub unsafe fn win_create(
         }
         false => Ok(wish),
     });
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { give(&comm, given, win).map(drop) }
 }
 
@@ -86,7 +86,7 @@ unsafe fn allocate(
 ) -> Result {
     let comm = of_one_side(comm)?;
     let given = not_null(baseptr, "baseptr").and_then(|()| wish(flavor, 0, size, unit, info));
-    // SAFETY: the caller's pointers; the first one is to a pointer.
+    // SAFETY: the caller guarantees that the pointers is valid; the first one is to a pointer.
     unsafe {
         let made = give(&comm, given, win)?;
         let base = made.facts.base as *mut c_void;
@@ -103,7 +103,7 @@ pub unsafe fn win_allocate(
     baseptr: *mut c_void,
     win: *mut Win,
 ) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         allocate(
             WIN_FLAVOR_ALLOCATE,
@@ -123,7 +123,7 @@ pub unsafe fn win_allocate_shared(
     baseptr: *mut c_void,
     win: *mut Win,
 ) -> Result {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are valid.
     unsafe {
         allocate(
             WIN_FLAVOR_SHARED,
@@ -138,7 +138,7 @@ pub unsafe fn win_allocate_shared(
 pub unsafe fn win_create_dynamic(info: Info, comm: Comm, win: *mut Win) -> Result {
     let comm = of_one_side(comm)?;
     let given = wish(WIN_FLAVOR_DYNAMIC, 0, 0, 1, info);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { give(&comm, given, win).map(drop) }
 }
 
@@ -185,17 +185,17 @@ pub unsafe fn win_shared_query(
         None => (0, 1, null_mut()),
     };
     size.put(bytes);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { disp_unit.set(unit) };
     baseptr.put(base);
     Ok(())
 }
 
 pub unsafe fn win_free(win: Out<Win>) -> Result {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     let handle = win.get();
     let window = held(handle)?;
-    // SAFETY: the program's functions for its attributes.
+    // SAFETY: the program guarantees that its attribute callbacks may be called.
     let ended = window.end(|| unsafe { window.attributes.delete_all(handle) });
     if held(handle).is_err() {
         win.put(WIN_NULL);
@@ -221,7 +221,7 @@ pub unsafe fn win_get_name(win: Win, win_name: Out<c_char>, resultlen: Out<c_int
         WIN_NULL => c"MPI_WIN_NULL".to_owned(),
         _ => get(win)?.name(),
     };
-    // SAFETY: the caller has room for the longest name.
+    // SAFETY: the caller guarantees room for the longest name.
     resultlen.put(unsafe { text::give(name.to_bytes(), win_name, MAX_OBJECT_NAME) });
     Ok(())
 }

@@ -16,7 +16,7 @@ pub unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> 
     if send.is_in_place() {
         return Ok(LocalData::InPlace);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let gives = unsafe { send.memory("sendbuf", parts)? };
     distinct(&gives, takes)?;
     let (gave, got) = (
@@ -106,7 +106,7 @@ impl Typed {
             return Err(Error::new(ERR_ARG, text));
         }
         let part = |at| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let (count, displacement, datatype) = unsafe {
                 (
                     self.counts.get(at),
@@ -115,7 +115,7 @@ impl Typed {
                 )
             };
             let address = self.address.wrapping_byte_offset(displacement as isize);
-            // SAFETY: there is no list.
+            // SAFETY: the list is null.
             unsafe { even(address, count, datatype).memory(name, 1) }
         };
         (0..parts).map(part).collect()
@@ -141,14 +141,14 @@ impl Reduced {
     /// Returns the memory of the result, of so many elements.
     pub unsafe fn takes(&self, count: i64) -> Result<Memory> {
         let recv = even(self.recv, count, self.datatype);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { recv.memory("recvbuf", 1) }
     }
 
     /// Returns the memory of the operands.
     pub unsafe fn gives(&self) -> Result<Memory> {
         let send = even(self.send, self.count, self.datatype);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { send.memory("sendbuf", 1) }
     }
 
@@ -166,7 +166,7 @@ impl Reduced {
 
     /// Operands and result of a process that has both. In place the operands are where the result goes, all of them.
     pub unsafe fn both(&self, count: i64) -> Result<(LocalData, LocalData)> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             if self.is_in_place() {
                 return Ok((

@@ -119,7 +119,7 @@ impl Collective {
             counts,
             group,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { entry(&arguments, request) }
     }
 }

@@ -20,7 +20,7 @@ use crate::requests::{self, Operation, State};
 pub unsafe fn run(collective: Collective) -> Result {
     let mut begun = Begun::new(collective, false);
     if begun.of.has_parts() {
-        // SAFETY: the caller's promise; the end is awaited here.
+        // SAFETY: the caller upholds the safety contract of this function; the end is awaited here.
         unsafe { begun.begin()? };
         begun.wait();
         return begun.finish().1;
@@ -28,7 +28,7 @@ pub unsafe fn run(collective: Collective) -> Result {
     let Some(engine) = begun.of.engine else {
         return Ok(());
     };
-    // SAFETY: the caller's promise; it is complete when the engine's call returns.
+    // SAFETY: the caller upholds the safety contract of this function; it is complete when the engine's call returns.
     unsafe {
         let (gives, takes) = begun.of.flats()?;
         beside(|| begun.of.enter(engine, &gives, &takes, None))?;
@@ -44,7 +44,7 @@ pub unsafe fn run(collective: Collective) -> Result {
 #[cold]
 #[inline(never)]
 pub unsafe fn slowly(describe: impl FnOnce() -> Result<Collective>) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { run(describe()?) }
 }
 
@@ -63,7 +63,7 @@ pub unsafe fn begin(mut collective: Collective, request: *mut Request) -> Result
     }
     let comm = collective.comm.handle;
     let mut begun = Box::new(Begun::new(collective, false));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         begun.begin()?;
         *request = requests::of_operation(begun, comm)?;
@@ -90,7 +90,7 @@ pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result 
     let comm = collective.comm.handle;
     let kept = Box::new(Begun::new(collective, true));
     let kept = requests::of_operation(kept, comm)?;
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is valid.
     unsafe { *request = kept };
     Ok(())
 }
@@ -98,10 +98,10 @@ pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result 
 /// A new group with the members of this one, that ends when this one is revoked.
 fn own_group(of: rg::Group) -> Result<OwnGroup> {
     let mut own = rg::Group { id: -1 };
-    // SAFETY: `own` is written.
+    // SAFETY: the call may write `own`.
     beside(|| unsafe { rg::rg_group_dup(of, &mut own) })?;
     let own = OwnGroup(own);
-    // SAFETY: it takes groups by value.
+    // SAFETY: the call takes groups by value and no pointers.
     checked(unsafe { rg::rg_group_tie(of, own.0) })?;
     Ok(own)
 }
@@ -134,7 +134,7 @@ impl Collective {
     /// The buffers are those that the call asks for.
     unsafe fn flats(&self) -> Result<(Flat, Flat)> {
         let in_place = matches!(self.gives, LocalData::InPlace);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             let gives = match (&self.gives, &self.takes) {
                 (LocalData::Memory(memory), _) => memory.give()?,
@@ -156,7 +156,7 @@ impl Collective {
     /// As [`Collective::flats`].
     unsafe fn taken(&self, takes: &Flat) {
         if let LocalData::Memory(memory) = &self.takes {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { memory.taken(takes) };
         }
     }
@@ -177,7 +177,8 @@ struct Begun {
     failed: Option<Error>,
 }
 
-// SAFETY: memory of its own and the caller's buffers, which are the library's until it is complete.
+// SAFETY: it has memory of its own, and the caller's buffers, which belong to the library until the operation is
+// complete.
 unsafe impl Send for Begun {}
 
 impl Begun {
@@ -200,14 +201,14 @@ impl Begun {
     /// # Safety
     /// As [`begin`].
     unsafe fn begin(&mut self) -> Result {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         (self.gives, self.takes) = unsafe { self.of.flats()? };
         self.content.clear();
         let receives = self.of.receives.iter().map(|it| &it.content);
         let sends = self.of.sends.iter().map(|it| &it.content);
         for (index, content) in receives.chain(sends).enumerate() {
             let receives = index < self.of.receives.len();
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let flat = unsafe {
                 match content {
                     Content::Memory(memory) if receives => memory.take(false)?,
@@ -337,7 +338,7 @@ impl Begun {
             let mut request = self.requests[at];
             if request != rg::REQUEST_NULL {
                 let code = match progress::is_idle() {
-                    // SAFETY: a request of the engine's, and a status to write.
+                    // SAFETY: the request belongs to the engine, and the status may be written.
                     true => unsafe { rg::rg_wait(&mut request, &mut status) },
                     false => progress::wait(request, &mut status),
                 };
@@ -373,7 +374,7 @@ impl Begun {
         }
         let length = status.length.min(VERDICT);
         let address = self.content[at].address.cast::<u8>();
-        // SAFETY: so many bytes have come there.
+        // SAFETY: the memory has this many received bytes.
         let text = unsafe { std::slice::from_raw_parts(address, length) };
         let text = String::from_utf8_lossy(text).into_owned();
         // It tells more than that a message is empty.

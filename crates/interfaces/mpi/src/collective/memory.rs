@@ -82,7 +82,7 @@ impl Buffer {
                     let text = format!("an array of counts or displacements of {name} is null");
                     return Err(Error::new(ERR_ARG, text));
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 let part = |at| unsafe { element.part(counts.get(at), displs.get(at)) };
                 Parts::Listed((0..processes).map(part).collect::<Result<_>>()?)
             }
@@ -268,7 +268,7 @@ impl Memory {
     pub unsafe fn give(&self) -> Result<Flat> {
         match self.in_place() {
             Some(flat) => Ok(flat),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             None => unsafe { self.copy() },
         }
     }
@@ -279,7 +279,7 @@ impl Memory {
     /// They may be read.
     pub unsafe fn copy(&self) -> Result<Flat> {
         let flat = self.room()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         self.each(&flat, |element, place, at, bytes| unsafe {
             element.pack(place, bytes, at);
         });
@@ -294,7 +294,7 @@ impl Memory {
         match self.in_place() {
             Some(flat) => Ok(flat),
             None if !filled => self.room(),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             None => unsafe { self.copy() },
         }
     }
@@ -307,7 +307,7 @@ impl Memory {
         if flat.own.is_none() {
             return;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         self.each(flat, |element, place, at, bytes| unsafe {
             element.unpack(at, bytes, place);
         });
@@ -318,7 +318,7 @@ impl Memory {
     /// # Safety
     /// The elements may be written, and there are as many bytes.
     pub unsafe fn taken_behind(&self, flat: &Flat, from: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         self.each(flat, |element, place, at, bytes| unsafe {
             element.unpack(at.wrapping_add(from), bytes, place);
         });
@@ -389,9 +389,9 @@ impl Element {
     pub unsafe fn pack(&self, elements: *const c_void, bytes: usize, to: *mut u8) {
         let elements = elements.wrapping_byte_offset(self.offset);
         match &self.apart {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             Some(apart) => unsafe { apart.pack(elements, 0, bytes, to) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             None => unsafe { std::ptr::copy_nonoverlapping(elements.cast(), to, bytes) },
         }
     }
@@ -403,9 +403,9 @@ impl Element {
     pub unsafe fn unpack(&self, from: *const u8, bytes: usize, elements: *mut c_void) {
         let elements = elements.wrapping_byte_offset(self.offset);
         match &self.apart {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             Some(apart) => unsafe { apart.unpack(from, 0, bytes, elements) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             None => unsafe { std::ptr::copy_nonoverlapping(from, elements.cast(), bytes) },
         }
     }

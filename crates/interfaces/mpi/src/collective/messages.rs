@@ -55,7 +55,7 @@ pub unsafe fn send(
     hidden: rg::Group,
     request: &mut rg::Request,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { rg::rg_isend(address, length, message.peer, message.tag, hidden, request) }
 }
 
@@ -70,7 +70,7 @@ pub unsafe fn receive(
     hidden: rg::Group,
     request: &mut rg::Request,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         rg::rg_irecv(
             flat.address,

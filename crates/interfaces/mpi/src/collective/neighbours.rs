@@ -85,7 +85,7 @@ fn distinct(
 pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe {
         let gives = send.memory("sendbuf", 1)?;
         (gives, recv.memory("recvbuf", of.sources.len())?)
@@ -102,7 +102,7 @@ pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collec
 pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe {
         let gives = send.memory("sendbuf", of.destinations.len())?;
         (gives, recv.memory("recvbuf", of.sources.len())?)
@@ -119,7 +119,7 @@ pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collect
 pub unsafe fn alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe {
         let gives = send.memories("sendbuf", of.destinations.len())?;
         (gives, recv.memories("recvbuf", of.sources.len())?)

@@ -98,7 +98,7 @@ impl Listed {
             offsets: [0; MAX_LISTED],
         };
         for index in 0..peers {
-            // SAFETY: the caller's arrays have an element for each member.
+            // SAFETY: the caller guarantees that the arrays have an element for each member.
             let (count, displacement) = unsafe { (counts.get(index), displs.get(index)) };
             listed.lengths[index] = size.checked_mul(usize::try_from(count).ok()?)?;
             listed.offsets[index] = size.checked_mul(usize::try_from(displacement).ok()?)?;

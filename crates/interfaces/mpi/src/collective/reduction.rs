@@ -40,7 +40,7 @@ struct Custom {
 impl Drop for Reduction {
     fn drop(&mut self) {
         if self.custom.is_some() {
-            // SAFETY: operators are checked at each use.
+            // SAFETY: the engine checks operators at each use.
             unsafe { rg::rg_op_free(self.op) };
         }
     }
@@ -84,7 +84,7 @@ impl Reduction {
         let custom = Box::new(Custom { reduction, element });
         let argument = (&raw const *custom).cast_mut().cast();
         let mut op = rg::Op { id: 0 };
-        // SAFETY: the argument stays until the operator is freed; `op` is written.
+        // SAFETY: the argument stays until the operator is freed; the call may write `op`.
         checked(unsafe { rg::rg_op_create(Some(combine), argument, commutative, &mut op) })?;
         Ok(Reduction {
             element: rg::bytes(bytes.max(1)),
@@ -112,7 +112,7 @@ unsafe extern "C" fn combine(
 ) {
     // SAFETY: the argument of the operator, which stays as long as that.
     let custom = unsafe { &*argument.cast::<Custom>() };
-    // SAFETY: so many elements are there.
+    // SAFETY: the memory has this many elements.
     unsafe {
         match custom.element.is_packed() {
             true => custom.reduction.combine(input, inout, count as i64),
@@ -141,7 +141,8 @@ impl Custom {
             address.wrapping_byte_offset(-from as isize)
         };
         let (first, second) = (place(&mut first), place(&mut second));
-        // SAFETY: the caller's promise, and there is room for the elements with all their gaps.
+        // SAFETY: the caller upholds the safety contract of this function, and there is room for the elements with all
+        // their gaps.
         unsafe {
             element.unpack(input.cast(), bytes, first);
             element.unpack(inout.cast_const().cast(), bytes, second);

@@ -30,7 +30,7 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
     let mut groups = Box::new(Groups([rg::Group { id: -1 }; 3]));
     let mut requests = [rg::REQUEST_NULL; 2];
     let (out, none) = (groups.0.as_mut_ptr(), std::ptr::null());
-    // SAFETY: there is room for two groups, and for a request.
+    // SAFETY: the call may write two groups and a request.
     checked(unsafe { rg::rg_igroup_select(comm.group, 0, none, 0, 2, out, &mut requests[0]) })?;
     if let Some(remote) = &comm.remote {
         let (own, request) = (&mut groups.0[2], &mut requests[1]);
@@ -77,7 +77,7 @@ impl Duplication {
         self.state = State::Complete;
         let [group, hidden, own] = self.groups.0;
         for other in [hidden, own] {
-            // SAFETY: it takes groups by value; there may be no third one.
+            // SAFETY: the call takes groups by value and no pointers; the third one may be null.
             unsafe { rg::rg_group_tie(group, other) };
         }
         making::tolerate_finalized(group);

@@ -26,7 +26,7 @@ fn finish(code: c_int, request: rg::Request) -> Result<rg::Status> {
 /// Waits until all members of a group have come here.
 pub fn barrier(group: rg::Group) -> Result {
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the request is written.
+    // SAFETY: the call may write the request.
     let code = unsafe { rg::rg_ibarrier(group, &mut request) };
     finish(code, request).map(drop)
 }
@@ -45,7 +45,7 @@ pub fn agree(group: rg::Group, flag: &mut c_int) -> Result {
 
 /// As many words of each member, by rank.
 pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<Vec<[c_int; N]>> {
-    // SAFETY: it takes a group by value.
+    // SAFETY: the call takes the group by value and no pointers.
     let size = unsafe { rg::rg_size(group) };
     checked(size)?;
     let mine = Box::new(mine);
@@ -262,19 +262,19 @@ pub fn receive_within(
     tag: c_int,
     seconds: f64,
 ) -> Result<Option<(c_int, Vec<c_int>)>> {
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let end = unsafe { rg::rg_time() } + seconds;
     let mut front: [c_int; FRONT] = [0; FRONT];
     let mut status = rg::Status::default();
     let (address, room) = (front.as_mut_ptr().cast(), size_of_val(&front));
     loop {
-        // SAFETY: it takes nothing.
+        // SAFETY: the call has no arguments and no preconditions.
         let left = (end - unsafe { rg::rg_time() }).max(0.0);
         let slice = match progress::is_idle() {
             true => left,
             false => left.min(SLICE),
         };
-        // SAFETY: so many bytes may be written, and the status.
+        // SAFETY: this many bytes may be written, and the status.
         match unsafe { rg::rg_recv_within(address, room, from, tag, group, slice, &mut status) } {
             rg::ERR_NOTHING if left <= 0.0 => return Ok(None),
             rg::ERR_NOTHING => progress::advance(),

@@ -97,7 +97,7 @@ impl Made {
     /// With a group of the engine's, which stays whatever comes of it, and a hidden one.
     pub(super) fn around(group: rg::Group) -> Result<Made> {
         let local = Members::of_engine(group)?;
-        // SAFETY: it takes a group by value.
+        // SAFETY: the call takes the group by value and no pointers.
         let rank = unsafe { rg::rg_rank(group) };
         checked(rank)?;
         Ok(Made::of([group, dup_group(group)?], local, rank))
@@ -142,7 +142,7 @@ impl Made {
 /// Of a group that is still being made this is an error: it is said when the group is there.
 pub(super) fn tolerate_finalized(group: rg::Group) {
     let threads = crate::process::thread_level() >= THREAD_SERIALIZED;
-    // SAFETY: it takes a group by value.
+    // SAFETY: the call takes the group by value and no pointers.
     unsafe { rg::rg_group_tolerate_left(group, threads.into()) };
 }
 
@@ -162,7 +162,7 @@ pub(super) fn make_groups<const COUNT: usize>(
     let mut request = rg::REQUEST_NULL;
     let (count, ranks) = ranks.map_or((0, null()), |ranks| (ranks.len() as c_int, ranks.as_ptr()));
     let (made, out) = (COUNT as c_int, groups.as_mut_ptr());
-    // SAFETY: the arrays have these lengths; the request is written.
+    // SAFETY: the arrays have these lengths; the call may write the request.
     checked(unsafe { rg::rg_igroup_select(source, count, ranks, tag, made, out, &mut request) })?;
     checked(progress::wait(request, &mut rg::Status::default()))?;
     Ok(groups)
@@ -186,7 +186,7 @@ pub(super) fn free(group: Option<rg::Group>) {
     if let Some(group) = group
         && group != rg::WORLD
     {
-        // SAFETY: it takes a group by value.
+        // SAFETY: the call takes the group by value and no pointers.
         unsafe { rg::rg_group_free(group) };
     }
 }
@@ -197,7 +197,7 @@ pub(super) fn with_parts<T>(groups: &[rg::Group], rest: Result<T>) -> Result<T> 
     if let Err(error) = &rest {
         for &group in groups.iter().filter(|&&group| group != rg::WORLD) {
             if error.class() != PROC_FAILED {
-                // SAFETY: it takes a group by value.
+                // SAFETY: the call takes the group by value and no pointers.
                 unsafe { rg::rg_group_revoke(group) };
             }
             free(Some(group));

@@ -15,10 +15,10 @@ pub struct Members(Arc<[c_int]>);
 impl Members {
     /// The members of a group of the engine's.
     pub fn of_engine(group: rg::Group) -> Result<Members> {
-        // SAFETY: it takes numbers only.
+        // SAFETY: the call takes numbers and no pointers.
         let size = unsafe { rg::rg_size(group) };
         checked(size)?;
-        // SAFETY: as above.
+        // SAFETY: the call takes numbers and no pointers.
         let tasks = (0..size).map(|rank| unsafe { rg::rg_tid_of(group, rank) });
         let tasks: Vec<c_int> = tasks.collect();
         tasks.iter().try_for_each(|&task| checked(task))?;
@@ -35,7 +35,7 @@ impl Members {
 
     /// Returns the ranks of the members on the host of this one.
     pub fn beside(&self, rank: c_int) -> Vec<c_int> {
-        // SAFETY: it takes a number.
+        // SAFETY: the call takes a number and no pointers.
         let host = |rank: c_int| unsafe { rg::rg_host_of(self[rank as usize]) };
         let own = host(rank);
         let all = 0..self.len() as c_int;

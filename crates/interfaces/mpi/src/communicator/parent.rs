@@ -42,7 +42,7 @@ fn origin() -> Result<Option<Origin>> {
     }
     let said = std::env::var(VARIABLE).ok();
     let said = said.and_then(|text| text.parse::<c_int>().ok());
-    // SAFETY: it takes nothing.
+    // SAFETY: the call has no arguments and no preconditions.
     let parent = unsafe { rg::rg_parent() };
     // The variable may come from a process between the two, which is no task.
     if said.is_none_or(|said| said != parent) {

@@ -48,7 +48,7 @@ pub fn shrink(comm: &Communicator) -> Result<Made> {
 
 fn survivors_of(group: rg::Group) -> Result<rg::Group> {
     let mut out = rg::Group { id: -1 };
-    // SAFETY: `out` is written.
+    // SAFETY: the call may write `out`.
     checked(unsafe { rg::rg_group_shrink(group, &mut out) })?;
     Ok(out)
 }

@@ -14,13 +14,13 @@ pub unsafe fn copy_blocks(
     count: usize,
 ) {
     if count == 1 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return unsafe { copy_one(from, to, block) };
     }
     macro_rules! lengths {
         ($($length:literal)*) => {
             match block {
-                // SAFETY: the caller's promise, of blocks of this length.
+                // SAFETY: the caller upholds the safety contract of this function, of blocks of this length.
                 $($length => unsafe {
                     copy_fixed::<$length>(from, from_stride, to, to_stride, count)
                 },)*
@@ -28,7 +28,7 @@ pub unsafe fn copy_blocks(
                     for index in 0..count as isize {
                         let from = from.wrapping_offset(index * from_stride);
                         let to = to.wrapping_offset(index * to_stride);
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller upholds the safety contract of this function.
                         unsafe { std::ptr::copy_nonoverlapping(from, to, block) };
                     }
                 }
@@ -53,7 +53,7 @@ unsafe fn copy_one(from: *const u8, to: *mut u8, length: usize) {
             to.add(last).cast::<$word>().write_unaligned(second);
         }};
     }
-    // SAFETY: the caller's promise, of a block of this length.
+    // SAFETY: the caller upholds the safety contract of this function, of a block of this length.
     unsafe {
         match length {
             4..=8 => by_two!(u32),
@@ -76,7 +76,7 @@ unsafe fn copy_fixed<const LENGTH: usize>(
     for index in 0..count as isize {
         let from = from.wrapping_offset(index * from_stride);
         let to = to.wrapping_offset(index * to_stride);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             to.cast::<[u8; LENGTH]>()
                 .write(from.cast::<[u8; LENGTH]>().read())

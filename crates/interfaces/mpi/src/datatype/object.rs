@@ -338,7 +338,7 @@ impl Type {
         self.pieces(buffer, from, to, |piece| {
             let (block, count) = (piece.block, piece.count);
             let place = piece.offset as *const u8;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { copy_blocks(place, piece.stride, out, block as isize, block, count) };
             out = out.wrapping_add(block * count);
         });
@@ -353,7 +353,7 @@ impl Type {
         self.pieces(buffer, from, to, |piece| {
             let (block, count) = (piece.block, piece.count);
             let place = piece.offset as *mut u8;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { copy_blocks(bytes, block as isize, place, piece.stride, block, count) };
             bytes = bytes.wrapping_add(block * count);
         });

@@ -123,7 +123,7 @@ pub fn commit(datatype: Datatype) -> Result {
 /// # Safety
 /// The functions of its attributes may be called.
 pub unsafe fn duplicate(datatype: Datatype, of: &Arc<Type>) -> Result<Datatype> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let attributes = unsafe { of.attributes.copies(datatype)? };
     insert(of.duplicate(attributes))
 }
@@ -141,7 +141,7 @@ pub unsafe fn free(datatype: Datatype) -> Result {
     if found.is_freed() {
         return Err(no_type(datatype));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { found.attributes.delete_all(datatype)? };
     if found.free() {
         remove(datatype);

@@ -32,7 +32,7 @@ impl Staging {
         let mut staging = Staging::output(buffer.cast_mut(), count, datatype)?;
         if let Some(apart) = &mut staging.apart {
             let length = staging.length;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { (apart.of).pack(buffer, 0, length, apart.bytes.as_mut_ptr()) };
         }
         Ok(staging)
@@ -81,7 +81,7 @@ impl Staging {
     pub unsafe fn finish(&self, bytes: usize) {
         if let Some(apart) = &self.apart {
             let bytes = bytes.min(self.length);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { (apart.of).unpack(apart.bytes.as_ptr(), 0, bytes, apart.buffer) };
         }
     }

@@ -246,10 +246,10 @@ fn a_handle_that_is_held_leads_to_its_type_after_that_was_freed() {
     let handle = super::insert(Type::new(map, Made::default())).expect("room");
     super::commit(handle).expect("a type");
     let kept = super::Kept::new(handle, get(handle).expect("a type"));
-    // SAFETY: it has no attributes, here and below.
+    // SAFETY: the object has no attributes, so no callback is called.
     unsafe { super::free(handle).expect("a type") };
     assert!(get(handle).is_ok());
-    // SAFETY: as above.
+    // SAFETY: the object has no attributes, so no callback is called.
     assert!(unsafe { super::free(handle) }.is_err());
     drop(kept);
     assert!(get(handle).is_err() && super::block(handle, 1).is_err());

@@ -23,7 +23,7 @@ pub unsafe fn packed(of: &Type, buffer: *const c_void, count: i64) -> Result<(Ve
     let length = of.packed_size(count)?;
     of.check_buffer(buffer, length)?;
     let mut bytes = memory(length)?;
-    // SAFETY: the caller's promise; the memory has this many bytes.
+    // SAFETY: the caller upholds the safety contract of this function; the memory has this many bytes.
     unsafe { of.pack(buffer, 0, length, bytes.as_mut_ptr()) };
     Ok((bytes, length))
 }
@@ -41,7 +41,7 @@ struct Bytes {
     to: Option<(Arc<Type>, *mut c_void)>,
 }
 
-// SAFETY: the caller's buffer may be written by any thread until the receive is complete.
+// SAFETY: the caller guarantees that the buffer may be written by any thread until the receive is complete.
 unsafe impl Send for Bytes {}
 
 impl Bytes {
@@ -49,7 +49,7 @@ impl Bytes {
     fn arrived(&self, status: &rg::Status) {
         if let Some((of, buffer)) = &self.to {
             let length = status.length.min(self.length);
-            // SAFETY: whoever began the receive promised that the elements may be written; so many bytes have come.
+            // SAFETY: whoever began the receive promised that the elements may be written; this many bytes have come.
             unsafe { of.unpack(self.memory.as_ptr(), 0, length, *buffer) };
         }
     }
@@ -157,7 +157,7 @@ impl Operation for Apart {
 
     fn cancel(&mut self) -> Result {
         let mut cancelled = 0;
-        // SAFETY: requests are checked at each use; `cancelled` is written.
+        // SAFETY: the engine checks requests at each use; the call may write `cancelled`.
         match unsafe { rg::rg_cancel(self.request[0], &mut cancelled) } {
             // Sends go on: nothing says that they may not.
             code if code < 0 => match self.bytes.as_ref().is_some_and(|it| it.to.is_some()) {

@@ -65,24 +65,24 @@ impl Transfer<'_> {
             Direction::Read => {
                 let mut sieve = Sieve::new(posix, self.data);
                 self.view.runs(self.from, self.length, |run| {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller upholds the safety contract of this function.
                     let added = unsafe { sieve.add(run) };
                     added.unwrap_or_else(|number| {
                         outcome = Err(number);
                         false
                     })
                 });
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 outcome.and_then(|()| unsafe { sieve.finish() })
             }
             Direction::Write => {
                 let mut writes = GatherWrites::new(posix, self.data);
                 self.view.runs(self.from, self.length, |run| {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller upholds the safety contract of this function.
                     outcome = unsafe { writes.add(run) };
                     outcome.is_ok()
                 });
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 outcome.and_then(|()| unsafe { writes.finish() })?;
                 Ok(self.length)
             }
@@ -105,7 +105,7 @@ impl Transfer<'_> {
         };
         let posix = &self.file.posix;
         posix.lock(kind as c_int, start, end - start)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let moved = unsafe { self.alone() };
         let unlocked = posix.lock(libc::F_UNLCK as c_int, start, end - start);
         moved.and_then(|moved| unlocked.map(|()| moved))
@@ -118,7 +118,7 @@ impl Transfer<'_> {
     unsafe fn go(&self, all: bool) -> Result<usize> {
         let atomic = self.file.atomic.load(Ordering::Acquire);
         self.begun.set(true);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let outcome = unsafe {
             match (atomic, all) {
                 (true, _) => self.atomic(),
@@ -171,7 +171,7 @@ unsafe fn transfer(
 ) -> Result<(usize, usize)> {
     let Memory { buffer, count, .. } = memory;
     let representation = &transfer.view.representation;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         match (representation, transfer.direction) {
             (Representation::Native(_), direction) => {
@@ -230,7 +230,7 @@ impl Stages {
                 length: 0,
                 begun: &self.begun,
             };
-            // SAFETY: there are no bytes.
+            // SAFETY: the length is 0, so no memory is accessed.
             let _ = unsafe { nothing.go(true) };
         }
         if has_end(position, direction) && !self.ended.replace(true) {
@@ -268,7 +268,7 @@ pub unsafe fn access(
         file.check_not_sequential()?;
     }
     let (view, stages) = (file.view(), Stages::default());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let done = unsafe { access_view(file, &view, (direction, position, all), memory, &stages) };
     if all && done.is_err() {
         stages.finish(file, &view, direction, position);
@@ -309,7 +309,7 @@ unsafe fn access_view(
         length,
         begun: &stages.begun,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let (moved, native) = unsafe { transfer(bytes, memory, &of, all)? };
     if position == Position::Own {
         file.state().position = offset + (moved / view.unit) as i64;

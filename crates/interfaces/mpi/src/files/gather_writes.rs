@@ -35,7 +35,7 @@ impl<'a> GatherWrites<'a> {
     /// The run's part of the memory may be read.
     pub unsafe fn add(&mut self, run: Run) -> Outcome {
         if !are_close(&self.runs, &run) {
-            // SAFETY: the caller's promise, of these runs.
+            // SAFETY: the caller upholds the safety contract of this function, of these runs.
             unsafe { self.write()? };
         }
         self.runs.push(run);
@@ -47,7 +47,7 @@ impl<'a> GatherWrites<'a> {
     /// # Safety
     /// As for [`add`](GatherWrites::add).
     pub unsafe fn finish(mut self) -> Outcome {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.write() }
     }
 
@@ -57,13 +57,13 @@ impl<'a> GatherWrites<'a> {
         if let [first, .., last] = left {
             let pages = ((last.end() - first.offset) / PAGE_BYTES) as usize;
             if left.len() > RUNS_PER_MAPPING + RUNS_PER_PAGE * pages {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 left = unsafe { self.write_together(left)? };
             }
         }
         for run in left {
             let data = self.data.wrapping_add(run.at);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { self.file.write(data, run.length, run.offset)? };
         }
         self.runs = runs;
@@ -84,7 +84,7 @@ impl<'a> GatherWrites<'a> {
             // The last run makes the file long enough for the mapping. It is written out of turn, so only once there is space for all: where there is not, the
             // others are written up to where the device is full, and nothing lies behind that.
             let data = self.data.wrapping_add(last.at);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let is_long = self.file.reserve(first.offset, last.end())
                 && unsafe { self.file.write(data, last.length, last.offset) }.is_ok();
             if !is_long {
@@ -95,7 +95,7 @@ impl<'a> GatherWrites<'a> {
         let Some(mapping) = self.file.map(first.offset, last.end()) else {
             return Ok(before);
         };
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the safety contract of this function.
         let written = unsafe { mapping.write(self.data, before) };
         self.file.note_written();
         Ok(&before[written..])
@@ -131,7 +131,7 @@ mod tests {
             unsafe { writes.add(Run { offset, at, length }) }.unwrap();
             at += length;
         }
-        // SAFETY: as above.
+        // SAFETY: the runs are inside `data`.
         unsafe { writes.finish() }.unwrap();
         let written = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -35,7 +35,7 @@ pub fn is_local(fd: c_int) -> bool {
 
 /// Returns whether the file is open for both directions, as mappings need it.
 pub fn is_open_for_both(fd: c_int) -> bool {
-    // SAFETY: it takes numbers only.
+    // SAFETY: the call takes numbers and no pointers.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     flags & libc::O_ACCMODE == libc::O_RDWR
 }
@@ -53,7 +53,7 @@ impl Mapping {
         let start = start / PAGE_BYTES * PAGE_BYTES;
         let length = usize::try_from(end - start).ok()?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a mapping at a new place.
+        // SAFETY: the mapping is new, at an address that the kernel chooses.
         let base = unsafe { libc::mmap(null_mut(), length, access, flags, fd, start) };
         (base != libc::MAP_FAILED).then(|| Mapping {
             base: base.cast(),
@@ -93,7 +93,8 @@ impl Mapping {
             }
             let total: usize = to.iter().map(|it| it.iov_len).sum();
             let (count, given) = (to.len() as libc::c_ulong, from.len() as libc::c_ulong);
-            // SAFETY: the caller's promise; the system checks the mapping's bytes as it writes them.
+            // SAFETY: the caller upholds the safety contract of this function; the system checks the mapping's bytes as
+            // it writes them.
             let moved = unsafe {
                 let own = libc::getpid();
                 libc::process_vm_readv(own, to.as_ptr(), count, from.as_ptr(), given, 0)
@@ -109,7 +110,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: nothing refers to the mapping any more.
+        // SAFETY: nothing refers to the mapping any longer.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }

@@ -82,7 +82,7 @@ fn uninterrupted(mut call: impl FnMut() -> isize) -> Outcome<usize> {
 
 /// Deletes a file.
 pub fn delete(name: &CStr) -> Outcome {
-    // SAFETY: a text that ends.
+    // SAFETY: the text is NUL-terminated.
     done(unsafe { libc::unlink(name.as_ptr()) })
 }
 
@@ -90,12 +90,12 @@ impl Posix {
     /// Opens a file with these flags of the system's.
     pub fn open(name: &CStr, flags: c_int) -> Outcome<Posix> {
         let call = || {
-            // SAFETY: a text that ends; the mode is for a new file.
+            // SAFETY: the name is NUL-terminated; the mode is for a new file.
             unsafe { libc::open(name.as_ptr(), flags | libc::O_CLOEXEC, 0o666) as isize }
         };
         let fd = uninterrupted(call)?;
         Ok(Posix {
-            // SAFETY: it has just been opened, and nobody else has it.
+            // SAFETY: the descriptor has just been opened, and nothing else owns it.
             fd: unsafe { OwnedFd::from_raw_fd(fd as c_int) },
             name: name.to_owned(),
             can_be_mapped: OnceLock::new(),
@@ -130,9 +130,9 @@ impl Posix {
     }
 
     fn stat(&self) -> Outcome<libc::stat> {
-        // SAFETY: a struct of numbers.
+        // SAFETY: all-zero bytes are a valid value of this struct of numbers.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the struct is written.
+        // SAFETY: the call may write the struct.
         done(unsafe { libc::fstat(self.fd(), &mut stat) })?;
         Ok(stat)
     }
@@ -156,7 +156,7 @@ impl Posix {
 
     /// Cuts it, or lets it grow.
     pub fn set_size(&self, size: i64) -> Outcome {
-        // SAFETY: it takes numbers only.
+        // SAFETY: the call takes numbers and no pointers.
         let set = || unsafe { libc::ftruncate(self.fd(), size) as isize };
         let done = uninterrupted(|| within_limit(size, set)).map(drop);
         self.note_written();
@@ -168,7 +168,7 @@ impl Posix {
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: it takes numbers only, and returns the number of an error.
+        // SAFETY: the call takes numbers and no pointers; it returns an error code.
         let call = || unsafe { libc::posix_fallocate(self.fd(), 0, size) as isize };
         let number = loop {
             match within_limit(size, call) as c_int {
@@ -186,7 +186,7 @@ impl Posix {
     /// Reserves space for the file's bytes from `start` to `end`, whose size stays; returns false if there is not enough, or the system cannot tell.
     pub fn reserve(&self, start: i64, end: i64) -> bool {
         let mode = libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: it takes numbers only.
+        // SAFETY: the call takes numbers and no pointers.
         let call = || unsafe { libc::fallocate(self.fd(), mode, start, end - start) as isize };
         uninterrupted(call).is_ok()
     }
@@ -221,7 +221,7 @@ impl Posix {
 
     fn sync_own(&self) -> Outcome {
         self.unsynced.store(false, Ordering::Release);
-        // SAFETY: it takes a number only.
+        // SAFETY: the call takes a number and no pointers.
         match uninterrupted(|| unsafe { libc::fsync(self.fd()) as isize }) {
             // Pipes and the like have no storage.
             Err(libc::EINVAL | libc::EROFS) => Ok(()),
@@ -247,7 +247,7 @@ impl Posix {
                 (length - done).min(MAX_TRANSFER_BYTES),
             );
             let at = offset.checked_add(done as i64).ok_or(libc::EINVAL)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let call = || unsafe { libc::pread(self.fd(), to.cast(), rest, at) };
             match uninterrupted(call)? {
                 0 => break,
@@ -262,7 +262,7 @@ impl Posix {
     /// # Safety
     /// This many bytes may be read at `from`.
     pub unsafe fn write(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let done = unsafe { self.write_all(from, length, offset) };
         self.note_written();
         done
@@ -277,7 +277,7 @@ impl Posix {
                 (length - done).min(MAX_TRANSFER_BYTES),
             );
             let at = offset + done as i64;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             let write = || unsafe { libc::pwrite(self.fd(), from.cast(), rest, at) };
             match uninterrupted(|| within_limit(end, write))? {
                 // Nothing is written, and no error told: the device is full.
@@ -290,13 +290,13 @@ impl Posix {
 
     /// Locks bytes against all other openings of the file, or unlocks them.
     pub fn lock(&self, kind: c_int, start: i64, length: i64) -> Outcome {
-        // SAFETY: a struct of numbers.
+        // SAFETY: all-zero bytes are a valid value of this struct of numbers.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as _;
         lock.l_whence = libc::SEEK_SET as _;
         lock.l_start = start;
         lock.l_len = length;
-        // SAFETY: the struct is read.
+        // SAFETY: the call may read the struct.
         let call = || unsafe { libc::fcntl(self.fd(), libc::F_OFD_SETLKW, &lock) as isize };
         uninterrupted(call).map(drop)
     }

@@ -34,7 +34,7 @@ pub struct User {
 
 // SAFETY: the program gives its functions and their argument for whichever thread accesses a file.
 unsafe impl Send for User {}
-// SAFETY: as above.
+// SAFETY: the program gives its functions and their argument for whichever thread accesses a file.
 unsafe impl Sync for User {}
 
 static REGISTERED: Mutex<Vec<Arc<User>>> = Mutex::new(Vec::new());
@@ -261,11 +261,12 @@ impl Representation {
         match self {
             Representation::User(user) if user.writes() => {
                 let file = data.as_mut_ptr().cast();
-                // SAFETY: the program's function, and memory as long as it has said that it needs.
+                // SAFETY: the program guarantees that its callback may be called, and memory as long as it has said
+                // that it needs.
                 unsafe { user.convert(user.write, buffer, count, of.handle(), file, "write")? };
             }
             _ => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 let staging = unsafe { Staging::input(buffer, count, of.handle())? };
                 if length != 0 {
                     // SAFETY: the staging's memory has this length.
@@ -306,7 +307,7 @@ impl Representation {
             let one = self.length(of.of(), 1)?.max(1);
             let whole = (valid / one) as i64;
             let file = data.as_mut_ptr().cast();
-            // SAFETY: the program's function, and the data of this many elements.
+            // SAFETY: the program guarantees that its callback may be called, and the data of this many elements.
             unsafe { user.convert(user.read, buffer, whole, of.handle(), file, "read")? };
             return of.of().packed_size(whole);
         }
@@ -323,12 +324,12 @@ impl Representation {
             }
             _ => {
                 let moved = valid.min(staging.length());
-                // SAFETY: as above.
+                // SAFETY: the staging has as many bytes.
                 unsafe { copy(&data[..moved], &staging) };
                 moved
             }
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { staging.finish(moved) };
         Ok(moved)
     }
@@ -336,7 +337,7 @@ impl Representation {
 
 unsafe fn copy(bytes: &[u8], to: &Staging) {
     if !bytes.is_empty() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.address().cast(), bytes.len());
         }
@@ -394,7 +395,7 @@ impl User {
             return Err(Error::new(ERR_CONVERSION, "there is no extent function"));
         };
         let mut extent = 0;
-        // SAFETY: the program's function, with its own argument.
+        // SAFETY: the program guarantees that its callback may be called with its own argument.
         let code = unsafe { function(datatype, &mut extent, self.extra) };
         self.returned(code, "extent")?;
         match extent {
@@ -415,7 +416,8 @@ impl User {
         file: *mut c_void,
         which: &str,
     ) -> Result {
-        // SAFETY: the caller's promise, of the program's function with its own argument.
+        // SAFETY: the caller upholds the safety contract of this function, of the program's function with its own
+        // argument.
         let code = unsafe {
             match function {
                 Conversion::Small(Some(function)) => {

@@ -120,7 +120,7 @@ fn put(name: &CString, position: i64) -> Result {
 
 fn add(name: &CString, by: i64) -> Result<i64> {
     let mut before = 0;
-    // SAFETY: a text that ends; the number is written.
+    // SAFETY: the text is NUL-terminated; the number may be written.
     checked(unsafe { rg::rg_add(name.as_ptr(), 0, by, &mut before) })?;
     Ok(before)
 }
@@ -237,7 +237,7 @@ impl Shared {
         if let Shared::Entry(name, number) = self
             && comm.rank == 0
         {
-            // SAFETY: a text that ends.
+            // SAFETY: the text is NUL-terminated.
             unsafe { rg::rg_delete(name.as_ptr(), 0) };
             NUMBERS.give_back(*number);
         }

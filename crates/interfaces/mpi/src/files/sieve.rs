@@ -55,7 +55,7 @@ impl<'a> Sieve<'a> {
     /// The run's part of the memory may be written.
     pub unsafe fn add(&mut self, run: Run) -> Outcome<bool> {
         if !are_close(&self.runs, &run) {
-            // SAFETY: the caller's promise, of these runs.
+            // SAFETY: the caller upholds the safety contract of this function, of these runs.
             unsafe { self.read()? };
         }
         if !self.ended {
@@ -69,7 +69,7 @@ impl<'a> Sieve<'a> {
     /// # Safety
     /// As for [`add`](Sieve::add).
     pub unsafe fn finish(mut self) -> Outcome<usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.read()? };
         Ok(self.moved)
     }
@@ -79,11 +79,11 @@ impl<'a> Sieve<'a> {
             [] => {}
             [run] => {
                 let to = self.data.wrapping_add(run.at);
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 let got = unsafe { self.file.read(to, run.length, run.offset)? };
                 self.count(got, run.length);
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             [first, .., last] => unsafe { self.read_together(first.offset, last.end())? },
         }
         self.runs.clear();
@@ -94,7 +94,7 @@ impl<'a> Sieve<'a> {
         let length = (end - start) as usize;
         self.buffer.reserve(length);
         let from = self.buffer.as_mut_ptr();
-        // SAFETY: the buffer has so much room, and runs are copied as far as it was filled.
+        // SAFETY: the buffer has this much room, and runs are copied as far as it was filled.
         unsafe {
             let got = self.file.read(from, length, start)?;
             for run in std::mem::take(&mut self.runs) {
@@ -145,7 +145,7 @@ mod tests {
             let _ = unsafe { sieve.add(Run { offset, at, length }) }.unwrap();
             at += length;
         }
-        // SAFETY: as above.
+        // SAFETY: the runs are inside `data`.
         assert_eq!(unsafe { sieve.finish() }, Ok(count));
         assert_eq!(data, expected);
     }

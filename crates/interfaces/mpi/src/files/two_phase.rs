@@ -70,7 +70,7 @@ impl Division {
 pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let file = transfer.file;
     if file.comm.size() == 1 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return Ok(unsafe { transfer.alone() });
     }
     let range = transfer.view.range(transfer.from, transfer.length);
@@ -90,7 +90,7 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     ranges.sort_unstable();
     let interleaved = ranges.windows(2).any(|pair| pair[1].0 < pair[0].1);
     if !useful || !interleaved {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         return Ok(unsafe { transfer.alone() });
     }
     let begin = ranges[0].0;
@@ -104,14 +104,14 @@ pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
         part,
         members: members as usize,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { in_rounds(transfer, &division) }
 }
 
 unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outcome<usize>> {
     let (mut outcome, mut moved) = (Ok(()), 0usize);
     for round in 0..division.rounds() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let this = unsafe {
             match transfer.direction {
                 Direction::Write => write_round(transfer, division, round)?,
@@ -168,7 +168,7 @@ fn message(runs: &[Run], data: Option<*const u8>) -> Vec<u8> {
     }
     if let Some(data) = data {
         for run in runs {
-            // SAFETY: the caller's data are as long as its runs say.
+            // SAFETY: the caller guarantees that the data are as long as its runs say.
             let piece =
                 unsafe { std::slice::from_raw_parts(data.wrapping_add(run.at), run.length) };
             message.extend_from_slice(piece);
@@ -305,7 +305,7 @@ unsafe fn read_round(
         for run in runs {
             let (piece, others) = rest.split_at(run.length.min(rest.len()));
             rest = others;
-            // SAFETY: the caller's memory is as long as its runs say.
+            // SAFETY: the caller guarantees that the memory is as long as its runs say.
             unsafe {
                 let to = transfer.data.add(run.at);
                 std::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
@@ -350,7 +350,7 @@ fn exchange(transfer: &Transfer<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<V
     for peer in (0..lengths.len()).filter(|&peer| !outgoing[peer].is_empty()) {
         let (from, length) = (outgoing[peer].as_ptr().cast(), outgoing[peer].len());
         begun = begun.and(begin(&mut requests, |request| {
-            // SAFETY: as above.
+            // SAFETY: the message stays until the request is complete.
             unsafe { rg::rg_isend(from, length, peer as c_int, TAG, group, request) }
         }));
     }

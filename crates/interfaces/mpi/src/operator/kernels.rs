@@ -18,7 +18,7 @@ unsafe fn each<T: Copy>(
 ) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
     for index in 0..count {
-        // SAFETY: the caller's elements.
+        // SAFETY: the caller guarantees that the elements are valid.
         unsafe {
             let own = inout.add(index);
             let value = combine(input.add(index).read_unaligned(), own.read_unaligned());
@@ -35,15 +35,16 @@ macro_rules! kernel {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             unsafe fn wide(input: *const u8, inout: *mut u8, count: usize) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 unsafe { each::<$type>(input, inout, count, $combine) }
             }
             #[cfg(target_arch = "x86_64")]
             if count >= MIN_VECTOR_ELEMENTS && std::is_x86_feature_detected!("avx2") {
-                // SAFETY: the caller's promise; the processor has these instructions.
+                // SAFETY: the caller upholds the safety contract of this function; the processor has these
+                // instructions.
                 return unsafe { wide(input, inout, count) };
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { each::<$type>(input, inout, count, $combine) }
         }
         Some(kernel as Kernel)

@@ -14,7 +14,8 @@ macro_rules! by_instruction {
         #[cfg(target_arch = "x86_64")]
         pub(super) fn $name(a: Number, b: Number) -> Number {
             let mut result: Number = 0;
-            // SAFETY: two numbers are loaded, one is left and stored: the unit's stack is as it was.
+            // SAFETY: two numbers are loaded, and the one that remains is stored, so the stack of the floating-point
+            // unit is unchanged.
             unsafe {
                 std::arch::asm!(
                     "fld tbyte ptr [{a}]",

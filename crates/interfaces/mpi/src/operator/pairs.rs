@@ -41,7 +41,7 @@ pub(super) fn order(op: Op, value: &Basic, index: &Basic, of: &Type) -> Option<O
 macro_rules! comparison {
     ($type:ty, $compare:expr) => {{
         unsafe fn compare(a: *const u8, b: *const u8) -> Ordering {
-            // SAFETY: the caller's elements.
+            // SAFETY: the caller guarantees that the elements are valid.
             let (a, b) = unsafe {
                 (
                     a.cast::<$type>().read_unaligned(),
@@ -87,7 +87,7 @@ impl Order {
             let from = input.wrapping_add(number * self.extent);
             let own = inout.wrapping_add(number * self.extent);
             let (index, own_index) = (from.wrapping_add(self.at), own.wrapping_add(self.at));
-            // SAFETY: the caller's pairs.
+            // SAFETY: the caller guarantees that the pairs are valid.
             unsafe {
                 let order = (self.value)(from, own);
                 if order == self.wanted {

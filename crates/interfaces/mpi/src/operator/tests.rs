@@ -128,7 +128,7 @@ unsafe extern "C" fn difference(
     count: *mut c_int,
     datatype: *mut Datatype,
 ) {
-    // SAFETY: arrays of ints, by the test.
+    // SAFETY: the test passes arrays of ints.
     unsafe {
         assert_eq!(*datatype, INT);
         for index in 0..*count as usize {

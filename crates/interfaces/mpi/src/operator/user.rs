@@ -71,7 +71,8 @@ impl User {
         mut datatype: Datatype,
     ) {
         let input = input.cast_mut();
-        // SAFETY: the caller's promise; a count of int is cut into several if it does not fit.
+        // SAFETY: the caller upholds the safety contract of this function; a count of int is cut into several if it
+        // does not fit.
         unsafe {
             match &self.function {
                 UserFunction::Adapted(adapted) => {
@@ -111,7 +112,7 @@ impl User {
                 input.wrapping_byte_offset(distance),
                 inout.wrapping_byte_offset(distance),
             );
-            // SAFETY: the caller's promise, of these elements.
+            // SAFETY: the caller upholds the safety contract of this function, of these elements.
             unsafe { self.combine(input, inout, most.min(count - first), datatype) };
         }
     }

@@ -169,7 +169,7 @@ impl Receiving {
         let mut request = self.requests[number];
         let (mut done, mut status) = (0, rg::Status::default());
         if request != rg::REQUEST_NULL {
-            // SAFETY: a request of the engine's; the others are written.
+            // SAFETY: the request belongs to the engine; the call may write the other arguments.
             let code = unsafe { rg::rg_test(&mut request, &mut done, &mut status) };
             if done != 0 {
                 self.over(number, &status, code);

@@ -36,7 +36,7 @@ pub struct Send {
 
 // SAFETY: the buffer may be read by any thread, from the start of a round to its end.
 unsafe impl std::marker::Send for Send {}
-// SAFETY: as above; the round has a lock.
+// SAFETY: the buffer may be read by any thread, from the start of a round to its end; the round has a lock.
 unsafe impl Sync for Send {}
 
 /// A round: from a start to its completion.

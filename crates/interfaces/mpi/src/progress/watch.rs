@@ -129,7 +129,7 @@ impl Drop for Watch {
         sleepers.count();
         drop(sleepers);
         if is_woken {
-            // SAFETY: requests are checked at each use: this one may be complete and gone.
+            // SAFETY: the engine checks requests at each use, so this one may be complete and freed.
             unsafe { rg::rg_wait(&mut self.request, std::ptr::null_mut()) };
         } else {
             wake_up::cancel(self.tag, self.request);

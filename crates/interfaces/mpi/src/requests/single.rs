@@ -83,7 +83,7 @@ impl Operation for Single {
 /// Cancels a receive that has not matched, or asks a send back.
 pub fn cancel(request: rg::Request) -> Result {
     let mut cancelled = 0;
-    // SAFETY: requests are checked at each use; `cancelled` is written.
+    // SAFETY: the engine checks requests at each use; the call may write `cancelled`.
     checked(unsafe { rg::rg_cancel(request, &mut cancelled) })
 }
 
@@ -92,7 +92,7 @@ pub fn detach(mut request: rg::Request) {
     unsafe extern "C" fn nothing(_status: *const rg::Status, _arg: *mut std::ffi::c_void) {}
     // One that is complete is forgotten at once: who has cancelled it may never look again.
     let mut done = 0;
-    // SAFETY: a request of the engine's; the answer is written.
+    // SAFETY: the request belongs to the engine; the call may write the answer.
     unsafe { rg::rg_test(&mut request, &mut done, std::ptr::null_mut()) };
     if request != rg::REQUEST_NULL && done == 0 {
         // SAFETY: the function takes whatever comes; it needs no argument.

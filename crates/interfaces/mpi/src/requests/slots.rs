@@ -69,7 +69,7 @@ impl DerefMut for LockedOperation {
 
 impl Drop for LockedOperation {
     fn drop(&mut self) {
-        // SAFETY: once, and it is not used after that.
+        // SAFETY: called once, and the value is not used afterwards.
         unsafe { ManuallyDrop::drop(&mut self.guard) };
         watch::let_go(address(self.held));
     }

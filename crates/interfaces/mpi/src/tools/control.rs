@@ -95,7 +95,7 @@ impl Variable {
 
     fn text(&self) -> Vec<u8> {
         match self.value {
-            // SAFETY: the engine's text ends, and stays.
+            // SAFETY: the engine's text is NUL-terminated and static.
             Value::Version => unsafe { CStr::from_ptr(rg::rg_version()) }
                 .to_bytes()
                 .to_vec(),
@@ -155,7 +155,7 @@ pub fn close(handle: T_cvar_handle) -> Result {
 pub unsafe fn read(handle: T_cvar_handle, to: *mut c_void) -> Result {
     let found = find(handle)?;
     super::given(to, "buf")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe { std::ptr::copy_nonoverlapping(found.bytes.as_ptr(), to.cast(), found.bytes.len()) };
     Ok(())
 }

@@ -80,20 +80,21 @@ impl Update {
     unsafe fn combine(&self, input: *const u8, inout: *mut u8, count: usize) -> Result {
         let Some(reduction) = &self.reduction else {
             if self.op == REPLACE {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller upholds the safety contract of this function.
                 unsafe { std::ptr::copy(input, inout, count * self.size) };
             }
             return Ok(());
         };
         let extent = self.leaf.extent() as usize;
         if extent == self.size {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { reduction.combine(input.cast(), inout.cast(), count as i64) };
             return Ok(());
         }
         let bytes = count * self.size;
         let (mut given, mut own) = (memory(count * extent)?, memory(count * extent)?);
-        // SAFETY: the caller's promise; there is memory for this many elements with their gaps.
+        // SAFETY: the caller upholds the safety contract of this function; there is memory for this many elements with
+        // their gaps.
         unsafe {
             self.leaf.unpack(input, 0, bytes, given.as_mut_ptr().cast());
             self.leaf.unpack(inout, 0, bytes, own.as_mut_ptr().cast());
@@ -125,7 +126,7 @@ impl Update {
             _ => {
                 let mut bytes = memory(length)?;
                 let bytes = bytes.as_mut_ptr();
-                // SAFETY: the caller's promise; there is memory for this many bytes.
+                // SAFETY: the caller upholds the safety contract of this function; there is memory for this many bytes.
                 unsafe {
                     match old.is_null() {
                         true => gather(bytes),
@@ -149,7 +150,7 @@ impl Update {
         input: *const u8,
         old: *mut u8,
     ) -> Result {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             if !old.is_null() {
                 std::ptr::copy(at as *const u8, old, length);
@@ -176,7 +177,7 @@ impl Update {
         old: *mut u8,
     ) -> Result {
         let act = || {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe {
                 match pieces.only().filter(|_| self.is_dense()) {
                     Some(block) => self.apply_to_block(block, input, old),
@@ -212,7 +213,7 @@ impl Update {
                     false => old.wrapping_add(from),
                 },
             );
-            // SAFETY: the caller's promise; `spot` lies within the target's memory.
+            // SAFETY: the caller upholds the safety contract of this function; `spot` lies within the target's memory.
             unsafe {
                 match &spot.elements {
                     Elements::Plain(offset, _) if self.is_dense() => {
@@ -248,7 +249,7 @@ impl Update {
         let bytes = bytes.as_mut_ptr();
         let locks = window.locks();
         locks.exclusively(place, window.comm.rank, || {
-            // SAFETY: the caller's promise; there is so much memory.
+            // SAFETY: the caller upholds the safety contract of this function; there is this much memory.
             unsafe {
                 copying::copy(process, pieces.blocks(), bytes, CopyDirection::FromTarget)?;
                 if !old.is_null() {
@@ -279,7 +280,7 @@ pub unsafe fn update(
         return Ok(());
     }
     let place = spot.target.place.unwrap_or(0);
-    // SAFETY: the caller's promise, also below.
+    // SAFETY: the caller upholds the safety contract of this function, also below.
     unsafe {
         match spot.target.reach {
             Reach::Mapped(base) => update.mapped(window, spot, base, input, old),
@@ -314,7 +315,7 @@ pub(super) unsafe fn swap_here(
 ) -> Result {
     let transfer = |bytes: *mut u8, direction| {
         let mapped = at as *mut u8;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
             match (process, direction) {
                 (Some(process), _) => {
@@ -328,7 +329,7 @@ pub(super) unsafe fn swap_here(
     };
     window.locks().exclusively(place, window.comm.rank, || {
         transfer(old, CopyDirection::FromTarget)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         let is_alike = unsafe {
             std::slice::from_raw_parts(old, size) == std::slice::from_raw_parts(compared, size)
         };
@@ -352,7 +353,7 @@ pub unsafe fn swap(
 ) -> Result {
     let size = spot.elements.length();
     let place = spot.target.place.unwrap_or(0);
-    // SAFETY: the caller's promise; `spot` lies within the target's memory.
+    // SAFETY: the caller upholds the safety contract of this function; `spot` lies within the target's memory.
     unsafe {
         match spot.target.reach {
             Reach::Mapped(base) => {

@@ -64,11 +64,11 @@ unsafe fn once(
     length: usize,
     direction: CopyDirection,
 ) -> Result<usize> {
-    // SAFETY: the caller's promise, also below.
+    // SAFETY: the caller upholds the safety contract of this function, also below.
     let mut moved = unsafe { by_thread(process, there, own, length, direction) };
     if moved < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
         let mut others = other_threads(process)
-            // SAFETY: as above.
+            // SAFETY: the caller upholds the safety contract of this function, also below.
             .map(|thread| unsafe { by_thread(thread, there, own, length, direction) });
         moved = others.find(|&moved| moved > 0).unwrap_or(moved);
     }
@@ -91,7 +91,7 @@ unsafe fn by_thread(
         iov_len: length,
     };
     let count = there.len() as libc::c_ulong;
-    // SAFETY: the caller's promise; both lists are as long as told.
+    // SAFETY: the caller upholds the safety contract of this function; both lists are as long as told.
     unsafe {
         match direction {
             CopyDirection::FromTarget => {
@@ -143,7 +143,7 @@ fn failed(process: c_int) -> Error {
 pub fn is_possible(process: c_int, address: u64, value: u64) -> bool {
     let mut got = 0u64;
     let word = [(address, size_of::<u64>())];
-    // SAFETY: a word of this process is written.
+    // SAFETY: the call writes a word of this process.
     let result = unsafe {
         copy(
             process,

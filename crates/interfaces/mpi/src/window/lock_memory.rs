@@ -230,7 +230,7 @@ mod tests {
         all.into_iter().for_each(&mut give_back);
         assert_eq!(pool.free, BTreeMap::from([(0, POOL_BYTES)]));
         let all = pool.take(POOL_BYTES).expect("room for all");
-        // SAFETY: as above.
+        // SAFETY: the piece is the test's, and has as many bytes.
         assert!(unsafe { (0..POOL_BYTES).all(|at| *all.base().add(at) == 0) });
     }
 
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(mapped(TASK), NOWHERE);
         let there = open(offset, 500).expect("a map");
         assert_eq!(mapped(TASK), address);
-        // SAFETY: both are as long.
+        // SAFETY: both have this length.
         unsafe {
             piece.base().write(9);
             assert_eq!(there.base().read(), 9);

@@ -234,7 +234,7 @@ impl LockTable {
             tv_nsec: limit,
         };
         let word = self.word(place, offset);
-        // SAFETY: the word stays; the limit is read.
+        // SAFETY: the word is never freed; the call reads the limit.
         unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &limit) };
         sleepers.fetch_sub(1, Ordering::Relaxed);
     }
@@ -243,7 +243,7 @@ impl LockTable {
     fn wake(&self, place: usize, offset: usize) {
         if self.word(place, offset + SLEEPERS).load(Ordering::SeqCst) != 0 {
             let word = self.word(place, offset);
-            // SAFETY: the word stays.
+            // SAFETY: the word is never freed.
             unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, c_int::MAX) };
         }
     }
@@ -277,7 +277,7 @@ mod tests {
             let child = unsafe { libc::fork() };
             assert!(child >= 0);
             if child == 0 {
-                // SAFETY: it takes numbers. The child does not outlive the test.
+                // SAFETY: the call takes numbers and no pointers. The child does not outlive the test.
                 unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
                 let _ = begins.write_all(&[0]);
                 loop {
@@ -286,7 +286,7 @@ mod tests {
                 }
             }
             begun.read_exact(&mut [0]).expect("a child that has begun");
-            // SAFETY: a process of this test's own.
+            // SAFETY: the process was started by this test.
             unsafe {
                 libc::kill(child, libc::SIGKILL);
                 assert_eq!(libc::waitpid(child, null_mut(), 0), child);

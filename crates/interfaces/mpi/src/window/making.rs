@@ -162,7 +162,7 @@ fn publish(
 impl Window {
     /// Waits until all processes have come here.
     pub fn meet(&self) -> Result {
-        // SAFETY: it takes a group by value.
+        // SAFETY: the call takes the group by value and no pointers.
         beside(|| unsafe { rg::rg_barrier(self.comm.group) })
     }
 
@@ -173,7 +173,7 @@ impl Window {
 
     /// An empty message to a process of the window.
     pub(super) fn tell(&self, rank: c_int, tag: c_int) -> Result {
-        // SAFETY: there are no bytes.
+        // SAFETY: the length is 0, so no memory is accessed.
         checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, rank, tag, self.comm.group) })
     }
 
@@ -181,7 +181,7 @@ impl Window {
     pub(super) fn hear(&self, rank: c_int, tag: c_int) -> Result<rg::Request> {
         let mut request = rg::REQUEST_NULL;
         let group = self.comm.group;
-        // SAFETY: there are no bytes; the request is written.
+        // SAFETY: the length is 0, so no memory is accessed; the call may write the request.
         checked(unsafe { rg::rg_irecv(std::ptr::null_mut(), 0, rank, tag, group, &mut request) })?;
         Ok(request)
     }

@@ -189,7 +189,7 @@ impl Pieces {
         let mut to = to;
         for it in &self.0 {
             let from = copy.wrapping_add((it.offset as u64).wrapping_sub(low) as usize);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { copy_blocks(from, it.stride, to, it.block as isize, it.block, it.count) };
             to = to.wrapping_add(it.block * it.count);
         }
@@ -212,7 +212,7 @@ impl Pieces {
         let mut to = to;
         for it in &self.0 {
             let from = it.offset as *const u8;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { copy_blocks(from, it.stride, to, it.block as isize, it.block, it.count) };
             to = to.wrapping_add(it.block * it.count);
         }
@@ -226,7 +226,7 @@ impl Pieces {
         let mut from = from;
         for it in &self.0 {
             let to = it.offset as *mut u8;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             unsafe { copy_blocks(from, it.block as isize, to, it.stride, it.block, it.count) };
             from = from.wrapping_add(it.block * it.count);
         }

@@ -77,7 +77,7 @@ impl Aim {
 /// As of `std::ptr::copy`.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     unsafe {
         match length {
             8 => to
@@ -100,7 +100,7 @@ pub unsafe fn put(window: &Window, aim: Aim, input: *const c_void) -> bool {
     let Some(found) = aim.mapped(window).filter(|_| !input.is_null()) else {
         return false;
     };
-    // SAFETY: the caller's buffer, and memory of the target's in the window.
+    // SAFETY: the caller guarantees that the buffer is valid, and memory of the target's in the window.
     unsafe { copy(input.cast(), found.at, found.length) };
     true
 }
@@ -114,7 +114,7 @@ pub unsafe fn get(window: &Window, aim: Aim, output: *mut c_void) -> bool {
     let Some(found) = aim.mapped(window).filter(|_| !output.is_null()) else {
         return false;
     };
-    // SAFETY: the caller's buffer, and memory of the target's in the window.
+    // SAFETY: the caller guarantees that the buffer is valid, and memory of the target's in the window.
     unsafe { copy(found.at, output.cast(), found.length) };
     true
 }
@@ -142,7 +142,7 @@ pub unsafe fn update(
     };
     let (locks, place) = (window.locks(), found.target.place.unwrap_or(0));
     locks.begin_accumulate(place, window.comm.rank)?;
-    // SAFETY: the caller's promise; the elements are within the target's memory.
+    // SAFETY: the caller upholds the safety contract of this function; the elements are within the target's memory.
     unsafe {
         if !old.is_null() {
             copy(found.at, old.cast(), found.length);
@@ -158,7 +158,7 @@ pub unsafe fn update(
 /// The bits of an element of four or eight bytes.
 #[inline(always)]
 unsafe fn bits(at: *const u8, length: usize) -> u64 {
-    // SAFETY: the caller's element.
+    // SAFETY: the caller guarantees that the element is valid.
     unsafe {
         match length {
             4 => at.cast::<u32>().read_unaligned().into(),
@@ -187,7 +187,7 @@ pub unsafe fn swap(
     }
     let (locks, place) = (window.locks(), found.target.place.unwrap_or(0));
     locks.begin_accumulate(place, window.comm.rank)?;
-    // SAFETY: the caller's promise; the element is within the target's memory.
+    // SAFETY: the caller upholds the safety contract of this function; the element is within the target's memory.
     unsafe {
         let is_alike = bits(found.at, found.length) == bits(compared.cast(), found.length);
         copy(found.at, old.cast(), found.length);

@@ -102,7 +102,7 @@ impl Elements {
     /// # Safety
     /// The elements may be read.
     pub unsafe fn pack(&self, at: *const u8, out: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.pack_part(at, (0, self.length()), out) };
     }
 
@@ -111,7 +111,7 @@ impl Elements {
     /// # Safety
     /// The elements may be written, the bytes read.
     pub unsafe fn unpack(&self, bytes: *const u8, at: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.unpack_part(bytes, (0, self.length()), at) };
     }
 
@@ -120,7 +120,8 @@ impl Elements {
     /// # Safety
     /// The elements may be read.
     pub unsafe fn pack_part(&self, at: *const u8, (from, to): (usize, usize), out: *mut u8) {
-        // SAFETY: the caller's promise. A program may name overlapping memory, against MPI's rules.
+        // SAFETY: the caller upholds the safety contract of this function. A program may name overlapping memory,
+        // against MPI's rules.
         unsafe {
             match self {
                 Elements::Plain(offset, _) => {
@@ -137,7 +138,8 @@ impl Elements {
     /// # Safety
     /// The elements may be written, the bytes read.
     pub unsafe fn unpack_part(&self, bytes: *const u8, (from, to): (usize, usize), at: *mut u8) {
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the safety contract of this function. A program may name overlapping memory,
+        // against MPI's rules.
         unsafe {
             match self {
                 Elements::Plain(offset, _) => {

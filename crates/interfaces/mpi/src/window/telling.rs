@@ -192,7 +192,7 @@ fn inbox(has_one: bool) -> service::Address {
 pub(super) fn is_prepared(comm: &Communicator, told: &[Told]) -> bool {
     let mut pools: FxHashMap<c_int, segment::Address> = FxHashMap::default();
     comm.local.iter().zip(told).all(|(&task, it)| {
-        // SAFETY: it takes a number.
+        // SAFETY: the call takes a number and no pointers.
         let host = unsafe { rg::rg_host_of(task) };
         let pool = *pools.entry(host).or_insert(match it.offset {
             0.. => it.file,

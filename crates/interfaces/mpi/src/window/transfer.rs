@@ -79,7 +79,7 @@ impl Buffer {
             return act(bytes);
         }
         let mut packed = memory(self.elements.length())?;
-        // SAFETY: the caller's promise; there is so much memory.
+        // SAFETY: the caller upholds the safety contract of this function; there is this much memory.
         unsafe { self.elements.pack(self.address.cast(), packed.as_mut_ptr()) };
         act(packed.as_ptr())
     }
@@ -94,7 +94,7 @@ impl Buffer {
         }
         let mut packed = memory(self.elements.length())?;
         act(packed.as_mut_ptr())?;
-        // SAFETY: as above.
+        // SAFETY: the caller upholds the safety contract of this function; there is this much memory.
         unsafe { self.elements.unpack(packed.as_ptr(), self.address.cast()) };
         Ok(())
     }
@@ -128,7 +128,8 @@ pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
 /// # Safety
 /// This many bytes may be read, and the program lets others write the target's elements.
 pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result {
-    // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
+    // SAFETY: the caller upholds the safety contract of this function, also below; `spot` lies within the target's
+    // memory.
     unsafe {
         match spot.target.reach {
             Reach::Mapped(base) => {
@@ -166,7 +167,8 @@ unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
         return false;
     };
     let to = range.as_mut_ptr();
-    // SAFETY: the caller's promise; there is so much memory. A part between attached ones may be missing: then nothing is taken from here.
+    // SAFETY: the caller upholds the safety contract of this function; there is this much memory. A part between
+    // attached ones may be missing: then nothing is taken from here.
     unsafe {
         let copied = copying::copy(process, [(low, length)], to, CopyDirection::FromTarget);
         if copied.is_ok() {
@@ -181,7 +183,8 @@ unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
 /// # Safety
 /// This many bytes may be written, and the program lets others read the target's elements.
 pub unsafe fn read(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
-    // SAFETY: the caller's promise, also below; `spot` lies within the target's memory.
+    // SAFETY: the caller upholds the safety contract of this function, also below; `spot` lies within the target's
+    // memory.
     unsafe {
         match spot.target.reach {
             Reach::Mapped(base) => {

@@ -99,7 +99,7 @@ impl Request<'_> {
                     room,
                     needed: self.needed,
                 };
-                // SAFETY: whoever asks has so much room.
+                // SAFETY: the caller guarantees that the buffer has this size.
                 match unsafe { target.mailbox.ask(whom, letter)? } {
                     Some(class) => class as u64,
                     None => return Ok(None),
@@ -123,7 +123,7 @@ impl Request<'_> {
         checked(unsafe { rg::rg_irecv(address, room, rank, tag, group, &mut reply) })?;
         if let Err(error) = self.send(window, rank, tag) {
             let mut cancelled = 0;
-            // SAFETY: the request of above; the number is written. Then it is complete at once.
+            // SAFETY: the request of above; the call may write the number. Then it is complete at once.
             unsafe { rg::rg_cancel(reply, &mut cancelled) };
             progress::wait(reply, &mut rg::Status::default());
             return Err(error);
@@ -132,7 +132,7 @@ impl Request<'_> {
         let (word, data) = bytes.split_at(8);
         let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
         if word == 0 && length != 0 {
-            // SAFETY: whoever asks has so much room.
+            // SAFETY: the caller guarantees that the buffer has this size.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, length) };
         }
         Ok(word)
@@ -204,7 +204,7 @@ pub unsafe fn put(
     each_part(spot, 1, pieces, |pieces, from, to| {
         let request = Request {
             pieces,
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             data: unsafe { std::slice::from_raw_parts(bytes.add(from), to - from) },
             needed,
             ..Request::simple(PUT)
@@ -250,7 +250,7 @@ pub unsafe fn update(
     each_part(spot, update.size, pieces, |pieces, from, to| {
         let data = match update.op {
             NO_OP => &[],
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller upholds the safety contract of this function.
             _ => unsafe { std::slice::from_raw_parts(input.add(from), to - from) },
         };
         let request = Request {
@@ -283,7 +283,7 @@ pub unsafe fn swap(
     old: *mut u8,
 ) -> Result<bool> {
     let size = spot.elements.length();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller upholds the safety contract of this function.
     let data = unsafe {
         let given = std::slice::from_raw_parts(given, size);
         [given, std::slice::from_raw_parts(compared, size)].concat()

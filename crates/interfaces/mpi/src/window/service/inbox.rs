@@ -137,7 +137,7 @@ pub fn close() {
 /// Serves requests to this process that wait; called in calls on windows.
 #[inline]
 pub fn serve_own() {
-    // SAFETY: the page stays.
+    // SAFETY: the page is never unmapped.
     if let Some(page) = unsafe { PAGE.load(Ordering::Relaxed).as_ref() } {
         serve(page, 0);
     }
@@ -184,7 +184,7 @@ fn answer(page: &Page, index: usize) -> Result {
             }
         }
     };
-    // SAFETY: so many bytes may be read; what is reserved may be written.
+    // SAFETY: this many bytes may be read; what is reserved may be written.
     unsafe {
         server::act(&window, &head, given, reserve)?;
         if length == 0 || room.address == 0 {
@@ -217,7 +217,7 @@ fn request(
             return Err(wrong());
         }
         let given = page.given(index);
-        // SAFETY: so many bytes are in the area.
+        // SAFETY: the area has this many bytes.
         unsafe { given.copy_to_nonoverlapping(to, front) };
         return Ok((head, (given.wrapping_add(front), behind)));
     }

@@ -131,7 +131,7 @@ impl Mailbox {
         let done = self.await_done(whom, page, slot)?;
         let (room, length) = letter.room;
         if done >> CLASS_SHIFT == 0 && (1..=SLOT_DATA_BYTES).contains(&length) {
-            // SAFETY: the caller's room, and that of the slot.
+            // SAFETY: the caller guarantees that the room is valid, and that of the slot.
             unsafe { room.copy_from_nonoverlapping(page.reply(index), length) };
         }
         slot.client.store(0, Ordering::Release);
@@ -152,7 +152,7 @@ impl Mailbox {
         let fits = front + data.len() <= SLOT_DATA_BYTES;
         if fits {
             let given = page.given(index);
-            // SAFETY: the slot is this client's, and its area has so much room.
+            // SAFETY: the slot is this client's, and its area has this much room.
             unsafe {
                 given.copy_from_nonoverlapping(words.as_ptr().cast(), front);
                 let behind = given.wrapping_add(front);

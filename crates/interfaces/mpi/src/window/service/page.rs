@@ -148,12 +148,12 @@ pub fn sleep(word: &AtomicU32, value: u32, limit: Option<libc::c_long>) {
         tv_nsec: nanoseconds,
     });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word stays; the limit is read.
+    // SAFETY: the word is never freed; the call reads the limit.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, limit) };
 }
 
 /// Wakes all who sleep on a word.
 pub fn wake(word: &AtomicU32) {
-    // SAFETY: the word stays.
+    // SAFETY: the word is never freed.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, c_int::MAX) };
 }

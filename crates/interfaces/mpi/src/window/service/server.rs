@@ -41,7 +41,7 @@ pub(super) fn spawn(serve: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 /// This thread takes no signal of the program's.
 fn block_signals() {
-    // SAFETY: a set of our own.
+    // SAFETY: the set is a local variable.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&mut all);
@@ -90,7 +90,7 @@ fn serve(window: &Window) {
 
 fn acknowledge_dead(window: &Window) -> bool {
     let mut dead = 0;
-    // SAFETY: the number is written.
+    // SAFETY: the call may write the number.
     unsafe { rg::rg_acknowledge_dead(window.comm.hidden, &mut dead) >= 0 }
 }
 
@@ -125,7 +125,7 @@ struct Received {
 fn receive(window: &Window) -> std::result::Result<Received, c_int> {
     let (mut message, mut status) = (rg::MESSAGE_NULL, rg::Status::default());
     let group = window.comm.hidden;
-    // SAFETY: both are written.
+    // SAFETY: the call may write both.
     let code = unsafe { rg::rg_mprobe(rg::ANY, REQUEST, group, &mut message, &mut status) };
     if code < 0 {
         return Err(code);
@@ -138,7 +138,7 @@ fn receive(window: &Window) -> std::result::Result<Received, c_int> {
     };
     bytes.resize(*room.as_ref().unwrap_or(&(8 * HEAD)), 0);
     let (address, length) = (bytes.as_mut_ptr().cast(), bytes.len());
-    // SAFETY: there is so much memory.
+    // SAFETY: the memory has this many bytes.
     let code = unsafe { rg::rg_mrecv(&mut message, address, length, &mut status) };
     let whole = room.and_then(|_| checked(code));
     Ok(Received {
