@@ -1,4 +1,4 @@
-//! The library's constants and functions, made of the table, and how it is linked: with libmpi_abi.so.1.
+//! Generates the library's constants and functions from the table, and links it with libmpi_abi.so.1.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,6 @@ fn main() {
     regatta_mpi_table::link_with_mpi_abi(&out);
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpiwrapper.so");
-    // Installed, libmpi_abi.so.1 lies beside this library.
+    // The installed libmpi_abi.so.1 is in the same folder as this library.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-rpath,$ORIGIN");
 }

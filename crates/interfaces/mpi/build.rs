@@ -1,4 +1,4 @@
-//! MPI's constants and the checks of arguments, made of the table.
+//! Generates MPI's constants and the checks of arguments from the table.
 
 use std::path::{Path, PathBuf};
 

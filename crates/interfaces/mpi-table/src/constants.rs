@@ -25,20 +25,20 @@ pub(crate) const TOOL_HANDLES: [&str; 6] = [
     "T_event_instance",
 ];
 
-/// A constant of MPI.
+/// An MPI constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Its type in C, without `MPI_`.
+    /// Its C type, without `MPI_`.
     pub kind: &'static str,
     /// Its name, with `MPI_`.
     pub name: &'static str,
-    /// Its value, as C has it, or the name of another one.
+    /// Its value in C, or the name of another constant.
     pub value: &'static str,
-    /// The heading it stands under.
+    /// The heading of its section in `table/constants.txt`.
     pub heading: &'static str,
 }
 
-/// All constants in their order.
+/// Returns all constants in the order of the table.
 pub fn constants() -> Vec<Constant> {
     let mut heading = "";
     let mut all = Vec::new();

@@ -1,8 +1,9 @@
-//! MPI in Fortran, made of the table: the functions of the library, `mpif.h`, and the modules `mpi` and `mpi_f08`.
+//! Fortran bindings, generated from the table: the functions of the library, `mpif.h`, and the modules `mpi` and
+//! `mpi_f08`.
 //!
-//! All three call functions of the library by reference, as compilers of Fortran have it: an INTEGER is an address, the
-//! lengths of CHARACTER arguments come after all others. A derived type of `mpi_f08` has the bytes of what `mpif.h` has in its place,
-//! so one function serves all three. An argument that is left out is a null pointer.
+//! All three call the functions of the library by reference, as Fortran compilers do: an INTEGER is passed as its
+//! address, and the lengths of CHARACTER arguments follow all other arguments. A derived type of `mpi_f08` has the same
+//! bytes as its counterpart in `mpif.h`, so one function serves all three. An omitted argument is a null pointer.
 
 mod constants;
 mod declare;
@@ -18,18 +19,18 @@ pub use module::module;
 use crate::{Function, Parameter, extensions, functions, removed};
 use rules::{Role, role};
 
-/// A function as Fortran has it.
+/// A function in its Fortran form.
 pub(crate) struct Routine {
-    /// Its line of the table.
+    /// The function's entry in the table.
     pub function: Function,
     /// Whether it is the form for large counts, which only `mpi_f08` has.
     pub large: bool,
-    /// Its parameters, without those that only C has.
+    /// Its parameters, without those that exist only in C.
     pub parameters: Vec<(Parameter, Role)>,
 }
 
 impl Routine {
-    /// Its name in C without `MPI_`.
+    /// Returns its C name without `MPI_`.
     pub fn c_name(&self) -> String {
         let suffix = if self.large && self.function.has_large() {
             "_c"
@@ -39,28 +40,28 @@ impl Routine {
         format!("{}{suffix}", self.function.name)
     }
 
-    /// Whether it is a function, and no subroutine.
+    /// Returns whether it is a function, not a subroutine.
     pub fn is_function(&self) -> bool {
         self.function.returns != "int"
     }
 
-    /// Whether its last parameter is IERROR.
+    /// Returns whether its last parameter is IERROR.
     pub fn has_error(&self) -> bool {
         !self.is_function() && self.function.name != "Pcontrol"
     }
 
-    /// Whether `mpif.h` and the module `mpi` have it.
+    /// Returns whether `mpif.h` and the module `mpi` have it.
     pub fn is_old(&self) -> bool {
         !self.large
     }
 
-    /// Whether the module `mpi_f08` has it.
+    /// Returns whether the module `mpi_f08` has it.
     pub fn is_new(&self) -> bool {
         !self.function.is_removed() && !rules::has("old", self.function.name)
     }
 }
 
-/// All routines.
+/// Returns all routines.
 pub(crate) fn routines() -> Vec<Routine> {
     let all = functions().into_iter().chain(extensions()).chain(removed());
     let all =
@@ -70,7 +71,7 @@ pub(crate) fn routines() -> Vec<Routine> {
         if function.has_large() {
             found.push(routine(&function, true));
         }
-        // Two functions have their second form in the table.
+        // Two functions have an entry of their own for the large form.
         let large = function.name.ends_with("_c");
         found.push(routine(&function, large));
     }

@@ -4,58 +4,59 @@ use std::collections::BTreeSet;
 
 use crate::constants::HANDLES;
 
-/// A function of MPI.
+/// An MPI function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The type of what it returns, in C and without `MPI_`: mostly `int`.
+    /// Its C return type without `MPI_`; `int` for most functions.
     pub returns: &'static str,
     /// Its name without `MPI_`.
     pub name: &'static str,
-    /// In their order.
+    /// Its parameters in order.
     pub parameters: Vec<Parameter>,
-    /// The chapter whose file has it.
+    /// Its chapter: the file name in `table/functions`, without extension.
     pub chapter: &'static str,
-    /// Whether its last parameters are any.
+    /// Whether variable arguments (`...`) follow its parameters.
     pub variadic: bool,
 }
 
-/// A function between a handle and its number.
+/// A function that converts between a handle and an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
-    /// The number of a handle.
+    /// Converts a handle to an integer.
     ToInt,
-    /// The handle with a number.
+    /// Converts an integer to a handle.
     FromInt,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its type in C without `MPI_`, such as `const void*`, `int[]`.
+    /// Its C type without `MPI_`, such as `const void*` or `int[]`.
     pub kind: &'static str,
-    /// Its type in the form for large counts, if that is another one.
+    /// Its type in the large-count form, if that differs.
     pub large: Option<&'static str>,
     /// Its name.
     pub name: &'static str,
 }
 
 impl Function {
-    /// Whether there is a form for large counts.
+    /// Returns whether it has a large-count form.
     pub fn has_large(&self) -> bool {
         self.parameters.iter().any(|it| it.large.is_some())
     }
 
-    /// Whether what it returns is a value, and never the code of an error.
+    /// Returns whether its result is a value instead of an error code.
     pub fn returns_value(&self) -> bool {
         self.returns != "int" || self.is_conversion()
     }
 
-    /// Whether it needs no function of the core: it is between a handle and its number.
+    /// Returns whether it converts between a handle and an integer, and so needs no function of `regatta-mpi`.
     pub fn is_conversion(&self) -> bool {
         self.conversion().is_some()
     }
 
-    /// Whether it makes a number of a handle, or a handle of a number. Functions of MPICH's ABI have other names.
+    /// Returns in which direction it converts between a handle and an integer; `None` for other functions. The
+    /// functions of MPICH's ABI (`c2f`, `f2c`) have other names than those of the standard ABI.
     pub(crate) fn conversion(&self) -> Option<Conversion> {
         let (_, how) = self.name.rsplit_once('_')?;
         let given = self.parameters.first()?.kind;
@@ -66,17 +67,17 @@ impl Function {
         }
     }
 
-    /// Whether it is of the tool interface, which has no error handlers.
+    /// Returns whether it belongs to the tool interface, which has no error handlers.
     pub fn is_for_tools(&self) -> bool {
         self.name.starts_with("T_")
     }
 
-    /// Whether the standard has removed it.
+    /// Returns whether the standard has removed it.
     pub fn is_removed(&self) -> bool {
         self.chapter == REMOVED
     }
 
-    /// The beginning of its name in C.
+    /// Returns the prefix of its C name.
     pub fn prefix(&self) -> &'static str {
         match self.chapter {
             EXTENSIONS => "MPIX_",
@@ -84,7 +85,7 @@ impl Function {
         }
     }
 
-    /// The name of the Rust function that implements it, in both forms.
+    /// Returns the name of the Rust function that implements both its forms.
     pub fn rust_name(&self) -> String {
         self.name.to_lowercase()
     }
@@ -113,34 +114,35 @@ chapters!(
     "tools"
 );
 
-/// The chapter of functions that the standard does not have.
+/// The chapter of functions that are not in the standard.
 const EXTENSIONS: &str = "extensions";
 
-/// The chapter of functions that the standard had once.
+/// The chapter of functions that the standard has removed.
 const REMOVED: &str = "removed";
 
-/// The chapter of functions that the standard has, and its ABI has not: handles and statuses between C and Fortran.
+/// The chapter of functions that are in the standard but not in its ABI: conversions of handles and statuses between C
+/// and Fortran.
 const FORTRAN: &str = "fortran";
 
-/// All functions of the standard, by chapter, then by name.
+/// Returns all functions of the standard, by chapter, then by name.
 pub fn functions() -> Vec<Function> {
     parsed(CHAPTERS)
 }
 
-/// Functions beyond the standard, whose names begin with `MPIX_`.
+/// Returns the functions beyond the standard, whose names begin with `MPIX_`.
 pub fn extensions() -> Vec<Function> {
     let text = include_str!("../table/functions/extensions.txt");
     parsed(&[(EXTENSIONS, text)])
 }
 
-/// Functions that the standard has removed, and that programs still call.
+/// Returns the functions that the standard has removed and that programs still call.
 pub fn removed() -> Vec<Function> {
     let text = include_str!("../table/functions/removed.txt");
     parsed(&[(REMOVED, text)])
 }
 
-/// Functions beyond the standard ABI, which every `mpi.h` declares all the same: conversions of handles and statuses
-/// between C and Fortran, and what the standard has removed.
+/// Returns the functions that are not in the standard ABI but that every `mpi.h` declares: conversions of handles and
+/// statuses between C and Fortran, and functions that the standard has removed.
 pub fn customary() -> Vec<Function> {
     let mut all = removed();
     let text = include_str!("../table/functions/fortran.txt");
@@ -202,7 +204,7 @@ fn parameter(text: &'static str) -> Option<Parameter> {
     })
 }
 
-/// Returns the types of functions of the program's that functions take, in alphabetical order.
+/// Returns the types of the callbacks that functions take, in alphabetical order.
 fn callbacks() -> BTreeSet<&'static str> {
     let all = functions().into_iter().chain(removed());
     let kinds = all.flat_map(|function| {
@@ -215,7 +217,7 @@ fn callbacks() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Returns Rust's declarations of all types of functions of the program's, for libraries that pass them on and never call them.
+/// Returns Rust declarations of all callback types as opaque pointers, for libraries that only pass callbacks on.
 pub fn opaque_callbacks() -> String {
     let all = callbacks().into_iter();
     all.map(|name| format!("pub type {name} = *const std::ffi::c_void;\n"))

@@ -1,4 +1,4 @@
-//! `mpi.h`, made of the table.
+//! Generates `mpi.h` from the table.
 
 use std::fmt::Write;
 
@@ -56,7 +56,7 @@ typedef struct MPI_Status {
 typedef MPI_Status MPI_F08_status;
 ";
 
-/// Types of functions that programs give: what they return, name, parameters.
+/// Types of the callbacks that programs pass: return type, name, parameters.
 const CALLBACKS: &str = "\
 void User_function(void *invec, void *inoutvec, int *len, MPI_Datatype *datatype)
 void User_function_c(void *invec, void *inoutvec, MPI_Count *len, MPI_Datatype *datatype)
@@ -83,19 +83,19 @@ void T_event_free_cb_function(MPI_T_event_registration event_registration, MPI_T
 void T_event_dropped_cb_function(MPI_Count count, MPI_T_event_registration event_registration, int source_index, MPI_T_cb_safety cb_safety, void *user_data)
 ";
 
-/// An ABI, as its header has it.
+/// The ABI of a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Abi {
     Standard,
     Mpich,
 }
 
-/// The text of `mpi.h`, of the standard ABI.
+/// Returns the text of `mpi.h` for the standard ABI.
 pub fn header() -> String {
     text(Abi::Standard, &constants())
 }
 
-/// The text of `mpi.h`, of MPICH's ABI.
+/// Returns the text of `mpi.h` for MPICH's ABI.
 pub(crate) fn header_of_mpich() -> String {
     text(Abi::Mpich, &mpich::constants())
 }
@@ -106,7 +106,7 @@ fn text(abi: Abi, constants: &[Constant]) -> String {
         Abi::Mpich => (MPICH, MPICH_STATUS),
     };
     let mut out = [head, NUMBERS, status].concat();
-    // Each is a pointer to a struct that nobody sees.
+    // In the standard ABI each handle is a pointer to an incomplete struct.
     for handle in HANDLES.into_iter().chain(TOOL_HANDLES) {
         let _ = match abi == Abi::Mpich && mpich::is_int(handle) {
             true => writeln!(out, "typedef int MPI_{handle};"),
@@ -163,7 +163,8 @@ const REMOVED: &str = "\
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
 ";
 
-/// Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE, as C has them. The values are addresses, which the program's linker chooses.
+/// C declarations of Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE. Their values are addresses that the program's
+/// linker determines.
 const FORTRAN_STATUSES: &str = "
 /* Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE; not of the standard ABI, but of this library */
 extern MPI_Fint *const MPI_F_STATUS_IGNORE;
@@ -172,12 +173,13 @@ extern MPI_F08_status *const MPI_F08_STATUS_IGNORE;
 extern MPI_F08_status *const MPI_F08_STATUSES_IGNORE;
 ";
 
-/// The functions behind these names are in Regatta's library, for programs that take their addresses or have no header.
+/// Heading of the macros that replace these names. Regatta's library also exports them as functions, for programs that
+/// take their addresses or call them without this header.
 const ALIASES: &str = "
 /* Functions that the ABI has by other names: calls of them run with every library of the ABI */
 ";
 
-/// Says that calls of a function are calls of the one that the ABI has for it.
+/// Writes a macro that replaces calls of a function by calls of its counterpart in the ABI.
 fn alias(out: &mut String, function: &Function, prefix: &str) {
     let parameters = function.parameters.iter().map(|it| it.name);
     let parameters = parameters.collect::<Vec<_>>().join(", ");
@@ -248,7 +250,8 @@ fn declare(out: &mut String, function: &Function, prefix: &str, large: bool) {
     let suffix = if large { "_c" } else { "" };
     let parameters = function.parameters.iter().map(|it| {
         let kind = it.large.filter(|_| large).unwrap_or(it.kind);
-        // A parameter that is written as an array promises elements, and some are addresses that are none.
+        // An array parameter (`T x[]`) would let the compiler assume that elements exist, but some arguments are
+        // special addresses.
         match kind.strip_suffix("[]") {
             Some(of) => format!("{} *{}", c_type(of), it.name),
             None => {
@@ -274,7 +277,7 @@ fn declare(out: &mut String, function: &Function, prefix: &str, large: bool) {
     );
 }
 
-/// A type of the table's as C has it.
+/// Returns the C type for a type of the table.
 fn c_type(kind: &str) -> String {
     let (constant, kind) = match kind.strip_prefix("const ") {
         Some(kind) => ("const ", kind),

@@ -1,14 +1,16 @@
-//! The one source of MPI's names and values: `table/functions` has every function with its parameters, `table/constants.txt`
-//! every constant. All code that has to have them (the library's functions, the core's constants, `mpi.h`) is made of these.
+//! The single source of MPI's names and values: `table/functions` has every function with its parameters, and
+//! `table/constants.txt` every constant. All code that needs them (the library's functions, the constants of
+//! `regatta-mpi`, `mpi.h`) is generated from these.
 //!
-//! A line of a function is its declaration in C without `MPI_`, and without `int` if that is what it returns. A parameter's
-//! type is followed by `~` if it is larger in the function's form for large counts, whose name ends in `_c`: `int~` becomes
-//! MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no such form.
+//! A function's line is its C declaration without `MPI_`, and without the return type if that is `int`. A `~` after a
+//! parameter's type means that the type is larger in the large-count form of the function, whose name ends in `_c`:
+//! `int~` becomes MPI_Count, `int~Aint` becomes MPI_Aint. Functions without such a parameter have no large-count form.
 //!
-//! `table/fortran.txt` says by the names of parameters what C's types leave open. `table/functions/removed.txt` and
+//! `table/fortran.txt` states, by parameter name, what C's types do not determine. `table/functions/removed.txt` and
 //! `table/functions/fortran.txt` have functions that are not in the standard ABI.
 //!
-//! A line of a constant is its type, its name and its value, which may be another constant's name; `#` begins a heading.
+//! A constant's line is its type, its name and its value, which may be the name of another constant. A line that begins
+//! with `#` is a heading.
 #![forbid(unsafe_code)]
 
 mod constants;

@@ -1,4 +1,4 @@
-//! Writes a file that is made of the table to standard output: `mpi.h`, or the one that is named.
+//! Writes a generated file to standard output: the one that the argument names, by default `mpi.h`.
 #![forbid(unsafe_code)]
 
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! The ABI of MPICH, which libraries of several makers share: its values, its functions beyond the standard's, and Rust code
-//! of a library that translates them into the standard ABI's.
+//! MPICH's ABI, which libraries of several vendors share: its values, its functions beyond the standard's, and the Rust
+//! code of a library that translates them to those of the standard ABI.
 
 mod constants;
 mod front;
@@ -11,7 +11,7 @@ pub use constants::{constants, handles_in_rust, values_in_rust};
 pub use front::front;
 pub use roles::roles_in_rust;
 
-/// The text of `mpi.h`.
+/// Returns the text of `mpi.h`.
 pub fn header() -> String {
     crate::header::header_of_mpich()
 }

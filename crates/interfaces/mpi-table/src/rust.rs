@@ -1,4 +1,4 @@
-//! Rust code that is made of the table: constants, and the functions of a library.
+//! Generates Rust code from the table: constants, and the functions of a library.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,8 +8,8 @@ use crate::constants::{HANDLES, TOOL_HANDLES};
 use crate::functions::Conversion;
 use crate::{Function, Parameter, constants, customary, extensions, functions};
 
-/// The kinds of handles, for a macro `handles` that makes a type of each; the constants, as items of a module. Constants of functions that stand for callbacks, and of Fortran's statuses, are not
-/// for Rust.
+/// Returns the kinds of handles, as input of a macro `handles!` that makes a type for each, and the constants as items
+/// of a module. Addresses, such as the constants that stand for callbacks, become `usize`.
 pub fn constants_in_rust() -> String {
     let mut out = format!(
         "handles! {{ {} {} }}\n",
@@ -46,8 +46,9 @@ pub fn constants_in_rust() -> String {
     out
 }
 
-/// The functions that the core implements, each with its module: all `pub unsafe fn` in the files of this folder. A macro makes the
-/// three forms of a collective, whose names stand on one such line, separated by commas.
+/// Returns the functions that `regatta-mpi` implements, each with its module: all `pub unsafe fn` and `pub fn` in the
+/// files of this folder. A macro makes the three forms of a collective; their names are on one such line, separated by
+/// commas.
 pub fn implemented(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("the folder of calls") {
@@ -65,7 +66,7 @@ pub fn implemented(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// The names of functions that this line of a file of calls begins.
+/// Returns the names of the functions whose definitions begin on this line of a file of `calls`.
 fn names(line: &str) -> impl Iterator<Item = &str> {
     let is_in_macro = line.starts_with(' ');
     let code = line.trim_start();
@@ -73,13 +74,14 @@ fn names(line: &str) -> impl Iterator<Item = &str> {
         .strip_prefix("pub unsafe fn ")
         .or_else(|| code.strip_prefix("pub fn "));
     let named = rest.and_then(|rest| rest.split_once(['(', '<']));
-    // A macro's own text has `$` in the place of names.
+    // The macro's own text has `$` instead of names.
     let named =
         named.filter(|(names, _)| is_in_macro == names.contains(',') && !names.contains('$'));
     named.into_iter().flat_map(|(names, _)| names.split(", "))
 }
 
-/// The functions of libmpi_abi.so: each under its name and its profiling name, calling the core.
+/// Generates the functions of libmpi_abi.so. Each is exported under its name and its profiling name, and calls
+/// `regatta-mpi`.
 pub fn front(implemented: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let mut left = implemented.clone();
@@ -97,8 +99,8 @@ pub fn front(implemented: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// The functions of the core as libraries call them: each makes every argument valid, the one with the error handler first, then
-/// calls the function that implements it.
+/// Returns the functions of `regatta-mpi` that the libraries call. Each converts every argument to a valid value,
+/// beginning with the object that has the error handler, and then calls the function that implements it.
 pub fn checked(implemented: &BTreeMap<String, String>) -> String {
     let mut out = String::new();
     let all = functions().into_iter().chain(extensions());
@@ -139,10 +141,10 @@ pub fn checked(implemented: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// The handles of objects that have error handlers.
+/// The kinds of handles whose objects have error handlers.
 const OBJECTS: [&str; 4] = ["Comm", "Win", "File", "Session"];
 
-/// The type of what a function returns, where it is no [`Function::returns_value`] the code of an error.
+/// Returns the Rust type of a function's result, which is `c_int` for an error code.
 fn returned(function: &Function) -> &'static str {
     match function.returns {
         "int" | "Fint" => "c_int",
@@ -203,7 +205,7 @@ fn one(out: &mut String, function: &Function, large: bool, prefix: &str, is_ther
     };
 }
 
-/// A call of the function in a module, with these arguments.
+/// Returns a call of the function in a module, with these arguments.
 pub(crate) fn call_of(
     function: &Function,
     large: bool,
@@ -213,7 +215,7 @@ pub(crate) fn call_of(
     let arguments: Vec<_> = arguments
         .chain(function.tells_form().then(|| large.to_string()))
         .collect();
-    // Text of unsafe code: its SAFETY line is written above it in the library.
+    // The SAFETY line of this generated unsafe code is part of the generated text.
     format!(
         "unsafe {{ {module}::{}({}) }}",
         function.rust_name(),
@@ -222,7 +224,7 @@ pub(crate) fn call_of(
 }
 
 impl Function {
-    /// Its forms: whether each is the one for large counts.
+    /// Returns its forms: for each, whether it is the large-count form.
     pub(crate) fn forms(&self) -> &'static [bool] {
         match self.has_large() {
             true => &[false, true],
@@ -230,14 +232,15 @@ impl Function {
         }
     }
 
-    /// Whether the core is told which form was called, by a last argument: a datatype keeps how it was made.
+    /// Returns whether a last argument tells the implementation which form was called: a datatype records how it was
+    /// made.
     fn tells_form(&self) -> bool {
         let last = self.parameters.last();
         self.has_large() && last.is_some_and(|it| it.name == "newtype")
     }
 }
 
-/// The object whose error handler is called.
+/// Returns the object whose error handler handles errors of the function.
 pub(crate) fn object(function: &Function) -> String {
     for parameter in &function.parameters {
         let kind = parameter.kind;
@@ -248,7 +251,7 @@ pub(crate) fn object(function: &Function) -> String {
             && OBJECTS.contains(&kind)
             && function.parameters.len() == 1
         {
-            // Text of unsafe code: its SAFETY line is written above it in the library.
+            // The SAFETY line of this generated unsafe code is part of the generated text.
             return format!("Object::{kind}(unsafe {{ pointed({}) }})", parameter.rust());
         }
     }
@@ -263,7 +266,7 @@ impl Parameter {
         }
     }
 
-    /// The name, where it is no word of Rust.
+    /// Returns the name, with an underscore appended if it is a Rust keyword.
     pub(crate) fn rust(&self) -> String {
         match self.name {
             "type" | "ref" | "in" | "fn" => format!("{}_", self.name),
@@ -271,18 +274,19 @@ impl Parameter {
         }
     }
 
-    /// Whether the core's function may take a valid value in its place: it is a handle, a text, or a pointer to one thing.
+    /// Returns whether the implementing function may take a valid value instead of the argument: for a handle, a
+    /// string, or a pointer to one object.
     fn is_checked(&self) -> bool {
         let is_pointer = self.kind.ends_with('*') && !self.kind.ends_with("_function*");
-        // Both forms of the last have one type in the core.
+        // Both forms of an `Aint*` parameter have one type in `regatta-mpi`.
         let is_one = self.large.is_none() || self.kind == "Aint*";
         HANDLES.contains(&self.kind) || self.kind == "const char[]" || is_pointer && is_one
     }
 
-    /// Its declaration where the core gets it, in one type for both forms.
+    /// Returns its declaration in `regatta-mpi`, which has one type for both forms.
     fn declared(&self) -> String {
         let kind = match (self.kind, self.large) {
-            // Each ABI has codes of its own.
+            // Each ABI has its own error codes.
             _ if self.name == "array_of_errcodes" => "impl Into<Codes>".to_owned(),
             (kind, None) => rust_type(kind),
             ("int" | "Aint", _) => "i64".to_owned(),
@@ -295,7 +299,7 @@ impl Parameter {
         format!("{}: {kind}", self.rust())
     }
 
-    /// How it is passed to the core, which has one function for both forms.
+    /// Returns the expression that passes it to `regatta-mpi`, which has one function for both forms.
     pub(crate) fn passed(&self, large: bool) -> String {
         let name = self.rust();
         match (self.kind, self.large, large) {
@@ -315,7 +319,7 @@ impl Parameter {
     }
 }
 
-/// A C type as Rust has it.
+/// Returns the Rust type for a C type.
 pub(crate) fn rust_type(kind: &str) -> String {
     let kind = kind.trim();
     if let Some(of) = kind.strip_suffix("[][3]") {

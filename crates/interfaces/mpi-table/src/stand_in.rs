@@ -1,4 +1,4 @@
-//! Libraries over libmpi_abi.so.1, and how build scripts link them with it.
+//! A stand-in for libmpi_abi.so.1, with which build scripts link libraries that call it.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use crate::{customary, extensions, functions};
 
 /// Tells cargo to link the crate of this build script with libmpi_abi.so.1.
 ///
-/// It is linked with a library of that name and with its functions, which is made in this folder: cargo knows no order in which
-/// the real one would be there first.
+/// The crate is linked with a stand-in library, made in this folder, that has the same soname and the same functions:
+/// cargo does not guarantee that the real library is built first.
 pub fn link_with_mpi_abi(folder: &Path) {
     let all = functions().into_iter();
     let mut text = String::new();

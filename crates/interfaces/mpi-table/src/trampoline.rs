@@ -1,5 +1,5 @@
-//! The library that MPItrampoline loads: all constants as data, and each function under the name `MPIABI_...`, calling that of the
-//! standard ABI. Handles and callbacks have the same form in both; a status has not.
+//! Generates the library that MPItrampoline loads: all constants as data, and each function as `MPIABI_...`, which
+//! calls the function of the standard ABI. Handles and callbacks have the same form in both; a status does not.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ pub fn front() -> String {
     out
 }
 
-/// Returns whether a parameter is a status of Fortran 2008.
+/// Returns whether a parameter is a Fortran 2008 status.
 fn is_f08(parameter: &Parameter) -> bool {
     parameter.kind.contains("F08_status")
 }
@@ -100,7 +100,8 @@ fn one(out: &mut String, function: &Function, large: bool) {
     );
 }
 
-/// Returns what holds the standard ABI's statuses for a parameter that has the caller's; `None` for all other parameters.
+/// Returns the expression for the object that holds the standard ABI's statuses in place of the caller's. Returns
+/// `None` if the parameter is not a status.
 fn statuses(function: &Function, parameter: &Parameter) -> Option<String> {
     let name = parameter.rust();
     match parameter.kind {

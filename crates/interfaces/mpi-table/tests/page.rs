@@ -1,4 +1,4 @@
-//! docs/mpi.md names the functions that are not there: just those.
+//! Checks that docs/mpi.md names exactly the functions that are not implemented.
 
 use std::collections::BTreeSet;
 use std::path::Path;

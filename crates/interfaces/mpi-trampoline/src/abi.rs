@@ -1,8 +1,8 @@
-//! What a program of MPItrampoline's finds here beside MPI: its versions, and the forms of handles and callbacks.
+//! The symbols that a program finds in this library besides MPI's: versions, and the types of handles and callbacks.
 
 use std::ffi::{c_int, c_void};
 
-/// The version of MPItrampoline's interface, of which programs want this number or a lower one.
+/// The version of MPItrampoline's ABI that this library has. Programs require this version or a lower one.
 #[unsafe(no_mangle)]
 pub static mpiabi_version_major: c_int = 2;
 #[unsafe(no_mangle)]
@@ -10,7 +10,7 @@ pub static mpiabi_version_minor: c_int = 10;
 #[unsafe(no_mangle)]
 pub static mpiabi_version_patch: c_int = 0;
 
-/// Digits of a version.
+/// Parses a number of decimal digits.
 const fn number(text: &str) -> c_int {
     let (digits, mut value, mut at) = (text.as_bytes(), 0, 0);
     while at < digits.len() {
@@ -28,7 +28,7 @@ pub static mpiwrapper_version_minor: c_int = number(env!("CARGO_PKG_VERSION_MINO
 #[unsafe(no_mangle)]
 pub static mpiwrapper_version_patch: c_int = number(env!("CARGO_PKG_VERSION_PATCH"));
 
-/// Does nothing: MPItrampoline calls it before it reads Fortran's constants, which have their values already.
+/// Does nothing. MPItrampoline calls it before it reads Fortran's constants, which already have their values.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpiwrapper_export_fortran_constants_() {}
 
@@ -40,11 +40,11 @@ handles! { Comm Datatype Errhandler File Group Info Message Op Request Session W
 
 include!(concat!(env!("OUT_DIR"), "/callbacks.rs"));
 
-/// Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE in C.
+/// The address of Fortran's MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE.
 #[repr(transparent)]
 pub struct Address(*const c_void);
 
-// SAFETY: the library never changes nor follows it.
+// SAFETY: the library never writes or dereferences the address.
 unsafe impl Sync for Address {}
 
 unsafe extern "C" {

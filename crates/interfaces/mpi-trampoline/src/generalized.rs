@@ -1,4 +1,4 @@
-//! Generalized requests: the program's function for their status is given one of the program's form.
+//! Generalized requests: the query callback of the program gets a status in the program's form.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ type Query = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
 type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
 
-/// The program's functions and their argument.
+/// The program's callbacks and their argument.
 struct Program {
     query: Query,
     free: Free,

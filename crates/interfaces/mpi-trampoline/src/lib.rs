@@ -1,8 +1,8 @@
-//! libmpiwrapper.so: Regatta's MPI for programs that reach MPI by MPItrampoline, such as JAX and Julia's packages.
+//! libmpiwrapper.so: Regatta's MPI for programs that use MPI through MPItrampoline, such as JAX and Julia's packages.
 //!
-//! MPItrampoline is a library of MPI's functions without an MPI: it loads the file that MPITRAMPOLINE_LIB names and looks up in it
-//! constants and functions under the names `MPIABI_...`. Here these are those of libmpi_abi.so.1, so a process that uses the
-//! standard ABI as well has one MPI.
+//! MPItrampoline has MPI's functions without an implementation: it loads the library that MPITRAMPOLINE_LIB names and
+//! looks up constants and functions named `MPIABI_...` in it. This library calls those of libmpi_abi.so.1, so a process
+//! that also uses the standard ABI has one MPI.
 #![allow(
     missing_docs,
     clippy::missing_safety_doc,
@@ -24,7 +24,7 @@ use statuses::{Status, Statuses, standard};
 
 include!(concat!(env!("OUT_DIR"), "/front.rs"));
 
-/// Whether this MPI moves the memory of graphics processors.
+/// Answers queries whether this MPI supports the memory of graphics processors: it does not.
 macro_rules! no_device_memory {
     ($($name:ident)*) => {
         $(

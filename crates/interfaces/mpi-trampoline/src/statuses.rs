@@ -1,8 +1,8 @@
-//! Statuses. MPItrampoline's has room for the MPI's own words in front and what programs read behind them.
+//! Statuses. MPItrampoline's has the words of the MPI library first, and the public fields after them.
 
 use std::ffi::c_int;
 
-/// A status as the standard ABI has it.
+/// A status of the standard ABI.
 pub mod standard {
     use std::ffi::c_int;
 
@@ -16,7 +16,7 @@ pub mod standard {
     }
 }
 
-/// A status as programs of MPItrampoline have it.
+/// A status of MPItrampoline's ABI.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
 pub struct Status {
@@ -50,13 +50,13 @@ impl Status {
     }
 }
 
-/// How many statuses need no allocation.
+/// Number of statuses up to which an array needs no allocation.
 const IN_PLACE: usize = 16;
 
-/// The standard ABI's statuses during a call, and where the caller has its own. MPI leaves some words of a status alone, so they
-/// begin with what the caller has.
+/// The standard ABI's statuses during a call, and the address of the caller's. MPI does not write some words of a
+/// status, so each begins as a copy of the caller's.
 pub struct Statuses {
-    /// The caller's; null if they are ignored.
+    /// The caller's statuses; null if they are ignored.
     outer: *mut Status,
     count: usize,
     few: [standard::Status; IN_PLACE],
@@ -64,25 +64,25 @@ pub struct Statuses {
 }
 
 impl Statuses {
-    /// Makes room for one status, or none if it is ignored.
+    /// Copies one status; an ignored status has no copy.
     ///
     /// # Safety
     ///
-    /// The pointer is null, or that of a status.
+    /// The pointer is null or points to a status.
     #[inline(always)]
     pub unsafe fn one(status: *mut Status) -> OneStatus {
         OneStatus {
             outer: status,
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees that the pointer is null or points to a status.
             inner: unsafe { status.as_ref() }.map_or_else(Default::default, Status::inward),
         }
     }
 
-    /// Makes room for an array of statuses.
+    /// Copies an array of statuses.
     ///
     /// # Safety
     ///
-    /// The pointer is null, or that of so many statuses.
+    /// The pointer is null or points to this many statuses.
     pub unsafe fn several(statuses: *mut Status, count: c_int) -> Statuses {
         let count = if statuses.is_null() {
             0
@@ -112,7 +112,7 @@ impl Statuses {
         }
     }
 
-    /// Returns what the call is given.
+    /// Returns the pointer that is passed to the call; null if the statuses are ignored.
     pub fn place(&mut self) -> *mut standard::Status {
         match self.outer.is_null() {
             true => std::ptr::null_mut(),
@@ -120,11 +120,11 @@ impl Statuses {
         }
     }
 
-    /// Gives the caller what the call has written.
+    /// Copies to the caller's statuses what the call has written.
     ///
     /// # Safety
     ///
-    /// The caller's statuses are still there.
+    /// The caller's statuses are still valid.
     pub unsafe fn give(&mut self) {
         for at in 0..self.count {
             let status = Status::outward(&self.inner()[at]);
@@ -141,7 +141,7 @@ pub struct OneStatus {
 }
 
 impl OneStatus {
-    /// Returns what the call is given.
+    /// Returns the pointer that is passed to the call; null if the status is ignored.
     #[inline(always)]
     pub fn place(&mut self) -> *mut standard::Status {
         match self.outer.is_null() {
@@ -150,11 +150,11 @@ impl OneStatus {
         }
     }
 
-    /// Gives the caller what the call has written.
+    /// Copies to the caller's status what the call has written.
     ///
     /// # Safety
     ///
-    /// The caller's status is still there.
+    /// The caller's status is still valid.
     #[inline(always)]
     pub unsafe fn give(&mut self) {
         // SAFETY: the pointer is null or valid, as the caller guarantees.

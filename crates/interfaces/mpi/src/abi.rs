@@ -1,4 +1,4 @@
-//! The types and constants of MPI's standard ABI, as Rust has them.
+//! The types and constants of MPI's standard ABI.
 
 use std::ffi::{c_int, c_void};
 
@@ -14,10 +14,11 @@ macro_rules! handles {
     };
 }
 
-// The handles and the constants, made of the table.
+// The handles and constants, generated from the table.
 include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
-/// `MPI_Status`. The last words belong to the library: the length in bytes (two words), and whether it was cancelled.
+/// `MPI_Status`. The library uses the last words for the length in bytes (two words) and for whether the operation was
+/// cancelled (one word).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
@@ -31,7 +32,8 @@ pub struct Status {
 }
 
 impl Status {
-    /// Of an operation with nobody, or of no operation (`source` is then MPI_ANY_SOURCE).
+    /// Returns the status of an operation with MPI_PROC_NULL, or of no operation; in the latter case `source` is
+    /// MPI_ANY_SOURCE.
     pub const fn empty(source: c_int) -> Status {
         let tag = ANY_TAG;
         Status {
@@ -42,7 +44,7 @@ impl Status {
         }
     }
 
-    /// Of a message of this many bytes.
+    /// Returns the status of a message with this many bytes.
     pub fn of_message(source: c_int, tag: c_int, bytes: u64) -> Status {
         let mut status = Status::empty(source);
         status.tag = tag;
@@ -50,28 +52,28 @@ impl Status {
         status
     }
 
-    /// The length of the message.
+    /// Returns the length of the message in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32
     }
 
-    /// Sets the length of the message.
+    /// Sets the length of the message in bytes.
     pub fn set_bytes(&mut self, bytes: u64) {
         self.internal[0] = bytes as u32 as c_int;
         self.internal[1] = (bytes >> 32) as u32 as c_int;
     }
 
-    /// Whether the operation was cancelled.
+    /// Returns whether the operation was cancelled.
     pub fn cancelled(&self) -> bool {
         self.internal[2] != 0
     }
 
-    /// Says whether the operation was cancelled.
+    /// Sets whether the operation was cancelled.
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);
     }
 
-    /// Writes the status of no operation at all where the caller wants it: it has no error, either.
+    /// Stores the status of no operation, with MPI_SUCCESS as its error, unless `to` is MPI_STATUS_IGNORE.
     ///
     /// # Safety
     /// As [`Status::store`].
@@ -82,10 +84,11 @@ impl Status {
         }
     }
 
-    /// Writes it where the caller wants it; the error is left alone, as the calls for one operation have it.
+    /// Stores the status unless `to` is MPI_STATUS_IGNORE. Leaves the error field unchanged, as MPI requires of calls
+    /// that complete one operation.
     ///
     /// # Safety
-    /// `to` is MPI_STATUS_IGNORE or may be written.
+    /// `to` is MPI_STATUS_IGNORE or valid for writes.
     #[inline]
     pub unsafe fn store(self, to: *mut Status) {
         if !to.is_null() {
@@ -99,17 +102,17 @@ impl Status {
     }
 }
 
-/// An array of counts or displacements: ints, or the 64 bits of MPI_Count and MPI_Aint.
+/// An array of counts or displacements: of `int`, or of the 64-bit MPI_Count or MPI_Aint.
 #[derive(Clone, Copy, Debug)]
 pub enum Ints {
-    /// Of int.
+    /// An array of `int`.
     Small(*const c_int),
-    /// Of MPI_Count or MPI_Aint.
+    /// An array of MPI_Count or MPI_Aint.
     Large(*const i64),
 }
 
 impl Ints {
-    /// Whether there is none.
+    /// Returns whether the pointer to the array is null.
     pub fn is_null(self) -> bool {
         match self {
             Ints::Small(array) => array.is_null(),
@@ -140,17 +143,17 @@ impl Ints {
     }
 }
 
-/// Where a count goes: to an int, or to an MPI_Count.
+/// The destination of a count: an `int` or an MPI_Count.
 #[derive(Clone, Copy, Debug)]
 pub enum OutCount {
-    /// To an int; what does not fit is MPI_UNDEFINED.
+    /// An `int`. A count that does not fit is stored as MPI_UNDEFINED.
     Small(*mut c_int),
-    /// To an MPI_Count.
+    /// An MPI_Count.
     Large(*mut i64),
 }
 
 impl OutCount {
-    /// Whether there is no place for it.
+    /// Returns whether the pointer is null.
     pub fn is_null(self) -> bool {
         match self {
             OutCount::Small(place) => place.is_null(),
@@ -159,7 +162,7 @@ impl OutCount {
     }
 
     /// # Safety
-    /// The place may be written.
+    /// The pointer is valid for writes.
     pub unsafe fn set(self, count: i64) {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
@@ -171,7 +174,7 @@ impl OutCount {
     }
 
     /// # Safety
-    /// The place may be read.
+    /// The pointer is valid for reads.
     pub unsafe fn get(self) -> i64 {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
@@ -232,33 +235,34 @@ error_handlers! {
     Session_errhandler_function(Session);
 }
 
-/// The function of an operator, in either form.
+/// The callback of a reduction operator, in either form.
 #[derive(Clone, Copy, Debug)]
 pub enum UserFunction {
-    /// With a count of int.
+    /// With a count of type `int`.
     Small(User_function),
-    /// With an MPI_Count.
+    /// With a count of type MPI_Count.
     Large(User_function_c),
-    /// One of another ABI's values.
+    /// A callback of another ABI.
     Adapted(AdaptedOperator),
 }
 
-/// A function of a program with another ABI's values, and how it is called: with the buffers, the count, and the type.
+/// A callback of another ABI, with the function that translates and calls it. That function gets the buffers, the count
+/// and the datatype.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedOperator {
-    /// Calls it.
+    /// Translates the arguments and calls the callback.
     pub call: unsafe fn(&AdaptedOperator, *mut c_void, *mut c_void, i64, Datatype),
-    /// The function's address.
+    /// The callback's address.
     pub function: usize,
-    /// Another word for the caller.
+    /// An additional word for `call`.
     pub extra: usize,
 }
 
-/// The function that converts a file's data, in either form.
+/// The callback that converts the data of a file, in either form.
 #[derive(Clone, Copy, Debug)]
 pub enum Conversion {
-    /// With a count of int.
+    /// With a count of type `int`.
     Small(Datarep_conversion_function),
-    /// With an MPI_Count.
+    /// With a count of type MPI_Count.
     Large(Datarep_conversion_function_c),
 }

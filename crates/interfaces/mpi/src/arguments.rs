@@ -1,8 +1,8 @@
-//! Arguments of calls, and the valid values that the functions of `calls` take in their places.
+//! Checks of arguments: the valid values that the functions of `calls` take instead of handles and pointers.
 //!
-//! The type of a function's parameter says what a valid argument is: an object in place of a handle, [`Out`] in place of a pointer.
-//! A parameter that stays a handle or a pointer
-//! (because null is allowed, or because all processes must agree on the error) is checked by the function itself.
+//! The type of a parameter determines what a valid argument is: an object instead of a handle, [`Out`] instead of a
+//! pointer. A function checks itself those parameters that stay handles or pointers, because null is allowed or because
+//! all processes must agree on the error.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -17,16 +17,16 @@ use crate::files::{self, Open};
 use crate::window::{self, Window};
 use crate::{groups, session};
 
-/// An argument of a call, for a function that takes a `T`.
+/// An argument of a call to a function that takes a `T`.
 pub trait Argument<T> {
-    /// The valid value of the argument with this name.
+    /// Returns the valid value of the argument with this name, or an error.
     ///
     /// # Safety
-    /// A pointer is null, or may be read and written until the call is over.
+    /// If the argument is a pointer, it is null or valid for reads and writes until the call returns.
     unsafe fn valid(self, name: &str) -> Result<T>;
 }
 
-/// What the function checks itself.
+/// Arguments that the function checks itself.
 impl<T> Argument<T> for T {
     #[inline(always)]
     unsafe fn valid(self, _: &str) -> Result<T> {
@@ -34,7 +34,7 @@ impl<T> Argument<T> for T {
     }
 }
 
-/// The place of a result. Programs may leave it unaligned.
+/// A pointer to a result. It may be unaligned.
 #[derive(Clone, Copy)]
 pub struct Out<'a, T> {
     at: NonNull<T>,
@@ -42,10 +42,10 @@ pub struct Out<'a, T> {
 }
 
 impl<'a, T> Out<'a, T> {
-    /// The place at this address.
+    /// Wraps a pointer. Fails if it is null.
     ///
     /// # Safety
-    /// It is null, or may be read and written for as long.
+    /// The pointer is null, or valid for reads and writes during `'a`.
     #[inline(always)]
     pub unsafe fn at(address: *mut T, name: &str) -> Result<Out<'a, T>> {
         match NonNull::new(address) {
@@ -60,21 +60,21 @@ impl<'a, T> Out<'a, T> {
     /// Writes the result.
     #[inline(always)]
     pub fn put(self, value: T) {
-        // SAFETY: the place may be written.
+        // SAFETY: the pointer is valid for writes.
         unsafe { self.at.write_unaligned(value) };
     }
 
-    /// The value that the program has left there.
+    /// Returns the value that the program has stored there.
     #[inline(always)]
     pub fn get(self) -> T
     where
         T: Copy,
     {
-        // SAFETY: the place may be read.
+        // SAFETY: the pointer is valid for reads.
         unsafe { self.at.read_unaligned() }
     }
 
-    /// The address, where several results go.
+    /// Returns the address, for functions that write several results there.
     #[inline(always)]
     pub fn address(self) -> *mut T {
         self.at.as_ptr()
@@ -98,7 +98,7 @@ impl<'a, T> Argument<Out<'a, T>> for *mut T {
     }
 }
 
-/// C declares the place of an address as `void*`.
+/// C declares a pointer to an address as `void*`.
 impl<'a> Argument<Out<'a, *mut c_void>> for *mut c_void {
     #[inline(always)]
     unsafe fn valid(self, name: &str) -> Result<Out<'a, *mut c_void>> {
@@ -133,7 +133,7 @@ impl<'a> Argument<&'a CStr> for *const c_char {
     }
 }
 
-/// The error of a null pointer.
+/// Returns the error for a null pointer.
 #[cold]
 pub fn is_null(name: &str) -> Error {
     Error::new(ERR_ARG, format!("{name} is a null pointer"))

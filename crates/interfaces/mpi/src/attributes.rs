@@ -1,7 +1,7 @@
-//! Attributes that programs attach to communicators, datatypes and windows, under keys of their own.
+//! Attributes that programs attach to communicators, datatypes and windows, under keys that they create.
 //!
-//! A key may be freed while objects have attributes under it: its number then still leads to it until the last of these is
-//! gone. No lock is held while a function of the program's runs, which may ask for attributes itself.
+//! A key may be freed while objects have attributes under it: its number stays valid until the last of these attributes
+//! is deleted. No lock is held while a callback of the program runs, since it may access attributes itself.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,18 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{Kind, Table};
 
-/// The function that copies an attribute to a duplicate of its object: MPI_NULL_COPY_FN, MPI_DUP_FN, or the program's.
+/// The callback that copies an attribute to a duplicate of its object: MPI_NULL_COPY_FN, MPI_DUP_FN, or one of the
+/// program.
 pub type CopyFunction<H> = Option<
     unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int,
 >;
-/// The function that is told of the end of an attribute: MPI_NULL_DELETE_FN, or the program's.
+/// The callback for the deletion of an attribute: MPI_NULL_DELETE_FN, or one of the program.
 pub type DeleteFunction<H> =
     Option<unsafe extern "C" fn(H, c_int, *mut c_void, *mut c_void) -> c_int>;
 
 /// A kind of handle whose objects have attributes.
 pub trait Holder: Copy + Send + 'static {
-    /// All keys for objects of this kind, by their numbers: no number is a key of two kinds.
+    /// Returns all keys for objects of this kind. A number is never a key of two kinds.
     fn keys() -> &'static Keys<Self>;
 }
 
@@ -38,18 +39,18 @@ macro_rules! holders {
 }
 holders!(Comm CommKey Datatype DatatypeKey Win WinKey);
 
-/// The keys of a kind of handle.
+/// The keys for objects of one kind of handle.
 pub struct Keys<H: Holder>(Table<KeyInUse<H>>);
 
-/// A key that has not been freed, or under which there are attributes.
+/// A key that has not been freed, or that still has attributes.
 struct KeyInUse<H: Holder> {
     functions: Functions<H>,
     is_freed: bool,
-    /// How many attributes there are under it.
+    /// Number of attributes under the key.
     attributes: usize,
 }
 
-/// What is called for attributes under a key.
+/// The callbacks for attributes under a key.
 struct Functions<H: Holder> {
     copy: CopyFunction<H>,
     delete: DeleteFunction<H>,
@@ -76,7 +77,7 @@ impl<H: Holder> Keys<H> {
         found.ok_or_else(|| no_key(number))
     }
 
-    /// Acts on a key, which is forgotten if it is over then.
+    /// Changes a key, and removes it if it is then freed and without attributes.
     fn let_go(&self, number: c_int, act: impl FnOnce(&mut KeyInUse<H>)) -> Result {
         let found = self.0.remove_if(number as usize, |key| {
             act(key);
@@ -98,7 +99,7 @@ fn no_key(number: c_int) -> Error {
     Error::new(ERR_KEYVAL, text)
 }
 
-/// Makes a key; its number.
+/// Creates a key and returns its number.
 pub fn create<H: Holder>(
     copy: CopyFunction<H>,
     delete: DeleteFunction<H>,
@@ -114,15 +115,15 @@ pub fn create<H: Holder>(
         is_freed: false,
         attributes: 0,
     });
-    // A handle has 31 bits.
+    // Handles have 31 bits.
     made.map(|handle| handle as c_int).ok_or_else(|| {
         let text = "all numbers of keys are in use: free those that are not needed (MPI_Comm_free_keyval and its like)";
         Error::new(ERR_NO_MEM, text)
     })
 }
 
-/// Frees a key. Attributes under it stay; while there are any it may be freed again, as programs do in the functions that are
-/// told of their end.
+/// Frees a key. Its attributes stay. While there are any, the key may be freed again, as programs do in delete
+/// callbacks.
 pub fn free<H: Holder>(number: c_int) -> Result {
     H::keys().let_go(number, |key| key.is_freed = true)
 }
@@ -131,14 +132,14 @@ pub fn free<H: Holder>(number: c_int) -> Result {
 pub struct Attributes<H: Holder>(Mutex<Vec<Attribute<H>>>);
 
 struct Attribute<H: Holder> {
-    /// The key's, which stays as long as this.
+    /// The number of the key, which exists at least as long as this attribute.
     number: c_int,
     functions: Functions<H>,
     value: usize,
 }
 
 impl<H: Holder> Attribute<H> {
-    /// An attribute under a key.
+    /// Makes an attribute under a key. Fails if there is no such key.
     fn new(number: c_int, value: usize) -> Result<Attribute<H>> {
         let functions = H::keys().with(number, |key| {
             key.attributes += 1;
@@ -154,7 +155,7 @@ impl<H: Holder> Attribute<H> {
 
 impl<H: Holder> Clone for Attribute<H> {
     fn clone(&self) -> Attribute<H> {
-        // The key is there, for this one.
+        // The key exists because of this attribute.
         let _ = H::keys().with(self.number, |key| key.attributes += 1);
         Attribute {
             number: self.number,
@@ -177,7 +178,7 @@ impl<H: Holder> Default for Attributes<H> {
 }
 
 impl<H: Holder> Attributes<H> {
-    /// None.
+    /// Returns an empty set of attributes.
     pub const fn new() -> Attributes<H> {
         Attributes(Mutex::new(Vec::new()))
     }
@@ -196,7 +197,7 @@ impl<H: Holder> Attributes<H> {
         self.list().is_empty()
     }
 
-    /// The value of an attribute, if the object has it.
+    /// Returns the value of an attribute, or `None` if the object does not have it. Fails if there is no such key.
     pub fn get(&self, number: c_int) -> Result<Option<*mut c_void>> {
         let found = (self.list().iter())
             .find(|it| it.number == number)
@@ -207,10 +208,10 @@ impl<H: Holder> Attributes<H> {
         }
     }
 
-    /// Attaches an attribute to the object with this handle; one that it has under this key is deleted first.
+    /// Attaches an attribute to the object with this handle. An existing attribute under the key is deleted first.
     ///
     /// # Safety
-    /// The key's function may be called.
+    /// The key's callbacks may be called.
     pub unsafe fn set(&self, object: H, number: c_int, value: *mut c_void) -> Result {
         let new = Attribute::new(number, value as usize)?;
         let before = self.find(number);
@@ -226,10 +227,10 @@ impl<H: Holder> Attributes<H> {
         Ok(())
     }
 
-    /// Deletes an attribute of the object with this handle. If its function fails it stays.
+    /// Deletes an attribute of the object with this handle. If its callback fails, the attribute stays.
     ///
     /// # Safety
-    /// The key's function may be called.
+    /// The key's callbacks may be called.
     pub unsafe fn delete(&self, object: H, number: c_int) -> Result {
         let Some(found) = self.find(number) else {
             H::keys().with(number, |_| ())?;
@@ -242,11 +243,11 @@ impl<H: Holder> Attributes<H> {
         Ok(())
     }
 
-    /// Deletes all of them, the last one first: the object with this handle is being freed. If a function fails, its
-    /// attribute and those set before it stay, and so should the object.
+    /// Deletes all attributes, last set first, because the object with this handle is being freed. If a callback fails,
+    /// its attribute and those set before it stay, and the caller should not free the object.
     ///
     /// # Safety
-    /// The keys' functions may be called.
+    /// The keys' callbacks may be called.
     pub unsafe fn delete_all(&self, object: H) -> Result {
         loop {
             let Some(last) = self.list().last().cloned() else {
@@ -258,10 +259,10 @@ impl<H: Holder> Attributes<H> {
         }
     }
 
-    /// Copies for a duplicate of the object with this handle.
+    /// Returns the attributes of a duplicate of the object with this handle.
     ///
     /// # Safety
-    /// The keys' functions may be called.
+    /// The keys' callbacks may be called.
     pub unsafe fn copies(&self, object: H) -> Result<Attributes<H>> {
         let all = self.list().clone();
         let mut copies = Vec::new();
@@ -276,7 +277,7 @@ impl<H: Holder> Attributes<H> {
 }
 
 impl<H: Holder> Attribute<H> {
-    /// The value for a duplicate, if that is to have one.
+    /// Returns the value for a duplicate, or `None` if the duplicate does not get the attribute.
     unsafe fn copy(&self, object: H) -> Result<Option<usize>> {
         let key = &self.functions;
         let Some(copy) = key.copy else {
@@ -286,7 +287,7 @@ impl<H: Holder> Attribute<H> {
             return Ok(Some(self.value));
         }
         let (mut value, mut wanted) = (0usize, 0);
-        // SAFETY: the caller upholds the safety contract of this function; the last two are written.
+        // SAFETY: the caller guarantees that the callback may be called; it may write the last two arguments.
         let code = unsafe {
             copy(
                 object,
@@ -301,7 +302,7 @@ impl<H: Holder> Attribute<H> {
         Ok((wanted != 0).then_some(value))
     }
 
-    /// Calls the function that is told of its end.
+    /// Calls the delete callback.
     unsafe fn end(&self, object: H) -> Result {
         let key = &self.functions;
         let Some(delete) = key.delete else {
@@ -320,7 +321,7 @@ impl<H: Holder> Attribute<H> {
     }
 }
 
-/// The error of a function of the program's is the call's.
+/// Returns an error with the code that a callback of the program has returned.
 fn failed(code: c_int, what: &str, number: c_int) -> Result {
     match code {
         SUCCESS => Ok(()),
@@ -355,7 +356,7 @@ mod tests {
         SUCCESS
     }
 
-    /// Fails at the value 13; counts the others.
+    /// Fails for the value 13; counts the other calls.
     unsafe extern "C" fn count(
         _object: Datatype,
         _key: c_int,

@@ -1,8 +1,8 @@
-//! Blocking collectives of the engine's while operations of several stages are under way.
+//! Keeps multi-stage operations advancing during the engine's blocking collectives.
 //!
-//! The engine's blocking collectives meet only each other, and know nothing of those operations. A process that waits in one may be
-//! awaited in a later stage of an operation by somebody who has not come to the collective yet. So a second thread lets
-//! the operations advance meanwhile. That is rare: most processes never have such operations.
+//! The engine's blocking collectives do not advance multi-stage operations. Another process may wait in a later stage
+//! of such an operation for this one, and so not reach the collective. A second thread therefore advances the
+//! operations meanwhile. That is rare: most processes never have such operations.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use crate::error::{Result, checked};
 use crate::progress;
 use crate::wake_up;
 
-/// Makes this call, which waits; its code.
+/// Makes this blocking call. If multi-stage operations are pending, a second thread advances them meanwhile.
 #[inline(always)]
 pub fn beside(call: impl FnOnce() -> c_int) -> Result {
     match progress::is_idle() {
@@ -26,7 +26,7 @@ fn beside_others(call: impl FnOnce() -> c_int) -> Result {
     let (tag, over) = wake_up::sleep()?;
     std::thread::scope(|scope| {
         let others = scope.spawn(|| progress::wait(over, &mut rg::Status::default()));
-        // The sentence of an error is this thread's last one: it is read before the next call.
+        // The text of an error belongs to this thread: it is read before the next call.
         let result = checked(call());
         let told = wake_up::wake(tag);
         let waited = others.join().unwrap_or(rg::ERR_STATE);

@@ -1,7 +1,7 @@
-//! A function for each of MPI's calls, by its name in small letters: the build of a library finds them in the files of
-//! this folder. The form of a call with large counts shares the function of the other one.
+//! A function for each of MPI's functions, by its name in lower case. The build scripts of the libraries find them in
+//! the files of this folder. Both forms of a function (with int and with large counts) share one implementation.
 //!
-//! Safety of all of them: pointers are those that the standard asks for, or null where the comment of the function allows it.
+//! Safety of all of them: pointers are valid as the standard requires, or null where the function's comment allows it.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments, missing_docs)]
 
 pub mod allgather;

@@ -1,7 +1,8 @@
-//! The functions of MPI as libraries call them: each makes its arguments valid ([`crate::arguments`]), then calls its function in
-//! [`crate::calls`]. The object whose error handler is called comes first, the others in their order.
+//! The functions of MPI for the libraries to call. Each converts its arguments to valid values ([`crate::arguments`])
+//! and then calls the function in [`crate::calls`]. The object whose error handler is called is converted first, the
+//! other arguments in order.
 //!
-//! They are made of the table of all functions, whose parameters they have.
+//! They are generated from the table of all functions.
 #![allow(
     missing_docs,
     unused_unsafe,

@@ -1,11 +1,12 @@
-//! Collectives: every one is described once ([`Collective`]), and carried out as the program asks: now, with a request, or
-//! again and again.
+//! Collectives. Each is described once ([`Collective`]) and executed as the program requests: blocking, nonblocking or
+//! persistent.
 //!
-//! Within one group the engine does it, whose blocking and other forms do not meet: so a blocking call is the engine's blocking
-//! one in every process, whatever its datatypes are. Elements that lie apart go through memory of their own. All that the engine
-//! has no collective for goes by messages in the hidden group: all of them are sent and received at once, under a tag that
-//! is this collective's alone. So nobody waits for what another one does later, with one exception: a reduction
-//! between two groups ends on one side, and one process of that side sends the result to the other one.
+//! Within one group the engine executes them. Its blocking collectives do not match nonblocking ones, so a blocking
+//! call uses the engine's blocking collective in every process, whatever the datatypes are. Noncontiguous elements are
+//! copied through separate memory. Collectives that the engine does not have use messages in the hidden group. All of
+//! them are sent and received at once, under tags that only this collective uses, so no process waits for a later step
+//! of another one. There is one exception: a reduction between two groups ends in one group, and one process of that
+//! group sends the result to the other.
 //!
 //! All arguments of this process are checked before anything is sent.
 
@@ -38,12 +39,13 @@ use crate::error::{Error, Result};
 use memory::Memory;
 use messages::Message;
 
-/// A collective, as this process takes part in it.
+/// A collective, from the view of this process.
 pub struct Collective {
     comm: Arc<Communicator>,
-    /// The engine's part, and its group.
+    /// The engine's collective, with its group.
     engine: Option<(Entry, rg::Group)>,
-    /// Groups for this collective alone, if it is persistent: of the engine's part, and of the messages.
+    /// Groups that only this collective uses, if it is persistent: `own` for the engine's collective, `own_hidden` for
+    /// the messages.
     own: Option<OwnGroup>,
     own_hidden: Option<OwnGroup>,
     root: c_int,
@@ -52,21 +54,23 @@ pub struct Collective {
     reduction: Option<Reduction>,
     sends: Vec<Message>,
     receives: Vec<Message>,
-    /// The result goes from here to the other side.
+    /// Whether this process sends the result to the other group.
     leads: bool,
 }
 
-// SAFETY: it has the caller's buffers, which are the library's until the collective is complete, and no thread's things.
+// SAFETY: it has the caller's buffers, which belong to the library until the collective is complete, and nothing that
+// is bound to a thread.
 unsafe impl Send for Collective {}
 
-/// The elements that this process gives, or gets.
+/// The elements that this process contributes or receives.
 #[derive(Debug)]
 pub enum LocalData {
     /// Nothing.
     Nothing,
-    /// The elements in the buffer for the other direction.
+    /// The elements in the buffer for the other direction (MPI_IN_PLACE).
     InPlace,
-    /// A copy of these elements, where the engine does not work in place.
+    /// A copy of the elements in the buffer for the other direction, for collectives that the engine cannot do in
+    /// place.
     Copied,
     /// These elements.
     Memory(Memory),
@@ -81,7 +85,7 @@ impl LocalData {
     }
 }
 
-/// A group of the engine's that is freed.
+/// A group of the engine that is freed when this is dropped.
 struct OwnGroup(rg::Group);
 
 impl Drop for OwnGroup {
@@ -94,7 +98,7 @@ impl Drop for OwnGroup {
 }
 
 impl Collective {
-    /// One in which this process does nothing.
+    /// Returns a collective in which this process does nothing.
     fn nothing(comm: Arc<Communicator>) -> Collective {
         Collective {
             comm,
@@ -111,7 +115,7 @@ impl Collective {
         }
     }
 
-    /// One that the engine does.
+    /// Returns a collective that the engine executes.
     pub fn engine(
         comm: Arc<Communicator>,
         entry: Entry,
@@ -127,18 +131,18 @@ impl Collective {
         }
     }
 
-    /// This one, with a root.
+    /// Sets the root.
     pub fn rooted(self, root: c_int) -> Collective {
         Collective { root, ..self }
     }
 
-    /// This one, of elements that are combined.
+    /// Sets how elements are combined.
     pub fn reducing(self, reduction: Reduction) -> Collective {
         let reduction = Some(reduction);
         Collective { reduction, ..self }
     }
 
-    /// One by messages.
+    /// Returns a collective that consists of messages.
     pub fn messages(
         comm: Arc<Communicator>,
         sends: Vec<Message>,
@@ -152,29 +156,29 @@ impl Collective {
     }
 }
 
-/// Tags of the library's own messages for collectives are from here on.
+/// The lowest tag of the library's own messages for collectives.
 const FIRST_TAG: c_int = 1 << 29;
-/// Tags of one collective.
+/// Number of tags of one collective.
 const TAGS: c_int = 1 << 10;
 
-/// The tags of the next collective by messages: all processes call for them in the same order.
+/// Returns the first tag of the next collective that uses messages. All processes call this in the same order.
 pub fn next_tag(sequence: &AtomicU32) -> c_int {
     let number = sequence.fetch_add(1, Ordering::Relaxed) % (FIRST_TAG / TAGS) as u32;
     FIRST_TAG + number as c_int * TAGS
 }
 
-/// The part of this process in a collective with a root.
+/// The role of this process in a collective with a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The root.
     Root,
-    /// Of the root with this rank, among those that messages go to.
+    /// A process that exchanges messages with the root, which has this rank.
     Member(c_int),
-    /// On the root's side of an intercommunicator.
+    /// A process in the root's group of an intercommunicator, other than the root.
     Outside,
 }
 
-/// Returns the part of this process in a collective with this root.
+/// Returns the role of this process in a collective with this root.
 pub fn role(comm: &Communicator, root: c_int) -> Result<Role> {
     let last = comm.peers().len() as c_int - 1;
     match (root, &comm.remote) {
@@ -195,7 +199,7 @@ pub fn role(comm: &Communicator, root: c_int) -> Result<Role> {
     }
 }
 
-/// A communicator of one group.
+/// Returns an intracommunicator. Fails for an intercommunicator.
 pub fn of_one_group(comm: Comm) -> Result<Arc<Communicator>> {
     let comm = get(comm)?;
     match comm.remote {

@@ -1,10 +1,11 @@
 //! Communicators.
 //!
-//! A communicator has two groups of the engine's: one whose messages are the program's, and a hidden one whose messages are
-//! the library's. The groups of an intercommunicator have the members of both sides: first the side whose processes were said to
-//! be low, then the other one.
+//! A communicator has two groups of the engine: one for the program's messages, and a hidden one for the library's. The
+//! groups of an intercommunicator have the members of both groups: those of the low group first, then those of the
+//! other one.
 //!
-//! Messages need four numbers of a communicator, which they read in its *route* without a lock. Everything else asks for the
+//! Messages need only a few numbers of a communicator. They read them in its *route*, without a lock. Everything else
+//! uses the object.
 //! object.
 
 mod duplication;
@@ -46,72 +47,73 @@ use crate::topology::Topology;
 pub struct Communicator {
     /// Its handle.
     pub handle: Comm,
-    /// The program's messages, and collectives among all members of both sides.
+    /// The engine's group for the program's messages, and for collectives of all members of both groups.
     pub group: rg::Group,
-    /// The library's own messages.
+    /// The engine's group for the library's own messages.
     pub hidden: rg::Group,
-    /// This process' side.
+    /// The local group.
     pub local: Members,
-    /// This process' rank on its side.
+    /// This process's rank in the local group.
     pub rank: c_int,
-    /// The rank in `group` of the first process of this side.
+    /// The rank in `group` of the first process of the local group.
     pub base: c_int,
-    /// The other side of an intercommunicator.
+    /// The remote group of an intercommunicator.
     pub remote: Option<Remote>,
     /// Its error handler.
     pub errhandler: HandlerSlot,
-    /// Collectives that have gone by messages.
+    /// Number of collectives so far that use messages.
     pub sequence: AtomicU32,
     /// Its attributes.
     pub attributes: Attributes<Comm>,
-    /// The neighbours of its processes.
+    /// Its topology.
     pub topology: Option<Topology>,
     described: Mutex<Description>,
 }
 
-/// Facts of a communicator that the program sets.
+/// Properties of a communicator that the program sets.
 #[derive(Clone, Debug, Default)]
 struct Description {
     name: CString,
     hints: Hints,
-    /// Processes whose failure has been acknowledged.
+    /// Task numbers of processes whose failure has been acknowledged.
     acknowledged: Vec<c_int>,
 }
 
-/// The other side of an intercommunicator.
+/// The remote group of an intercommunicator.
 pub struct Remote {
     /// Its processes.
     pub members: Members,
     /// The rank in `group` of its first process.
     pub base: c_int,
-    /// The group of this side alone.
+    /// The engine's group with the local processes only.
     pub own: rg::Group,
 }
 
 impl Communicator {
-    /// How many processes this side has.
+    /// Returns the size of the local group.
     pub fn size(&self) -> c_int {
         self.local.len() as c_int
     }
 
-    /// The processes that messages go to.
+    /// Returns the processes that messages are sent to: the remote group of an intercommunicator, otherwise the local
+    /// group.
     pub fn peers(&self) -> &Members {
         self.remote
             .as_ref()
             .map_or(&self.local, |remote| &remote.members)
     }
 
-    /// The rank in `group` of the first process that messages go to.
+    /// Returns the rank in `group` of the first process that messages are sent to.
     pub fn peer_base(&self) -> c_int {
         self.remote.as_ref().map_or(0, |remote| remote.base)
     }
 
-    /// The group of the engine's with this side alone.
+    /// Returns the engine's group with the local processes only.
     pub fn own_group(&self) -> rg::Group {
         self.remote.as_ref().map_or(self.group, |remote| remote.own)
     }
 
-    /// Fails if the communicator is revoked, or a process has failed, as far as is known here.
+    /// Fails if this process knows that the communicator is revoked or a member has failed.
     pub fn check_intact(&self) -> Result {
         // SAFETY: the call takes the group by value and no pointers.
         match unsafe { rg::rg_group_is_revoked(self.group) } {
@@ -137,38 +139,38 @@ impl Communicator {
             .unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> CString {
         self.with_description(|it| it.name.clone())
     }
 
-    /// Has `use_name` use its name, unless another call has that just now.
+    /// Calls `use_name` with the name. Returns `None` if another call has the name locked.
     pub fn try_with_name<T>(&self, use_name: impl FnOnce(&CStr) -> T) -> Option<T> {
         let description = self.described.try_lock().ok()?;
         Some(use_name(&description.name))
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, name: CString) {
         self.with_description(|it| it.name = name);
     }
 
-    /// Its hints.
+    /// Returns its hints.
     pub fn hints(&self) -> Hints {
         self.with_description(|it| it.hints.clone())
     }
 
-    /// Processes whose failure has been acknowledged.
+    /// Returns the processes whose failure has been acknowledged.
     pub fn acknowledged(&self) -> Members {
         self.with_description(|it| it.acknowledged.clone()).into()
     }
 
-    /// Says so of these.
+    /// Sets the processes whose failure has been acknowledged.
     pub fn acknowledge(&self, failed: Vec<c_int>) {
         self.with_description(|it| it.acknowledged = failed);
     }
 
-    /// Sets hints; others stay.
+    /// Sets these hints; other hints keep their values.
     pub fn set_hints(&self, hints: &Hints) {
         self.with_description(|it| it.hints.merge(hints));
     }
@@ -192,15 +194,15 @@ impl Drop for Communicator {
     }
 }
 
-/// The processes of MPI_COMM_WORLD, counted; 0 before there is one. It stays when MPI has been finalized.
+/// The size of MPI_COMM_WORLD; 0 before MPI is initialized. It is kept after MPI_Finalize.
 static WORLD_SIZE: AtomicI32 = AtomicI32::new(0);
 
-/// Returns how many processes MPI_COMM_WORLD has, or had before MPI was finalized, if MPI has been initialized.
+/// Returns the size of MPI_COMM_WORLD, also after MPI_Finalize. Returns `None` if MPI has never been initialized.
 pub fn world_size() -> Option<c_int> {
     Some(WORLD_SIZE.load(Ordering::Relaxed)).filter(|&size| size > 0)
 }
 
-/// Makes MPI_COMM_WORLD and MPI_COMM_SELF, and the way to who has started this process.
+/// Makes MPI_COMM_WORLD, MPI_COMM_SELF, and the intercommunicator with the processes that started this one.
 pub fn make_world() -> Result {
     let tasks = Members::of_world()?;
     WORLD_SIZE.store(tasks.len() as c_int, Ordering::Relaxed);
@@ -220,7 +222,7 @@ pub fn make_world() -> Result {
     parent::meet_parents()
 }
 
-/// Forgets MPI_COMM_WORLD and MPI_COMM_SELF: MPI is being finalized. The attributes of the latter are deleted first.
+/// Removes MPI_COMM_WORLD and MPI_COMM_SELF when MPI is finalized. The attributes of MPI_COMM_SELF are deleted first.
 pub fn leave_world() -> Result {
     // SAFETY: the program guarantees that its attribute callbacks may be called.
     let deleted = unsafe { get(COMM_SELF)?.attributes.delete_all(COMM_SELF) };
@@ -229,7 +231,7 @@ pub fn leave_world() -> Result {
     deleted
 }
 
-/// The way to who has started this process, or MPI_COMM_NULL.
+/// Returns the intercommunicator with the processes that started this one, or MPI_COMM_NULL.
 pub fn parent() -> Comm {
     parent::parent()
 }

@@ -1,7 +1,7 @@
-//! Datatypes: which bytes of memory a count of them stands for.
+//! Datatypes: the bytes of memory that a count of elements refers to.
 //!
-//! A [`Type`] is a type map: a [`layout`] that says where bytes lie, [`bounds`], and a [`signature`] of elements. Types of one
-//! piece are told by [`block`] without the object; of all others it gives that.
+//! A [`Type`] is a type map: a [`layout`] of its bytes, [`bounds`], and a [`signature`] of basic elements. For
+//! contiguous data, [`block`] returns offset and length without looking up the object; otherwise it returns the object.
 
 pub mod bounds;
 pub mod builtin;
@@ -34,18 +34,18 @@ use crate::error::{Error, Result};
 /// The memory of a call's buffer.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// This many bytes in one piece, from this offset on.
+    /// Contiguous bytes.
     Plain {
-        /// From the buffer's address.
+        /// Offset from the buffer's address in bytes.
         offset: isize,
-        /// In bytes.
+        /// Length in bytes.
         length: usize,
     },
-    /// The bytes of elements of this type, which lie apart. Their count is no negative number, and their size is one.
+    /// Noncontiguous elements of this datatype. Their count is not negative, and their size in bytes does not overflow.
     Layout(Arc<Type>),
 }
 
-/// The memory of `count` elements of a type, for a call that moves them.
+/// Returns the memory of `count` elements of a datatype, for a call that transfers them.
 #[inline(always)]
 pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
     match block_now(datatype, count) {
@@ -54,7 +54,8 @@ pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
     }
 }
 
-/// The bytes of `count` elements, if their type is one of the standard's: `block` has all others, and says why not.
+/// Returns the length of `count` elements in bytes if their datatype is predefined and contiguous. Returns `None`
+/// otherwise, or if the count is invalid; [`block`] then gives the result or the error.
 #[inline(always)]
 pub fn block_now(datatype: Datatype, count: i64) -> Option<usize> {
     let size = builtin::size(datatype)?;
@@ -63,7 +64,7 @@ pub fn block_now(datatype: Datatype, count: i64) -> Option<usize> {
 
 #[inline(never)]
 fn other_block(datatype: Datatype, count: i64) -> Result<Block> {
-    // Programs of other MPIs say that nothing needs no type.
+    // Programs for other MPI libraries pass MPI_DATATYPE_NULL with a count of 0.
     if datatype == DATATYPE_NULL && count == 0 {
         let (offset, length) = (0, 0);
         return Ok(Block::Plain { offset, length });
@@ -81,7 +82,7 @@ fn other_block(datatype: Datatype, count: i64) -> Result<Block> {
     }
 }
 
-/// Why this is no datatype.
+/// Returns the error for an invalid datatype.
 #[cold]
 pub fn no_type(datatype: Datatype) -> Error {
     let text = match datatype {
@@ -94,7 +95,7 @@ pub fn no_type(datatype: Datatype) -> Error {
     Error::new(ERR_TYPE, text)
 }
 
-/// The address of a block in a buffer. Empty messages need none.
+/// Returns the address of a block in a buffer. Fails if the buffer is null, unless the block is empty.
 #[inline(always)]
 pub fn address(buffer: *const c_void, offset: isize, length: usize) -> Result<*mut c_void> {
     if length != 0 && buffer.is_null() && offset == 0 {

@@ -1,7 +1,7 @@
-//! Error handlers, and the slot in each object for one.
+//! Error handlers, and the slot for one in each object.
 //!
-//! The handle of an error handler that a program has made lives until the program has freed it as often as it was given it
-//! (by making it, and by asking an object for its own), and no object has it any more.
+//! The handle of a user-defined error handler lives until the program has freed it as often as it has received it (by
+//! creating it, or by getting it from an object), and no object has it.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::files;
 use crate::objects::{Kind, Locked, Table};
 use crate::session;
 
-/// A program's function, by the kind of object that it is for.
+/// A callback of the program, by the kind of object that it handles errors of.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub enum Function {
@@ -22,33 +22,33 @@ pub enum Function {
     File(File_errhandler_function),
     Session(Session_errhandler_function),
     Win(Win_errhandler_function),
-    /// One of another ABI's values.
+    /// A callback of another ABI.
     Adapted(Adapted),
 }
 
-/// A function of a program with another ABI's values, and how it is called: with the object and the error's code.
+/// A callback of another ABI, with the function that calls it. That function gets the object and the error code.
 #[derive(Clone, Copy, Debug)]
 pub struct Adapted {
-    /// Whose errors it handles.
+    /// The kind of object whose errors it handles.
     pub of: Of,
-    /// Calls it; returns the code that it leaves behind.
+    /// Calls it, and returns the code that it stores.
     pub call: unsafe fn(&Adapted, Object, c_int) -> c_int,
-    /// The function's address.
+    /// The callback's address.
     pub function: usize,
-    /// Another word for the caller.
+    /// An additional word for `call`.
     pub extra: usize,
 }
 
-/// An error handler that a program has made.
+/// An error handler that the program has created.
 struct Made {
     function: Function,
-    /// How often it was given to the program, and how many objects have it.
+    /// Number of references: of the program, and of objects that have it.
     references: usize,
 }
 
 static MADE: Table<Made> = Table::new(Kind::Errhandler);
 
-/// Makes an error handler, which the program is given.
+/// Creates an error handler, with one reference of the program.
 pub fn make(function: Function) -> Result<Errhandler> {
     let made = MADE.insert(Made {
         function,
@@ -71,14 +71,14 @@ fn none(handler: Errhandler) -> Error {
     Error::new(ERR_ERRHANDLER, text)
 }
 
-/// One more has it.
+/// Adds a reference.
 fn add_reference(made: &mut Locked<'_, Made>, handler: Errhandler) {
     if let Some(made) = made.get(handler.0) {
         made.references += 1;
     }
 }
 
-/// The program, or an object, has it no more.
+/// Removes a reference of the program or of an object.
 fn let_go(made: &mut Locked<'_, Made>, handler: Errhandler) -> Result {
     if is_predefined(handler) {
         return Ok(());
@@ -91,7 +91,7 @@ fn let_go(made: &mut Locked<'_, Made>, handler: Errhandler) -> Result {
     Ok(())
 }
 
-/// The program has it no more.
+/// Removes a reference of the program.
 pub fn release(handler: Errhandler) -> Result {
     if is_predefined(handler) {
         return Ok(());
@@ -128,14 +128,15 @@ impl Function {
 /// The slot of an object for its error handler.
 #[derive(Debug)]
 pub struct HandlerSlot {
-    /// Another one than a predefined handler is looked at, and changed, with the table of handlers locked: it is not freed meanwhile.
+    /// The handler. A user-defined one is read and changed while the table of handlers is locked, so that it is not
+    /// freed meanwhile.
     handler: AtomicUsize,
-    /// Whether the program has set a handler here.
+    /// Whether the program has set a handler.
     chosen: AtomicBool,
 }
 
 impl HandlerSlot {
-    /// With one of the predefined handlers.
+    /// Returns a slot with a predefined handler.
     pub const fn new(predefined: Errhandler) -> HandlerSlot {
         HandlerSlot {
             handler: AtomicUsize::new(predefined.0),
@@ -143,7 +144,7 @@ impl HandlerSlot {
         }
     }
 
-    /// With a handler for this kind of object.
+    /// Returns a slot with a handler. Fails if the handler is for another kind of object.
     pub fn with(handler: Errhandler, of: Of) -> Result<HandlerSlot> {
         let slot = HandlerSlot::new(ERRORS_ARE_FATAL);
         slot.set(handler, of)?;
@@ -154,7 +155,7 @@ impl HandlerSlot {
         Errhandler(self.handler.load(Ordering::Relaxed))
     }
 
-    /// The handler that is here now, with its function: another thread that sets another one frees this one only afterwards.
+    /// Returns the present handler with its callback. A thread that replaces it frees it only after this call.
     fn current(&self) -> Current {
         let handler = self.get();
         if is_predefined(handler) {
@@ -169,7 +170,7 @@ impl HandlerSlot {
         self.chosen.load(Ordering::Relaxed)
     }
 
-    /// Gives the handler to the program, which is to free it.
+    /// Returns the handler to the program, with a reference that the program must free.
     pub fn give(&self) -> Errhandler {
         let handler = self.get();
         if is_predefined(handler) {
@@ -183,7 +184,7 @@ impl HandlerSlot {
         handler
     }
 
-    /// Has another handler from now on.
+    /// Sets another handler. Fails if it is for another kind of object.
     pub fn set(&self, handler: Errhandler, of: Of) -> Result {
         let mut made = locked()?;
         if !is_predefined(handler) {
@@ -202,11 +203,11 @@ impl HandlerSlot {
     }
 }
 
-/// An error handler about to be called.
+/// An error handler that is about to be called.
 enum Current {
     Returns,
     Calls(Function),
-    /// One that ends the program; or none.
+    /// A handler that ends the program, or no valid handler.
     Ends,
 }
 
@@ -222,7 +223,7 @@ impl Current {
     fn among(made: &mut Locked<'_, Made>, handler: Errhandler) -> Current {
         match made.get(handler.0) {
             Some(made) => Current::Calls(made.function),
-            // Another thread has set a predefined one.
+            // Another thread has set a predefined handler.
             None if handler == ERRORS_RETURN => Current::Returns,
             None => Current::Ends,
         }
@@ -243,14 +244,14 @@ impl Drop for HandlerSlot {
 
 /// An object that has an error handler.
 pub trait Handled: Send + Sync {
-    /// Its slot.
+    /// Returns its slot.
     fn errhandler(&self) -> &HandlerSlot;
 }
 
-/// The error handler of files that are opened, and of errors about no file.
+/// The default error handler of opened files, and of errors without a file.
 pub static OF_NO_FILE: HandlerSlot = HandlerSlot::new(ERRORS_RETURN);
 
-/// The object with this handle, and itself.
+/// Returns the object behind the handle, with the handle.
 fn find(object: Object) -> Option<(Object, Arc<dyn Handled>)> {
     match object {
         Object::Comm(comm) => {
@@ -264,8 +265,8 @@ fn find(object: Object) -> Option<(Object, Arc<dyn Handled>)> {
     }
 }
 
-/// The communicator on which errors about no object are raised: MPI_COMM_SELF. Until MPI 4.0 it was MPI_COMM_WORLD, and a
-/// program of that time sets the handler there alone: then it is MPI_COMM_WORLD.
+/// Returns the communicator on which errors without an object are raised: MPI_COMM_SELF. Before MPI 4.0 it was
+/// MPI_COMM_WORLD, so if the program has set a handler only there, it is MPI_COMM_WORLD.
 fn default() -> Option<(Object, Arc<dyn Handled>)> {
     let own = find(Object::Comm(COMM_SELF));
     if own
@@ -280,8 +281,8 @@ fn default() -> Option<(Object, Arc<dyn Handled>)> {
     }
 }
 
-/// An error on an object: its error handler is called, and what that leaves is returned to the program. Errors on none go to
-/// the handler of the default communicator; where there is none, they are fatal.
+/// Calls the error handler of an object, and returns the code that it leaves. Errors without an object are raised on
+/// the default communicator; if there is none, they are fatal.
 #[cold]
 pub fn handle(object: Object, code: c_int, text: &str) -> c_int {
     if let Object::Unmade(handler) = object {

@@ -1,5 +1,5 @@
-//! Errors: a class of MPI's and a sentence. The class is also the error's code; the sentence of a thread's last error is
-//! there for MPI_Error_string.
+//! Errors: an error class of MPI and a text. The class is also the error code. Each thread keeps the text of its last
+//! error for MPI_Error_string.
 
 pub mod codes;
 
@@ -19,14 +19,14 @@ pub type Result<T = ()> = std::result::Result<T, Error>;
 #[derive(Debug)]
 pub struct Error(Box<Fault>);
 
-/// The parts of an error.
+/// The contents of an error.
 #[derive(Debug)]
 pub struct Fault {
-    /// The class, which is the code too.
+    /// The class, which is also the code.
     pub class: c_int,
-    /// A sentence without its end: which argument, its value, what is allowed.
+    /// A sentence without a full stop: which argument, its value, and what is allowed.
     pub text: String,
-    /// The object whose error handler is called, if it is not the call's first.
+    /// The object whose error handler is called, if it is not the first object of the call.
     pub object: Option<Object>,
 }
 
@@ -34,18 +34,18 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Object {
-    /// None: errors are raised on MPI_COMM_SELF.
+    /// No object: errors are raised on MPI_COMM_SELF.
     None,
     Comm(Comm),
     Win(Win),
     File(File),
     Session(Session),
-    /// The one that the call is to make, by this handler of its.
+    /// The object that the call is to make; errors go to this handler.
     Unmade(Errhandler),
 }
 
 impl Error {
-    /// An error of this class.
+    /// Returns an error of this class.
     #[cold]
     pub fn new(class: c_int, text: impl Into<String>) -> Error {
         Error(Box::new(Fault {
@@ -55,28 +55,28 @@ impl Error {
         }))
     }
 
-    /// Raised on another object than the call's.
+    /// Sets the object on which it is raised, unless one is set already.
     pub fn on(mut self, object: Object) -> Error {
         self.0.object = self.0.object.or(Some(object));
         self
     }
 
-    /// Its class.
+    /// Returns its class.
     pub fn class(&self) -> c_int {
         self.0.class
     }
 
-    /// The object on which it is raised, if that is another than the call's.
+    /// Returns the object on which it is raised, if it is not the call's.
     pub fn object(&self) -> Option<Object> {
         self.0.object
     }
 
-    /// Its sentence.
+    /// Returns its text.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// The engine's last error in this thread, with this code.
+    /// Returns the engine's last error in this thread, which has this code.
     #[cold]
     pub fn of_engine(code: c_int) -> Error {
         // SAFETY: the engine's texts are NUL-terminated and live until its next error in this thread.
@@ -91,7 +91,7 @@ impl Error {
     }
 }
 
-/// The class of an error of the engine's.
+/// Returns the class of an error code of the engine.
 pub fn class_of(code: c_int) -> c_int {
     match code {
         rg::OK => SUCCESS,
@@ -109,15 +109,15 @@ pub fn class_of(code: c_int) -> c_int {
     }
 }
 
-/// A process that the call depends on has failed. The standard has no number for it yet; this one and the next two are
-/// beyond its classes and below MPI_ERR_LASTCODE.
+/// The class for the failure of a process on which the call depends. The standard does not define it; it and the next
+/// two are above the standard's classes and below MPI_ERR_LASTCODE.
 pub const PROC_FAILED: c_int = MPIX_ERR_PROC_FAILED;
-/// The receive may still match, once the failures are acknowledged.
+/// The class for a receive that may still match once failures are acknowledged.
 pub const PROC_FAILED_PENDING: c_int = MPIX_ERR_PROC_FAILED_PENDING;
-/// The communicator is revoked.
+/// The class for a revoked communicator.
 pub const REVOKED: c_int = MPIX_ERR_REVOKED;
 
-/// An error of the engine's, if the code is one.
+/// Fails with the engine's error if the code is one.
 #[inline(always)]
 pub fn checked(code: c_int) -> Result {
     match code {
@@ -126,7 +126,7 @@ pub fn checked(code: c_int) -> Result {
     }
 }
 
-/// An argument that may not be null.
+/// Fails if the pointer is null.
 pub fn not_null<T>(pointer: *const T, name: &str) -> Result {
     match pointer.is_null() {
         true => Err(Error::new(ERR_ARG, format!("{name} is a null pointer"))),
@@ -134,17 +134,17 @@ pub fn not_null<T>(pointer: *const T, name: &str) -> Result {
     }
 }
 
-/// The class of an error, and its sentence.
+/// The class of an error, and its text.
 type Sentence = Option<(c_int, String)>;
 
 thread_local! {
-    /// This thread's last error. Calls are made in functions of `atexit` and in destructors, where values with a destructor are gone: this one
-    /// has none, and [`EMPTIES`] frees what is in it.
+    /// This thread's last error. MPI may be called in `atexit` functions and in destructors, when thread-locals with a
+    /// destructor are gone. So this one has no destructor, and [`EMPTIES`] frees its contents.
     static LAST: Cell<ManuallyDrop<Sentence>> = const { Cell::new(ManuallyDrop::new(None)) };
     static EMPTIES: Empties = const { Empties };
 }
 
-/// Frees the sentence of the thread at its end. One of a call in a destructor that runs later is left.
+/// Frees the thread's last error when the thread ends. An error of a call in a destructor that runs later is leaked.
 struct Empties;
 
 impl Drop for Empties {
@@ -159,14 +159,14 @@ fn set_last(sentence: Sentence) {
     ));
 }
 
-/// Keeps the sentence as this thread's last one.
+/// Keeps the text as that of this thread's last error.
 fn remember(class: c_int, text: String) {
-    // That it is gone is no matter.
+    // Registers the destructor; fails harmlessly if it has run already.
     let _ = EMPTIES.try_with(|_| ());
     set_last(Some((class, text)));
 }
 
-/// The sentence of this thread's last error, if it has this code.
+/// Returns the text of this thread's last error if it has this code.
 pub fn last(code: c_int) -> Option<String> {
     let kept = ManuallyDrop::into_inner(LAST.replace(ManuallyDrop::new(None)));
     let text = match &kept {
@@ -177,7 +177,7 @@ pub fn last(code: c_int) -> Option<String> {
     text
 }
 
-/// The value that a call returns to its caller: an error goes to the error handler of its object first.
+/// Returns the value that a call returns to its caller. An error first goes to the error handler of its object.
 #[inline(always)]
 pub fn finish(result: Result, object: Object, call: &str) -> c_int {
     match result {
@@ -186,7 +186,7 @@ pub fn finish(result: Result, object: Object, call: &str) -> c_int {
     }
 }
 
-/// The value of a call of the tool interface, which has no error handlers.
+/// Returns the value of a call of the tool interface, which has no error handlers.
 #[inline(always)]
 pub fn finish_tool(result: Result, call: &str) -> c_int {
     match result {
@@ -202,7 +202,7 @@ fn keep(error: &Error, call: &str) -> c_int {
     error.class()
 }
 
-/// The value of a call that the library does not have.
+/// Returns the value of a call that the library does not implement.
 #[cold]
 pub fn unsupported(object: Object, call: &str) -> c_int {
     let text = "Regatta does not have this call";
@@ -223,10 +223,10 @@ fn raise(error: Error, object: Object, call: &str) -> c_int {
     errhandler::handle(other.unwrap_or(object), class, &text)
 }
 
-/// The handle that a pointer leads to; 0 if it leads nowhere.
+/// Returns the handle at a pointer; the handle 0 if the pointer is null.
 ///
 /// # Safety
-/// It is null or may be read.
+/// The pointer is null or valid for reads.
 #[inline(always)]
 pub unsafe fn pointed<T: Copy + Nothing>(pointer: *mut T) -> T {
     match pointer.is_null() {
@@ -238,7 +238,7 @@ pub unsafe fn pointed<T: Copy + Nothing>(pointer: *mut T) -> T {
 
 /// Handles of objects with error handlers.
 pub trait Nothing {
-    /// No handle.
+    /// The handle 0.
     const NOTHING: Self;
 }
 
@@ -247,13 +247,13 @@ macro_rules! nothing {
 }
 nothing!(Comm Win File Session);
 
-/// Says on standard error why the job ends, and ends it.
+/// Writes to standard error why the job ends, and ends it.
 #[cold]
 pub fn fatal(text: &str, class: c_int) -> ! {
     fatal_line(text.as_bytes(), class)
 }
 
-/// As [`fatal`]. It may come from a signal handler: it takes no lock and no memory.
+/// Does the same as [`fatal`]. It may be called in a signal handler: it takes no lock and does not allocate.
 #[cold]
 pub fn fatal_line(text: &[u8], class: c_int) -> ! {
     let part = |bytes: &[u8]| libc::iovec {
@@ -261,7 +261,7 @@ pub fn fatal_line(text: &[u8], class: c_int) -> ! {
         iov_len: bytes.len(),
     };
     let parts = [part(b"regatta: "), part(text), part(b"\n")];
-    // Written at once: other processes write there too.
+    // One write, because other processes write there too.
     // SAFETY: the parts live across the call, which reads them.
     unsafe { libc::writev(2, parts.as_ptr(), parts.len() as c_int) };
     process::abort(class)

@@ -1,11 +1,11 @@
-//! Constants as Fortran has them.
+//! Constants in Fortran.
 
 use std::fmt::Write;
 
 use crate::constants;
 use crate::constants::HANDLES;
 
-/// A constant of Fortran's.
+/// A named constant (PARAMETER) of Fortran.
 pub(super) struct Parameter {
     /// The type of its handle, or `None` for an INTEGER.
     pub handle: Option<&'static str>,
@@ -15,7 +15,7 @@ pub(super) struct Parameter {
     pub value: i64,
 }
 
-/// All INTEGERs and handles.
+/// Returns all INTEGER and handle constants.
 pub(super) fn parameters() -> Vec<Parameter> {
     let all = constants();
     let value = |text: &str| -> Option<i64> {
@@ -37,7 +37,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
             if handle.is_none() && it.kind != "int" {
                 return None;
             }
-            // C's lengths of texts have room for a zero at the end.
+            // C's maximum lengths of strings include the terminating NUL.
             let is_length = it.name.starts_with("MPI_MAX_");
             let value = value(it.value)? - i64::from(is_length);
             Some(Parameter {
@@ -49,7 +49,7 @@ pub(super) fn parameters() -> Vec<Parameter> {
         .collect()
 }
 
-/// INTEGERs that C has not, or otherwise.
+/// INTEGER constants that C does not have, or that have a different value in C.
 pub(super) const OWN: [(&str, i64); 9] = [
     ("MPI_STATUS_SIZE", 8),
     ("MPI_SOURCE", 1),
@@ -62,10 +62,11 @@ pub(super) const OWN: [(&str, i64); 9] = [
     ("MPI_LOGICAL_KIND", 4),
 ];
 
-/// Facts about what compilers may do with buffers.
+/// LOGICAL constants, all `.FALSE.`, that state what compilers may do with buffers.
 pub(super) const SUPPORT: [&str; 2] = ["MPI_SUBARRAYS_SUPPORTED", "MPI_ASYNC_PROTECTS_NONBLOCKING"];
 
-/// Arguments that stand for something else: name, and how it is declared in `mpif.h`. Each is a common block.
+/// Returns the special arguments (such as MPI_BOTTOM): name, type and shape of their declarations in `mpif.h`. Each is
+/// in a common block of its own.
 pub(super) fn sentinels() -> Vec<(&'static str, &'static str, &'static str)> {
     let all = constants().into_iter();
     all.filter_map(|it| {
@@ -83,12 +84,12 @@ pub(super) fn sentinels() -> Vec<(&'static str, &'static str, &'static str)> {
     .collect()
 }
 
-/// The common block of such an argument.
+/// Returns the name of the common block of a special argument.
 pub(super) fn block(name: &str) -> String {
     name.to_lowercase().replace("mpi_", "mpi_regatta_")
 }
 
-/// The constants, in lines that are right in both forms of source.
+/// Returns the declarations of all constants, in lines that are valid in both fixed and free source form.
 pub(super) fn declarations() -> String {
     let mut out = String::new();
     let mut integer = |kind: &str, name: &str, value: String| {

@@ -1,4 +1,4 @@
-//! The interface of a routine, in Fortran.
+//! Writes the interface of a routine in Fortran.
 
 use std::fmt::Write;
 
@@ -11,11 +11,11 @@ use crate::Parameter;
 pub(super) enum Module {
     /// `mpi`: handles and statuses are INTEGERs.
     Mpi,
-    /// `mpi_f08`: they are of derived types, and IERROR may be left out.
+    /// `mpi_f08`: handles and statuses have derived types, and IERROR is optional.
     F08,
 }
 
-/// How compilers are told that an argument may be of any type, rank and kind.
+/// Compiler directives that allow an argument of any type, kind and rank.
 const ANY: [&str; 5] = [
     "!GCC$ ATTRIBUTES NO_ARG_CHECK ::",
     "!DEC$ ATTRIBUTES NO_ARG_CHECK ::",
@@ -24,7 +24,7 @@ const ANY: [&str; 5] = [
     "!IBM* IGNORE_TKR",
 ];
 
-/// The interface under this name.
+/// Writes the interface of `routine` under this name.
 pub(super) fn interface(out: &mut String, routine: &Routine, name: &str, module: Module) {
     let mut dummies: Vec<&str> = routine.parameters.iter().map(|it| it.0.name).collect();
     if routine.has_error() {
@@ -66,8 +66,8 @@ pub(super) fn interface(out: &mut String, routine: &Routine, name: &str, module:
     let _ = writeln!(out, "end {word}");
 }
 
-/// An argument of any type. It is a TARGET: only then does gfortran believe that a later call may still read or write it, as those
-/// do that wait for a request.
+/// Declares an argument of any type. It has the TARGET attribute: otherwise gfortran would assume that later calls
+/// (such as MPI_Wait) neither read nor write it.
 pub(super) fn any(out: &mut String, name: &str, intent: &str) {
     for directive in ANY {
         let _ = writeln!(out, "{directive} {name}");

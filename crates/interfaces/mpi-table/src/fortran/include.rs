@@ -1,11 +1,11 @@
-//! `mpif.h`.
+//! The include file `mpif.h`.
 
 use std::fmt::Write;
 
 use super::constants::declarations;
 use super::routines;
 
-/// Procedures that programs give to MPI.
+/// Predefined procedures that programs pass to MPI.
 pub(super) const PROCEDURES: [&str; 14] = [
     "MPI_NULL_COPY_FN",
     "MPI_NULL_DELETE_FN",
@@ -28,7 +28,7 @@ const HEAD: &str = "\
 ! of its table of MPI's functions and constants.
 ";
 
-/// The text of `mpif.h`.
+/// Returns the text of `mpif.h`.
 pub fn include() -> String {
     let mut out = HEAD.to_owned();
     out.push_str(&declarations());

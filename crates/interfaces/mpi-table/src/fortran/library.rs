@@ -1,4 +1,4 @@
-//! The functions of the library for Fortran, in Rust: each under its names, calling C's.
+//! Generates the Fortran library in Rust: each function, under all its names, calls the C function.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::functions::Conversion;
 use crate::rust::rust_type;
 use crate::{Function, Parameter, extensions, functions};
 
-/// Names under which a routine is called: symbol, and whether C's profiling name is called.
+/// Returns the symbols of a routine, each with whether it calls the profiling (PMPI) function of C.
 fn symbols(routine: &Routine) -> Vec<(String, bool)> {
     let name = format!("{}{}", routine.function.prefix(), routine.c_name()).to_lowercase();
     let mut all = Vec::new();
@@ -23,14 +23,14 @@ fn symbols(routine: &Routine) -> Vec<(String, bool)> {
     all
 }
 
-/// The names of all routines that the table makes, as linkers see them.
+/// Returns the symbols of all routines that are generated from the table.
 pub fn names() -> Vec<String> {
     let all = routines().into_iter();
     all.flat_map(|it| symbols(&it)).map(|it| it.0).collect()
 }
 
-/// The kinds of handles, for the macro of the library that makes a type of each: its name, and C's functions between it and
-/// its number.
+/// Returns the input of the library's macro `handles!`, which makes a type for each kind of handle: its name, and the C
+/// functions that convert it from and to an integer.
 pub fn handles() -> String {
     let mut out = "handles! {\n".to_owned();
     for function in functions() {
@@ -43,7 +43,7 @@ pub fn handles() -> String {
     out + "}\n"
 }
 
-/// The code of the library: what C's functions are, and those of Fortran.
+/// Returns the code of the library: declarations of the C functions, and the Fortran functions.
 pub fn front() -> String {
     let mut out = String::new();
     for function in functions().iter().chain(&extensions()) {
@@ -67,7 +67,7 @@ pub fn front() -> String {
     out
 }
 
-/// The type of C's function, and its declaration under both names.
+/// Writes the type of a C function, and its declarations under its name and its profiling name.
 fn c_function(out: &mut String, function: &Function, large: bool) {
     let kinds = function.parameters.iter();
     let mut kinds: Vec<String> = kinds.map(|it| rust_type(it.form(large))).collect();
@@ -104,7 +104,7 @@ fn returned(function: &Function) -> &'static str {
     }
 }
 
-/// The type of a parameter of Fortran's.
+/// Returns the Rust type of a Fortran parameter.
 fn fortran_type(role: Role, is_old_value: bool) -> &'static str {
     match role {
         Role::Absent => unreachable!("a parameter of C's alone"),
@@ -126,7 +126,7 @@ fn has_length(role: Role) -> bool {
     )
 }
 
-/// The parameters with their types.
+/// Returns the parameters with their types.
 fn declared(routine: &Routine) -> Vec<(String, &'static str)> {
     let is_old = rules::has("old", routine.function.name);
     let parameters = routine.parameters.iter();
@@ -141,7 +141,7 @@ fn declared(routine: &Routine) -> Vec<(String, &'static str)> {
     all
 }
 
-/// The function under one of its names.
+/// Writes the function under one of its symbols.
 fn entry(
     out: &mut String,
     routine: &Routine,
@@ -155,7 +155,7 @@ fn entry(
         .map(|it| format!("{}: {}, ", it.0, it.1))
         .collect();
     let is_f08 = symbol.ends_with("_f08_");
-    // The address of a buffer that is detached is only for mpi_f08: all others pass something of any type there.
+    // Only `mpi_f08` returns the address of a detached buffer: the others pass a buffer of any type, which is ignored.
     let passed = all.iter().map(|it| match it.0.as_str() {
         "buffer_addr" if !is_f08 => "std::ptr::null_mut(), ".to_owned(),
         name => format!("{name}, "),
@@ -173,7 +173,7 @@ fn entry(
         true => format!(" -> {}", returned(&routine.function)),
         false => String::new(),
     };
-    // Text of unsafe code: its SAFETY line is written above it in the library.
+    // The SAFETY line of this generated unsafe code is part of the generated text.
     let _ = writeln!(
         out,
         "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({parameters}){returns} {{\n\
@@ -181,7 +181,7 @@ fn entry(
     );
 }
 
-/// The function that translates arguments, and calls C's.
+/// Writes the function that translates the arguments and calls the C function.
 fn body(out: &mut String, routine: &Routine) {
     let name = routine.c_name();
     let all = declared(routine);
@@ -227,7 +227,7 @@ fn body(out: &mut String, routine: &Routine) {
     );
 }
 
-/// Code for a parameter before and after the call.
+/// Writes the code for a parameter before and after the call.
 fn around(
     before: &mut String,
     after: &mut String,
@@ -281,7 +281,7 @@ fn around(
     };
 }
 
-/// The number of types of an exchange.
+/// Returns the code that computes the number of elements of an array of datatypes: one for each peer of the exchange.
 fn peers(routine: &Routine, name: &str) -> String {
     let sends = name == "sendtypes";
     let count = match routine.function.name.to_lowercase().contains("neighbor_") {
@@ -294,7 +294,7 @@ fn peers(routine: &Routine, name: &str) -> String {
     }
 }
 
-/// How a parameter is passed to C.
+/// Returns the expression that passes a parameter to C.
 fn argument(name: &str, role: Role) -> String {
     match role {
         Role::Choice => format!("sentinels::choice({name})"),

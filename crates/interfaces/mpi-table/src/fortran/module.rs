@@ -1,5 +1,5 @@
-//! The modules `mpi` and `mpi_f08`. They have interfaces and constants and no code, so a compiler makes of them what it wants to know,
-//! and nothing that is linked with.
+//! The modules `mpi` and `mpi_f08`. They contain only interfaces and constants, so compiling them produces a module
+//! file but no code to link.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ public
 private :: c_ptr
 ";
 
-/// The module of this name: `mpi` or `mpi_f08`.
+/// Returns the source of the module with this name, `mpi` or `mpi_f08`.
 pub fn module(name: &str) -> String {
     match name {
         "mpi" => mpi(),
@@ -94,7 +94,7 @@ integer, private :: MPI_internal(5)
 end type
 ";
 
-/// Statuses in the forms of both modules are made of each other.
+/// Conversions between the statuses of the two modules.
 const STATUSES: &str = "\
 interface
 subroutine MPI_Status_f2f08(f_status, f08_status, ierror)
@@ -112,7 +112,7 @@ end subroutine
 end interface
 ";
 
-/// Constants, with handles of their types.
+/// Writes the constants; handles have their derived types.
 fn numbers(out: &mut String) {
     for (name, value) in OWN {
         let _ = writeln!(out, "integer, parameter :: {name} = {value}");
@@ -146,7 +146,8 @@ fn numbers(out: &mut String) {
     }
 }
 
-/// Each name with its form for large counts, where the compiler can tell them apart by their arguments.
+/// Writes a generic interface for each name. It includes the large-count form where the compiler can distinguish the
+/// two by their arguments.
 fn generics(out: &mut String, prefix: &str, start: &str) {
     let all = routines();
     let mut left: Vec<&Routine> = all.iter().filter(|it| it.is_new()).collect();
@@ -169,7 +170,7 @@ fn generics(out: &mut String, prefix: &str, start: &str) {
     }
 }
 
-/// The name by which programs call it.
+/// Returns the name by which programs call a routine.
 fn generic(routine: &Routine) -> String {
     let name = routine.c_name();
     let changes = |it: &crate::Parameter| {
@@ -193,7 +194,7 @@ fn comparisons(out: &mut String, of: &str) {
     }
 }
 
-/// MPI_SIZEOF, for each type that every compiler has.
+/// Writes the interface of MPI_SIZEOF for each type that every compiler supports.
 fn sizes(out: &mut String) {
     out.push_str("interface MPI_Sizeof\n");
     let types = [
@@ -221,7 +222,7 @@ fn sizes(out: &mut String) {
     out.push_str("end interface\n");
 }
 
-/// A procedure's arguments: those of one type have a line.
+/// Writes the interface of a procedure. Each element of `lines` declares the arguments of one type.
 fn procedure(out: &mut String, name: &str, arguments: &str, lines: &[&str]) {
     let _ = writeln!(out, "subroutine {name}({arguments})\nimport");
     for line in lines {
@@ -230,7 +231,7 @@ fn procedure(out: &mut String, name: &str, arguments: &str, lines: &[&str]) {
     out.push_str("end subroutine\n");
 }
 
-/// Types of the procedures that programs give.
+/// Writes the abstract interfaces of the callbacks that programs pass.
 fn callbacks(out: &mut String) {
     for (suffix, count) in [("", "integer"), ("_c", "integer(kind=8)")] {
         procedure(
@@ -284,7 +285,7 @@ fn callbacks(out: &mut String) {
     requests(out);
 }
 
-/// Objects with attributes: by the names of their functions, and of their type.
+/// Objects with attributes: the infix of their function names, and their handle type.
 const ATTRIBUTED: [(&str, &str); 3] = [("Comm", "Comm"), ("Type", "Datatype"), ("Win", "Win")];
 
 fn copy(out: &mut String, name: &str, object: &str) {
@@ -314,7 +315,7 @@ fn delete(out: &mut String, name: &str, object: &str) {
     );
 }
 
-/// Functions of generalized requests.
+/// Writes the abstract interfaces of the callbacks of generalized requests.
 fn requests(out: &mut String) {
     let state = "integer(kind=8) :: extra_state";
     let error = "integer :: ierror";
@@ -338,7 +339,7 @@ fn requests(out: &mut String) {
     );
 }
 
-/// Procedures of the library that programs give.
+/// Writes the interfaces of predefined callbacks, which programs pass to the library.
 fn predefined(out: &mut String) {
     for (of, object) in ATTRIBUTED {
         let start = format!("MPI_{}", of.to_uppercase());

@@ -1,50 +1,50 @@
-//! The part that a parameter has in Fortran: by its type in C, and by the rules of `table/fortran.txt`.
+//! The role of a parameter in Fortran, determined by its C type and the rules of `table/fortran.txt`.
 
 use super::Routine;
 use crate::{Function, Parameter};
 
 const RULES: &str = include_str!("../../table/fortran.txt");
 
-/// The part of a parameter.
+/// The role of a parameter in Fortran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Only C has it.
+    /// Exists only in C.
     Absent,
     /// A buffer of any type.
     Choice,
-    /// INTEGER(MPI_ADDRESS_KIND), a value that C passes as a pointer; INTEGER in functions of MPI-1.
+    /// An INTEGER(MPI_ADDRESS_KIND) that C passes as a pointer. In MPI-1 functions it is an INTEGER.
     Value,
-    /// An address that is given back.
+    /// An address that the function returns.
     Place,
-    /// A procedure of the program's, of this type in C.
+    /// A callback of the program, with the name of its C type.
     Procedure(&'static str),
-    /// CHARACTER that the library reads.
+    /// A CHARACTER argument that the library reads.
     Text,
-    /// CHARACTER that the library writes.
+    /// A CHARACTER argument that the library writes.
     TextOut,
-    /// Arrays of CHARACTER.
+    /// An array of CHARACTER.
     Texts,
-    /// Arrays of such arrays.
+    /// An array of arrays of CHARACTER.
     TextTable,
-    /// A handle that the library reads: its type.
+    /// A handle that the library reads, with its type.
     Handle(&'static str),
-    /// A handle that it may write.
+    /// A handle that the library may write, with its type.
     HandleOut(&'static str),
-    /// An array of handles: its type, and the parameter that has its length.
+    /// An array of handles, with their type and the parameter that has its length.
     Handles(&'static str, &'static str),
-    /// INTEGER of the size of C's int, or LOGICAL, that the library reads.
+    /// An INTEGER of the size of a C `int`, or a LOGICAL, that the library reads.
     Int,
-    /// One that it may write.
+    /// An INTEGER or LOGICAL that the library may write.
     IntOut,
-    /// An array of them.
+    /// An array of INTEGERs or LOGICALs.
     Ints,
-    /// Triples.
+    /// An array of triples of INTEGERs (ranges of ranks).
     Ranges,
-    /// INTEGER of eight bytes.
+    /// An 8-byte INTEGER that the library reads.
     Wide,
-    /// One that the library may write.
+    /// An 8-byte INTEGER that the library may write.
     WideOut,
-    /// An array of them.
+    /// An array of 8-byte INTEGERs.
     Wides,
     /// A status.
     Status,
@@ -52,23 +52,23 @@ pub(crate) enum Role {
     Statuses,
 }
 
-/// The words of the rules that begin with this one.
+/// Returns the words of each line of the rules that begins with `rule`.
 fn lines(rule: &str) -> impl Iterator<Item = Vec<&'static str>> {
     let words = RULES.lines().map(|line| line.split(' ').collect());
     words.filter(move |it: &Vec<&str>| it[0] == rule)
 }
 
-/// Whether a rule names this.
+/// Returns whether a line of this rule contains the name.
 pub(super) fn has(rule: &str, name: &str) -> bool {
     lines(rule).any(|words| words[1..].contains(&name))
 }
 
-/// Whether a parameter is LOGICAL.
+/// Returns whether a parameter is LOGICAL.
 pub(super) fn is_logical(name: &str) -> bool {
     has("logical", name)
 }
 
-/// The parameter that has the number of an array's elements.
+/// Returns the parameter that has the length of an array.
 pub(super) fn length(function: &Function, name: &str) -> Option<&'static str> {
     let words = lines("length").find(|words| words[1] == name)?;
     let present =
@@ -76,7 +76,8 @@ pub(super) fn length(function: &Function, name: &str) -> Option<&'static str> {
     words[2..].iter().find(present).copied()
 }
 
-/// The module of the library that has this routine by hand: all that the standard has removed are in one.
+/// Returns the module of the library that implements this routine by hand. The module `removed` has all functions that
+/// the standard has removed.
 pub(super) fn by_hand(routine: &Routine) -> Option<&'static str> {
     if routine.function.is_removed() {
         return Some("removed");
@@ -86,7 +87,7 @@ pub(super) fn by_hand(routine: &Routine) -> Option<&'static str> {
     words.map(|words| words[1])
 }
 
-/// The part of this parameter.
+/// Returns the role of a parameter.
 pub(super) fn role(function: &Function, parameter: &Parameter, large: bool) -> Role {
     let name = parameter.name;
     if lines("absent").any(|words| words[1] == function.name && words[2..].contains(&name)) {

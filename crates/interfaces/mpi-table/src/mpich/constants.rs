@@ -1,5 +1,6 @@
-//! Constants of MPICH's ABI. A line is a name and a value: the type and the heading are those of the standard ABI. Constants
-//! of this ABI alone have their type before the name; one behind the value is the standard's that the core takes for it.
+//! Constants of MPICH's ABI. A line of the table is a name and a value; type and heading are those of the standard ABI.
+//! For constants that only this ABI has, the type precedes the name. A fourth word is the constant of the standard ABI
+//! that is passed to `regatta-mpi` in its place.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,10 +8,11 @@ use std::fmt::Write;
 use crate::Constant;
 use crate::constants::HANDLES;
 
-/// A value that is exported data of the library.
+/// The value, in the table, of constants that are exported data of the library.
 pub(crate) const EXTERN: &str = "extern";
 
-/// All constants in the order of the standard ABI's, but for those that this ABI does not have.
+/// Returns all constants in the order of the standard ABI, without those that this ABI lacks, then those that only this
+/// ABI has.
 pub fn constants() -> Vec<Constant> {
     let mut values = values();
     let mut all = crate::constants();
@@ -26,7 +28,7 @@ pub fn constants() -> Vec<Constant> {
     all
 }
 
-/// Constants that the standard ABI does not have.
+/// Returns the constants that the standard ABI does not have.
 fn alone() -> impl Iterator<Item = Constant> {
     lines().filter_map(|words| match words[..] {
         [kind, name, value] | [kind, name, value, _] => Some(Constant {
@@ -53,7 +55,7 @@ fn values() -> BTreeMap<&'static str, &'static str> {
     lines().filter_map(pair).collect()
 }
 
-/// A constant's values in both ABIs, this one's first.
+/// Returns each constant that both ABIs have, with its value in this ABI.
 pub(super) fn both() -> impl Iterator<Item = (Constant, &'static str)> {
     let here: BTreeMap<_, _> = values();
     crate::constants().into_iter().filter_map(move |constant| {
@@ -62,20 +64,21 @@ pub(super) fn both() -> impl Iterator<Item = (Constant, &'static str)> {
     })
 }
 
-/// The standard ABI's constant of this name.
+/// Returns the constant of the standard ABI with this name.
 fn standard(name: &str) -> Constant {
     let all = crate::constants();
     let found = all.into_iter().find(|it| it.name == name);
     found.unwrap_or_else(|| panic!("no constant {name}"))
 }
 
-/// Whether a handle is an int here, and no pointer as in the standard ABI. All of the tool interface are pointers.
+/// Returns whether a handle is an `int` in this ABI instead of a pointer as in the standard ABI. All handles of the
+/// tool interface are pointers.
 pub(crate) fn is_int(handle: &str) -> bool {
     HANDLES.contains(&handle) && handle != "File"
 }
 
-/// The predefined handles of each kind: pairs of the value here and the standard ABI's. Then the kinds that are ints, for a macro
-/// `handles` that makes a type of each.
+/// Returns the predefined handles of each kind as pairs of the value in this ABI and in the standard ABI. The kinds
+/// that are ints follow, as input of a macro `handles!` that makes a type for each.
 pub fn handles_in_rust() -> String {
     let mut out = String::new();
     for kind in HANDLES {
@@ -96,7 +99,7 @@ pub fn handles_in_rust() -> String {
     out + "handles! {\n" + &ints.collect::<String>() + "}\n"
 }
 
-/// The constants of this ABI that the library itself has to know.
+/// Returns the constants of this ABI that the library itself uses.
 pub fn values_in_rust() -> String {
     let wanted = [
         "MPI_MAX_PROCESSOR_NAME",
@@ -112,7 +115,7 @@ pub fn values_in_rust() -> String {
         let Some(name) = constant.name.strip_prefix("MPI_") else {
             continue;
         };
-        // The value of exported data is ours to choose: the standard ABI's needs no translation.
+        // Regatta chooses the value of exported data, and takes that of the standard ABI, which needs no translation.
         let value = match value {
             EXTERN => constant.value,
             value => value,

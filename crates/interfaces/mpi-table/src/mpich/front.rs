@@ -1,4 +1,5 @@
-//! The functions of libmpi.so.12: each under its name and its profiling name, translating for the core.
+//! Generates the functions of libmpi.so.12. Each is exported under its name and its profiling name, and translates its
+//! arguments for `regatta-mpi`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,13 +10,13 @@ use crate::functions::Conversion;
 use crate::rust::{call_of, object};
 use crate::{Function, customary, extensions, functions};
 
-/// Where a function is implemented: by module, in the core and in this library.
+/// The module that implements each function, by the function's name in lower case.
 type Modules = BTreeMap<String, String>;
 
 const REASON: &str = "// SAFETY: the caller keeps MPI's rules.";
 
-/// The functions as Rust. `core` are those that the core implements, `own` those that the library itself does, by
-/// their names in small letters: they get the caller's values.
+/// Returns the functions in Rust. `core` are the functions of `regatta-mpi`. `own` are those that the library
+/// implements itself, by their names in lower case; they get the caller's values untranslated.
 pub fn front(core: &Modules, own: &Modules) -> String {
     let mut out = String::new();
     let mut left = own.clone();
@@ -65,13 +66,14 @@ fn head(function: &Function, large: bool, prefix: &str) -> String {
     )
 }
 
-/// The name by which errors call a function.
+/// Returns the name of a function in error messages.
 fn called(function: &Function, large: bool) -> String {
     let suffix = if large { "_c" } else { "" };
     format!("\"{}{}{suffix}\"", function.prefix(), function.name)
 }
 
-/// A handle and an int are the same number: so are the results of these functions and their parameters.
+/// Returns the body of a conversion between a handle and an integer: both are the same number, so the caller's value is
+/// returned unchanged.
 fn conversion(function: &Function) -> Option<String> {
     let name = function.parameters.first()?.rust();
     let kind = function.returns;
@@ -81,14 +83,14 @@ fn conversion(function: &Function) -> Option<String> {
     })
 }
 
-/// A function of the library's own.
+/// Returns the body of a function that the library implements itself.
 fn own_call(function: &Function, large: bool, module: &str) -> String {
     let arguments = function.parameters.iter().map(|it| it.passed(large));
     let call = call_of(function, large, &format!("own::{module}"), arguments);
     finished(function, &call, &own_object(function), large)
 }
 
-/// The object of a call whose parameters are the caller's.
+/// Returns the object of a call whose parameters are not translated.
 fn own_object(function: &Function) -> String {
     for parameter in &function.parameters {
         let kind = parameter.kind;
@@ -110,7 +112,7 @@ fn finished(function: &Function, call: &str, object: &str, large: bool) -> Strin
     }
 }
 
-/// A function of the core, with values translated before and after.
+/// Returns the body of a function of `regatta-mpi`, with translations before and after the call.
 fn translated(table: &Table, function: &Function, large: bool) -> String {
     let parameters = function.parameters.iter();
     let passages: Vec<Passage> = parameters
@@ -118,7 +120,7 @@ fn translated(table: &Table, function: &Function, large: bool) -> String {
         .collect();
     let arguments = passages.iter().map(|it| it.argument.clone());
     let call = call_of(function, large, "checked", arguments);
-    // Lengths of arrays may depend on any parameter, so arrays come after all handles.
+    // The lengths of arrays may depend on any other parameter, so arrays are translated last.
     let (arrays, others): (Vec<_>, Vec<_>) =
         passages.iter().partition(|it| it.before.contains("::of("));
     let before: String = others
@@ -147,7 +149,7 @@ fn translated(table: &Table, function: &Function, large: bool) -> String {
     )
 }
 
-/// A function that nobody implements.
+/// Returns the body of a function that is not implemented.
 fn unsupported(function: &Function, large: bool) -> String {
     let called = called(function, large);
     match function.returns {

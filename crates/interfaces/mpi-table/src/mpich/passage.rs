@@ -1,28 +1,28 @@
-//! How a parameter gets from a caller of this ABI to the core, and back.
+//! Translation of a parameter from the caller's ABI to `regatta-mpi`, and back.
 
 use super::roles::Role;
 use crate::constants::HANDLES;
 use crate::rust::rust_type;
 use crate::{Function, Parameter};
 
-/// Rust code around a call of the core, for one parameter.
+/// Rust code around a call of `regatta-mpi`, for one parameter.
 #[derive(Default)]
 pub(super) struct Passage {
     /// Statements before the call.
     pub(super) before: String,
-    /// The argument.
+    /// The argument that is passed.
     pub(super) argument: String,
     /// Statements after the call.
     pub(super) after: String,
 }
 
-/// The roles of all parameters, and which are changed in place.
+/// All roles, and the parameters that a call both reads and writes.
 pub(super) struct Table {
     pub(super) roles: Vec<Role>,
     pub(super) changed: Vec<&'static str>,
 }
 
-/// A parameter's type as the caller has it.
+/// Returns the Rust type of a parameter in the caller's ABI.
 pub(super) fn outer_type(kind: &str) -> String {
     let element = kind
         .trim_start_matches("const ")
@@ -36,7 +36,7 @@ pub(super) fn outer_type(kind: &str) -> String {
 }
 
 impl Table {
-    /// The passage of a parameter of a function of the core's, in one of its forms.
+    /// Returns the translation of a parameter of a function of `regatta-mpi`, in one of its forms.
     pub(super) fn passage(
         &self,
         function: &Function,
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// A number or an address with a role.
+    /// Returns the translation of a number or an address that has a role.
     fn number(&self, function: &Function, parameter: &Parameter, role: &str) -> Passage {
         let name = parameter.rust();
         match parameter.kind {
@@ -134,10 +134,10 @@ impl Table {
     }
 }
 
-/// How the core gets a parameter that needs no translation before the call.
+/// Returns the argument for a parameter that needs no translation before the call.
 fn argument(parameter: &Parameter, large: bool) -> String {
     match parameter.name {
-        // The core alone knows how many there are.
+        // Only `regatta-mpi` knows how many codes there are.
         "array_of_errcodes" => format!(
             "Codes {{ at: {}, outward: roles::code::outward }}",
             parameter.rust()
@@ -146,7 +146,8 @@ fn argument(parameter: &Parameter, large: bool) -> String {
     }
 }
 
-/// Something that is made of a pointer, passed as another one, and gives results back unless the caller's are constant.
+/// Returns the translation by an object `made` from the caller's pointer. The object passes a pointer of its own and
+/// writes results back, unless the parameter is constant.
 fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
     Passage {
         before: format!("let mut {name} = {made};\n"),
@@ -158,7 +159,7 @@ fn array_passage(name: &str, constant: bool, made: &str) -> Passage {
     }
 }
 
-/// An array of this many elements, with room for it.
+/// Returns the translation of an array with this length, with storage for the translated elements.
 fn in_room(what: &str, name: &str, length: &str, constant: bool) -> Passage {
     let made = format!("{what}::of({name}, {length}, &mut {name}_room)");
     let passage = array_passage(name, constant, &made);
@@ -168,7 +169,7 @@ fn in_room(what: &str, name: &str, length: &str, constant: bool) -> Passage {
     }
 }
 
-/// How many elements an array has.
+/// Returns the expression for the length of an array.
 fn length(function: &Function, parameter: &Parameter) -> &'static str {
     let neighbours = function.name.to_lowercase().contains("neighbor_");
     match parameter.name {

@@ -1,24 +1,24 @@
-//! Roles: numbers and addresses that mean something else in the two ABIs, and the parameters that have them.
+//! Roles: parameters whose special values (numbers or addresses) differ between the two ABIs.
 //!
-//! A line of the table is a role's name, its constants (`*` at the end: all that begin so) and its parameters (`*` at the end: a
-//! place for a result; a function's name before it: of that function alone). A `|` behind the name says that the value is
-//! made of bits.
+//! A line of the table is a role's name, its constants (a name that ends in `*` stands for all constants with this
+//! prefix) and its parameters (a `*` at the end marks an output; a function's name in front restricts the parameter to
+//! that function). A `|` after the role's name marks values that are sets of bits.
 
 use std::fmt::Write;
 
 use super::constants::both;
 use crate::{Constant, Function, Parameter};
 
-/// A role.
+/// A role of parameters.
 pub(super) struct Role {
     pub(super) name: &'static str,
-    /// Whether its values are made of bits.
+    /// Whether its values are sets of bits.
     bits: bool,
     constants: Vec<&'static str>,
     parameters: Vec<&'static str>,
 }
 
-/// All roles, in the table's order.
+/// Returns all roles in the order of the table.
 pub(super) fn roles() -> Vec<Role> {
     include_str!("../../table/mpich/roles.txt")
         .lines()
@@ -41,7 +41,7 @@ pub(super) fn roles() -> Vec<Role> {
         .collect()
 }
 
-/// The parameters of handles and keys that a call both reads and writes.
+/// Returns the parameters (handles and keys) that a call both reads and writes.
 pub(super) fn changed() -> Vec<&'static str> {
     let mut lines = include_str!("../../table/mpich/roles.txt").lines();
     let line = lines.find_map(|line| line.strip_prefix("changed:"));
@@ -49,7 +49,7 @@ pub(super) fn changed() -> Vec<&'static str> {
 }
 
 impl Role {
-    /// Whether a parameter has this role.
+    /// Returns whether a parameter has this role.
     pub(super) fn has(&self, function: &Function, parameter: &Parameter) -> bool {
         let star = match parameter.kind.trim_start_matches("const ") {
             "void*" => "",
@@ -62,7 +62,7 @@ impl Role {
         self.parameters.iter().any(|it| *it == name || *it == full)
     }
 
-    /// The values here and in the standard ABI.
+    /// Returns the role's constants, each with its value in this ABI.
     fn pairs(&self) -> Vec<(Constant, &'static str)> {
         let has = |name: &str| {
             self.constants.iter().any(|it| match it.strip_suffix('*') {
@@ -74,7 +74,8 @@ impl Role {
     }
 }
 
-/// A module for each role with two functions: from a value here to the standard ABI's, and back.
+/// Returns a module for each role with two functions: `inward` translates a value of this ABI to the standard ABI,
+/// `outward` the other way.
 pub fn roles_in_rust() -> String {
     let mut out = String::new();
     for role in roles() {
@@ -100,12 +101,13 @@ pub fn roles_in_rust() -> String {
     out
 }
 
-/// A value that the other ABI gives a meaning which it does not have here becomes one without meaning.
+/// Writes the two functions of a role. `inward` maps a value that is special only in the standard ABI to one that is
+/// special in neither.
 fn values(out: &mut String, role: &Role, kind: &str, pairs: &[(Constant, &'static str)]) {
     let here: Vec<_> = pairs.iter().map(|(_, here)| *here).collect();
     let there: Vec<_> = pairs.iter().map(|(constant, _)| constant.value).collect();
     for (name, from, to) in [("inward", &here, &there), ("outward", &there, &here)] {
-        // Ranks and tags are mostly no constants.
+        // Most ranks and tags are not negative, and no constant is 0 or more.
         let quick = match from.iter().chain(to.iter()).all(|it| it.starts_with('-')) {
             true => "if value >= 0 { return value; }",
             false => "",
@@ -156,7 +158,7 @@ fn bits(out: &mut String, name: &str, pairs: &[(&str, &str)]) {
         .collect();
     let all: Vec<_> = pairs.iter().map(|(from, _)| *from).collect();
     let all = all.join(" | ");
-    // Bits that mean nothing are an error, which the highest one stays.
+    // Unknown bits are an error: the highest bit, which has no meaning, is set so that it is reported.
     let _ = writeln!(
         out,
         "pub fn {name}(value: std::ffi::c_int) -> std::ffi::c_int {{ let mut found = if value & !({all}) != 0 {{ std::ffi::c_int::MIN }} else {{ 0 }};\n{rows}found }}"

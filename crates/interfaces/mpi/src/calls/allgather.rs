@@ -51,7 +51,7 @@ const ALLGATHER: Entry = entry!(rg_allgather or rg_iallgather(given, each, taken
 const ALLGATHERV: Entry =
     entry!(rg_allgatherv or rg_iallgatherv(given, gives, taken, take_lengths, take_offsets));
 
-/// MPI_Allgather and MPI_Allgatherv.
+/// Describes MPI_Allgather and MPI_Allgatherv.
 unsafe fn describe_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = get(comm)?;
     // SAFETY: the caller upholds the safety contract of this function.
@@ -79,7 +79,7 @@ unsafe fn describe_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<C
     }
 }
 
-/// MPI_Allgather.
+/// Fast path of MPI_Allgather.
 #[inline(always)]
 unsafe fn try_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
@@ -88,7 +88,7 @@ unsafe fn try_allgather(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int>
     Some(unsafe { rg::rg_allgather(send.address, length, recv.address, route.group()) })
 }
 
-/// MPI_Allgatherv.
+/// Fast path of MPI_Allgatherv.
 unsafe fn try_allgatherv(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     // SAFETY: the caller guarantees that the arrays and buffers are valid.

@@ -1,4 +1,4 @@
-//! Exchanges of all with all.
+//! All-to-all exchanges.
 
 use std::ffi::{c_int, c_void};
 
@@ -71,7 +71,7 @@ const ALLTOALLV: Entry = entry!(
     rg_alltoallv or rg_ialltoallv(given, give_lengths, give_offsets, taken, take_lengths, take_offsets)
 );
 
-/// MPI_Alltoall and MPI_Alltoallv.
+/// Describes MPI_Alltoall and MPI_Alltoallv.
 unsafe fn describe_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = get(comm)?;
     let peers = comm.peers().len();
@@ -87,7 +87,7 @@ unsafe fn describe_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Co
             ));
         }
         let gives = match given(&send, peers, &takes, comm.rank as usize)? {
-            // The engine does not exchange in place.
+            // The engine cannot exchange in place.
             LocalData::InPlace => LocalData::Copied,
             gives => gives,
         };
@@ -104,7 +104,7 @@ unsafe fn describe_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Co
     }
 }
 
-/// MPI_Alltoallw.
+/// Describes MPI_Alltoallw.
 unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Collective> {
     let comm = get(comm)?;
     let peers = comm.peers().len();
@@ -126,7 +126,7 @@ unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Col
             return Ok(Collective::messages(comm, sends, receives));
         }
         let gives = send.memories("sendbuf", peers)?;
-        // MPI_BOTTOM may be both: the types have the addresses.
+        // Both may be MPI_BOTTOM: then the datatypes have the addresses.
         let same = send.address == recv.address && !send.address.is_null();
         if same && gives.iter().chain(&takes).any(|it| it.bytes() > 0) {
             let text = "sendbuf and recvbuf are the same (MPI_IN_PLACE as sendbuf says that)";
@@ -140,7 +140,7 @@ unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Col
     }
 }
 
-/// MPI_Alltoall.
+/// Fast path of MPI_Alltoall.
 #[inline(always)]
 unsafe fn try_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, _) = place(comm)?;
@@ -149,7 +149,7 @@ unsafe fn try_alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> 
     Some(unsafe { rg::rg_alltoall(send.address, length, recv.address, route.group()) })
 }
 
-/// MPI_Alltoallv.
+/// Fast path of MPI_Alltoallv.
 unsafe fn try_alltoallv(comm: Comm, send: Buffer, recv: Buffer) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     // SAFETY: the caller guarantees that the arrays and buffers are valid.

@@ -12,35 +12,36 @@ use crate::error::{Result, checked, not_null};
 use crate::progress::{self, Waited};
 use crate::requests::{FoundRequest, LockedOperation, State, find};
 
-/// The requests of the engine's for which a call waits.
+/// The engine's requests for which a call waits.
 struct Waiting {
-    /// One for each request of the call's, which is null unless that is a plain one; then those of operations.
+    /// One for each request of the call, null unless that is a plain one, followed by those of operations.
     requests: Vec<rg::Request>,
-    /// The communicators of the plain ones of the call's, as they were found: once one is complete, its place may be another request's.
+    /// The communicators of the call's plain requests, read beforehand: once a request is complete, its slot may belong
+    /// to another request.
     comms: Vec<Comm>,
     operations: Vec<Part>,
-    /// Operations that other threads have.
+    /// Operations that other threads have locked.
     elsewhere: Vec<FoundRequest>,
-    /// Whether there is a request that is neither null nor inactive.
+    /// Whether any request is neither null nor inactive.
     pending: bool,
 }
 
-/// An operation whose requests of the engine's are waited for.
+/// An operation whose engine requests the call waits for.
 struct Part {
-    /// The place of its first request.
+    /// The index of its first request.
     begin: usize,
     operation: LockedOperation,
 }
 
-/// How one of several requests is found.
+/// The result of waiting for one of several requests.
 enum Found {
     /// All are null or inactive.
     None,
-    /// This one, with its outcome.
+    /// The index of a complete request, with its outcome.
     One(usize, Outcome),
 }
 
-/// Waits until one is complete.
+/// Waits until one of the requests is complete.
 fn wait_for_any(all: &mut [Request]) -> Result<Found> {
     loop {
         let mut waiting = Waiting::for_some_of(all.len());
@@ -84,7 +85,7 @@ impl Waiting {
         }
     }
 
-    /// Waits for this one, too; returns whether it is an operation that is complete.
+    /// Adds a request to those waited for. Returns whether it is an operation that is already complete.
     fn add(&mut self, index: usize, request: Request) -> Result<bool> {
         let found = find(request)?;
         if let Some(plain) = found.plain() {
@@ -104,7 +105,7 @@ impl Waiting {
         match inner.state() {
             State::Inactive => return Ok(false),
             State::Complete => return Ok(true),
-            // It advances in every call that waits, whoever locks it then.
+            // Every waiting call advances it, so it is not locked meanwhile.
             State::Pending if inner.has_stages() => {}
             State::Pending => {
                 let begin = self.requests.len();
@@ -116,7 +117,7 @@ impl Waiting {
         Ok(false)
     }
 
-    /// Tells the operation that one of its requests is complete.
+    /// Notifies the operation that one of its engine requests is complete.
     fn tell(&mut self, at: usize, got: &rg::Status, code: c_int) {
         let part = self.operations.iter_mut().rfind(|part| part.begin <= at);
         if let Some(part) = part

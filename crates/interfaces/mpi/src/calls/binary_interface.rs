@@ -1,4 +1,4 @@
-//! Facts of the standard binary interface. All of these may be called at any time.
+//! Facts about the application binary interface. These functions may be called at any time.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use crate::datatype::builtin;
 use crate::error::{Error, Result, not_null};
 use crate::info::{self, Hints};
 
-/// Facts of Fortran that the program has set.
+/// Facts about Fortran that the program has set.
 struct Fortran {
     facts: Option<Hints>,
-    /// The bytes of a logical, that of .TRUE. and that of .FALSE..
+    /// The bytes of .TRUE. and of .FALSE..
     booleans: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -44,7 +44,7 @@ pub fn abi_get_info(info: Out<Info>) -> Result {
     Ok(())
 }
 
-/// Sizes of Fortran's types, as the predefined datatypes have them.
+/// Info keys for the sizes of Fortran types, with the corresponding predefined datatypes.
 const SIZES: [(&CStr, &str, Datatype); 5] = [
     (c"mpi_character_size", "MPI_CHARACTER", CHARACTER),
     (c"mpi_logical_size", "MPI_LOGICAL", LOGICAL),
@@ -57,7 +57,7 @@ const SIZES: [(&CStr, &str, Datatype); 5] = [
     ),
 ];
 
-/// Other sizes than those of the datatypes would make data of them wrong without a word.
+/// Fails if a size differs from that of the predefined datatype: data of that type would be corrupted silently.
 fn check_facts(hints: &Hints) -> Result {
     for (key, name, datatype) in SIZES {
         let Some(value) = hints.text(key) else {
@@ -94,7 +94,7 @@ pub fn abi_get_fortran_info(info: Out<Info>) -> Result {
     Ok(())
 }
 
-/// The size of a logical.
+/// Checks the size of a LOGICAL.
 fn check_size(logical_size: c_int) -> Result<usize> {
     match logical_size {
         1 | 2 | 4 | 8 | 16 => Ok(logical_size as usize),
@@ -143,7 +143,7 @@ pub unsafe fn abi_get_fortran_booleans(
     }
     for (bytes, to) in [(yes, logical_true), (no, logical_false)] {
         not_null(to, "the place of a logical")?;
-        // SAFETY: the caller guarantees that the places have this size.
+        // SAFETY: the caller guarantees that the destinations have this size.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), size) };
     }
     Ok(())

@@ -33,7 +33,7 @@ const BARRIER: Entry = entry!(rg_barrier or rg_ibarrier());
 
 const BROADCAST: Entry = entry!(rg_broadcast or rg_ibroadcast(whole, length, root));
 
-/// MPI_Barrier.
+/// Describes MPI_Barrier.
 fn describe_barrier(comm: Comm) -> Result<Collective> {
     let comm = get(comm)?;
     Ok(Collective::engine(
@@ -44,7 +44,7 @@ fn describe_barrier(comm: Comm) -> Result<Collective> {
     ))
 }
 
-/// MPI_Bcast.
+/// Describes MPI_Bcast.
 unsafe fn describe_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<Collective> {
     let comm = get(comm)?;
     let role = role(&comm, root)?;
@@ -66,7 +66,7 @@ unsafe fn describe_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Result<
     Ok(Collective::engine(comm, BROADCAST, gives, takes).rooted(root))
 }
 
-/// MPI_Barrier.
+/// Fast path of MPI_Barrier.
 #[inline(always)]
 unsafe fn try_barrier(comm: Comm) -> Option<c_int> {
     let (route, _) = place(comm)?;
@@ -74,7 +74,7 @@ unsafe fn try_barrier(comm: Comm) -> Option<c_int> {
     Some(unsafe { rg::rg_barrier(route.group()) })
 }
 
-/// MPI_Bcast.
+/// Fast path of MPI_Bcast.
 #[inline(always)]
 unsafe fn try_broadcast(comm: Comm, buffer: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;

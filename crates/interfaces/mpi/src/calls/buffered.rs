@@ -1,7 +1,8 @@
 //! Buffered sends.
 //!
-//! The engine keeps what finds no room, so the program's buffers are never written to. They are counted, as the standard has it: a
-//! message that could not lie in an empty buffer is refused. A program that detaches a buffer gets it back at once.
+//! The engine itself keeps messages that cannot be sent at once, so it never writes to the program's buffers. Their
+//! sizes count only as the standard requires: a message that would not fit into the empty buffer is refused. Detaching
+//! a buffer returns at once.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,8 @@ use crate::session;
 enum BufferOwner {
     Process,
     Comm(Comm),
-    /// Communicators that were made of a session are not told from others: its buffer serves all that have no other one.
+    /// Which session a communicator was made from is not recorded, so a session's buffer serves every communicator for
+    /// which no other buffer is attached.
     Session(Session),
 }
 
@@ -81,11 +83,11 @@ unsafe fn detach(owner: BufferOwner, buffer_addr: *mut c_void, size: OutCount) -
     Ok(())
 }
 
-/// Bytes that are counted for a message beside its own. Programs add the MPI_BSEND_OVERHEAD of their ABI, of which this is less than
-/// the least.
+/// Bytes that are counted for a message in addition to its own. Programs add the MPI_BSEND_OVERHEAD of their ABI, which
+/// is at least this in all of them.
 const OVERHEAD: i64 = 64;
 
-/// Whether a message of this many bytes has a place in a buffer.
+/// Checks that a message with this many bytes fits into the attached buffer.
 fn check_room(comm: Comm, bytes: usize) -> Result {
     let attached = attached();
     let own = attached
@@ -125,7 +127,7 @@ pub unsafe fn bsend(
     let to = route.destination(dest)?;
     check_tag(tag)?;
     if dest == PROC_NULL {
-        // The buffer is checked, and not read.
+        // Arguments are checked, but the buffer is not read.
         return Staging::output(buf.cast_mut(), count, datatype).map(drop);
     }
     // SAFETY: the caller guarantees that the buffer is valid for its elements.
@@ -151,7 +153,7 @@ pub unsafe fn ibsend(
     complete(comm, request)
 }
 
-/// A request that is complete.
+/// Returns a completed request to the caller.
 fn complete(comm: Comm, request: Out<Request>) -> Result {
     let done = Single::complete(Status::empty(ANY_SOURCE));
     request.put(requests::of_operation(Box::new(done), comm)?);

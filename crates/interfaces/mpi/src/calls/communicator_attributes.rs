@@ -1,4 +1,4 @@
-//! Attributes of communicators, under their names of today and of MPI-1.
+//! Attributes of communicators, under the current names and those of MPI-1.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicI32;
@@ -13,12 +13,12 @@ use crate::communicator::{self, Communicator, get};
 use crate::error::{Result, checked, codes};
 use crate::tasks;
 
-/// The address of a value that stays.
+/// Returns the address of a static value.
 fn address(value: &'static c_int) -> *mut c_void {
     std::ptr::from_ref(value).cast_mut().cast()
 }
 
-/// The value of a predefined attribute; `Some(None)` if it is not set.
+/// Returns the value of a predefined attribute; `Some(None)` if it is not set, `None` if the key is not predefined.
 fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
     static HIGHEST_TAG: c_int = c_int::MAX;
     static ANYBODY: c_int = ANY_SOURCE;
@@ -39,7 +39,7 @@ fn predefined(keyval: c_int) -> Option<Option<*mut c_void>> {
     Some(Some(value))
 }
 
-/// Whether all processes read the same clock, as those of one host do.
+/// Returns 1 if all processes of MPI_COMM_WORLD read the same clock, as processes on one host do, otherwise 0.
 fn one_clock() -> c_int {
     let Ok(world) = get(COMM_WORLD) else { return 0 };
     // SAFETY: the call takes a number and no pointers.
@@ -51,11 +51,12 @@ fn one_clock() -> c_int {
     c_int::from(hosts.all(|host| Some(host) == first))
 }
 
-/// The variable by which `mpiexec -usize` says how many processes there can be.
+/// The environment variable in which `mpiexec -usize` passes the universe size.
 const UNIVERSE_VARIABLE: &str = "MPIEXEC_UNIVERSE_SIZE";
 
-/// How many processes there can be: what the user says, else the cores of all hosts, if the launcher tells, and at least
-/// as many as the job has: its other worlds count too.
+/// Returns the universe size: the number that the user set, otherwise the cores of all hosts, but at least the number
+/// of running tasks of the job, which includes those of its other worlds. `None` if the launcher does not report the
+/// hosts.
 fn universe() -> Option<c_int> {
     let said = std::env::var(UNIVERSE_VARIABLE).ok();
     if let Some(said) = said.and_then(|text| text.parse::<c_int>().ok()) {

@@ -1,4 +1,4 @@
-//! Making communicators of one side, or of both sides of another one.
+//! Making communicators from an intracommunicator, or from an intercommunicator.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::info::{self, Hints};
 use crate::requests;
 use crate::text;
 
-/// Gives the caller a new communicator; MPI_COMM_NULL if this process is not in it.
+/// Returns a new communicator to the caller, or MPI_COMM_NULL if this process is not in it.
 pub(crate) fn give(made: Option<Made>, inherited: Inherited, to: Out<Comm>) -> Result {
     let handle = match made {
         Some(made) => publish(made, inherited)?.handle,
@@ -26,8 +26,8 @@ pub(crate) fn give(made: Option<Made>, inherited: Inherited, to: Out<Comm>) -> R
     Ok(())
 }
 
-/// The parts of a duplicate beside its groups. If a function of the program's fails there is no duplicate, and the caller gets
-/// MPI_COMM_NULL in its place.
+/// Returns what a duplicate inherits besides its groups. If a callback of the program fails, there is no duplicate, and
+/// the caller gets MPI_COMM_NULL.
 unsafe fn copied(comm: &Communicator, hints: Hints, newcomm: Out<Comm>) -> Result<Inherited> {
     // SAFETY: the program guarantees that its attribute callbacks may be called.
     let attributes = unsafe { comm.attributes.copies(comm.handle) };
@@ -60,7 +60,7 @@ pub unsafe fn comm_dup_with_info(
     unsafe { duplicate(&comm, info::optional(info)?, newcomm) }
 }
 
-/// Begins to duplicate.
+/// Begins a duplication.
 unsafe fn duplicating(
     comm: Arc<Communicator>,
     hints: Hints,
@@ -96,7 +96,7 @@ pub unsafe fn comm_idup_with_info(
     unsafe { duplicating(comm, info::optional(info)?, newcomm, request) }
 }
 
-/// The colour of a process: MPI_UNDEFINED is none.
+/// Returns the colour of a process, or `None` for MPI_UNDEFINED.
 fn colour_of(color: c_int) -> Result<Option<c_int>> {
     match color {
         0.. => Ok(Some(color)),
@@ -119,17 +119,17 @@ pub unsafe fn comm_split(
     give(made, Inherited::of(&comm), newcomm)
 }
 
-/// The number of this process' host: those with one number share memory.
+/// Returns the number of this process's host. Processes with the same number share memory.
 fn host() -> Option<c_int> {
     // SAFETY: the calls take numbers and no pointers.
     let host = unsafe { rg::rg_host_of(rg::rg_tid()) };
     (host >= 0).then_some(host)
 }
 
-/// The name of what processes of one host have in common, in hints.
+/// The name, in hints, of the resource that processes on one host share.
 const NODE: &str = "mpi_shared_memory";
 
-/// The colour for a kind of split; none for what the library does not know.
+/// Returns the colour for a split of this type; `None` for a resource type that the library does not know.
 fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<Option<c_int>> {
     let guided = || hints.text(c"mpi_hw_resource_type") == Some(NODE);
     match split_type {
@@ -140,12 +140,12 @@ fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<
             Some(name) => {
                 let set = crate::session::set(name).unwrap_or_else(|_| Vec::new().into());
                 let own = comm.local[comm.rank as usize];
-                // Processes of one set have its first process in common.
+                // The first process of a set identifies the set.
                 Ok(set.rank_of(own).map(|_| set[0]))
             }
             None => Ok(host().filter(|_| guided())),
         },
-        // Parts of a host are not told apart.
+        // Parts of a host are not distinguished, so the only split is by hosts, if there are several.
         COMM_TYPE_HW_UNGUIDED => {
             // SAFETY: the call takes a number and no pointers.
             let hosts = comm
@@ -173,7 +173,7 @@ pub unsafe fn comm_split_type(
     let colour = kind_colour(&comm, split_type, &hints)?;
     let made = communicator::split(&comm, colour, key)?;
     if made.is_some() && split_type == COMM_TYPE_HW_UNGUIDED {
-        // Without an info object nobody is told.
+        // Fails without an info object, which is no error: the resource type is then not reported.
         let _ = info::with_object(info, |hints| hints.set_text(c"mpi_hw_resource_type", NODE));
     }
     give(made, Inherited::of(&comm), newcomm)

@@ -1,4 +1,4 @@
-//! Communicators: what they are, what is said of them, and their end.
+//! Communicators: their properties, names and hints, and freeing them.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -27,12 +27,12 @@ pub fn comm_test_inter(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
     Ok(())
 }
 
-/// Why a call is not for a communicator of one side.
+/// Returns the error for a call that requires an intercommunicator.
 pub(crate) fn no_inter() -> Error {
     Error::new(ERR_COMM, "the communicator is no intercommunicator")
 }
 
-/// A call that is for communicators of one side alone.
+/// Returns the error for a call that requires an intracommunicator.
 pub(crate) fn no_intra() -> Error {
     let text = "the communicator is an intercommunicator, and the call is not for these";
     Error::new(ERR_COMM, text)
@@ -66,7 +66,7 @@ pub fn comm_compare(
     let found = match (&first.remote, &second.remote) {
         _ if is_same => IDENT,
         (None, None) => local,
-        // The sides are compared one by one; the less alike decides. The values are in that order.
+        // Both groups are compared; the less similar pair decides. The constants are in that order.
         (Some(one), Some(other)) => local.max(groups::compare(&one.members, &other.members)),
         _ => UNEQUAL,
     };
@@ -79,7 +79,7 @@ pub fn comm_compare(
 }
 
 pub fn comm_set_name(comm: Arc<Communicator>, comm_name: &CStr) -> Result {
-    // A name that is too long is cut.
+    // A name that is too long is truncated.
     let most = MAX_OBJECT_NAME as usize - 1;
     let bytes: Vec<u8> = comm_name.to_bytes().iter().copied().take(most).collect();
     comm.set_name(std::ffi::CString::new(bytes).unwrap_or_default());
@@ -96,7 +96,7 @@ pub unsafe fn comm_get_name(comm: Comm, comm_name: Out<c_char>, resultlen: Out<c
     Ok(())
 }
 
-/// The hints of communicators that mean something; programs are not told of others.
+/// The hints of communicators that have a meaning; other hints are not returned to programs.
 const HINTS: [&CStr; 4] = [
     c"mpi_assert_allow_overtaking",
     c"mpi_assert_exact_length",
@@ -117,7 +117,8 @@ pub fn comm_get_info(comm: Arc<Communicator>, info_used: Out<Info>) -> Result {
     Ok(())
 }
 
-/// Deletes a communicator's attributes, then itself.
+/// Deletes a communicator's attributes, then the communicator. If `waits`, all its processes agree on the outcome
+/// first.
 unsafe fn free(comm: Out<Comm>, waits: bool) -> Result {
     let handle = comm.get();
     let found = get(handle)?;

@@ -1,4 +1,4 @@
-//! Waiting for one request, or for all of several; and what is left of a request that is complete.
+//! Waiting for one request or for all of several requests; outcomes of complete requests.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -11,15 +11,15 @@ use crate::error::{Error, Object, Result, checked};
 use crate::progress;
 use crate::requests::{self, COMPLETE, FoundRequest, State, find};
 
-/// The outcome of a request that is complete: its status, and its own error.
+/// The outcome of a complete request: its status, and its own error.
 pub(crate) type Outcome = (Status, Result);
 
-/// The outcome of a request that is null or inactive.
+/// Returns the outcome of a request that is null or inactive.
 pub(crate) fn nothing() -> Outcome {
     (Status::empty(ANY_SOURCE), Ok(()))
 }
 
-/// The requests of a call.
+/// Returns the array of requests of a call.
 ///
 /// # Safety
 /// The array has this many elements, or is null.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&
     }
 }
 
-/// Waits for one request, which is null afterwards unless it is persistent.
+/// Waits for one request. It is null afterwards unless it is persistent.
 #[inline(always)]
 pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     if *request == REQUEST_NULL {
@@ -64,7 +64,7 @@ pub(crate) fn wait_for(request: &mut Request) -> Result<Outcome> {
     plain_outcome(request, found, &got, code)
 }
 
-/// The outcome of a plain request that is complete, which is given back as it was found before that.
+/// Returns the outcome of a complete plain request and releases its slot. `found` was read before completion.
 #[inline(always)]
 pub(crate) fn plain_outcome(
     request: &mut Request,
@@ -74,7 +74,7 @@ pub(crate) fn plain_outcome(
 ) -> Result<Outcome> {
     let comm = found.comm();
     if code == rg::ERR_CYCLE {
-        // Only the wait is over: the send goes on.
+        // Only the wait has failed: the send goes on.
         return Err(Error::of_engine(code).on(Object::Comm(comm)));
     }
     let mut status = status_of(comm, got);
@@ -93,7 +93,7 @@ pub(crate) fn plain_outcome(
     ))
 }
 
-/// The outcome of an operation that is complete; one that is inactive has an empty one.
+/// Returns the outcome of a complete operation, or an empty one if the operation is inactive.
 pub(crate) fn operation_outcome(request: &mut Request) -> Result<Outcome> {
     let found = find(*request)?;
     let mut operation = found.operation();
@@ -123,7 +123,7 @@ pub unsafe fn wait(request: &mut Request, status: *mut Status) -> Result {
     result
 }
 
-/// How many plain requests are handed to the engine at a time.
+/// Maximum number of plain requests that are passed to the engine at a time.
 const AT_ONCE: usize = 32;
 
 pub unsafe fn waitall(
@@ -160,11 +160,11 @@ pub unsafe fn waitall(
     summary(failed)
 }
 
-/// Plain requests that are waited for all at once. Nothing is written here that is not needed: to fill a kilobyte with zeros first would cost
-/// more than a message.
+/// Plain requests that are waited for together. The arrays stay uninitialized where they are not used: zeroing a
+/// kilobyte would take longer than a message.
 struct Plain {
     requests: [MaybeUninit<rg::Request>; AT_ONCE],
-    /// As they were found: when they are complete, other requests may have their slots.
+    /// The requests as they were before completion: afterwards other requests may have their slots.
     found: [MaybeUninit<(rg::Request, Comm)>; AT_ONCE],
     statuses: [MaybeUninit<rg::Status>; AT_ONCE],
 }
@@ -181,7 +181,8 @@ impl Default for Plain {
 }
 
 impl Plain {
-    /// Takes the plain requests at the front, while nothing else has to advance; how many.
+    /// Takes the plain requests at the front and returns their number. Takes none while other operations have to
+    /// advance.
     #[inline(always)]
     fn gather(&mut self, all: &[Request]) -> usize {
         if !progress::is_idle() {
@@ -198,10 +199,11 @@ impl Plain {
         most
     }
 
-    /// Waits for those that were gathered.
+    /// Waits for the gathered requests.
     ///
     /// # Safety
-    /// `all` are the requests that were gathered. The statuses are those of all requests of the call, of which these begin at `first`; or none.
+    /// `all` are the gathered requests. `statuses` is null, or has a status for each request of the call; these
+    /// requests begin at index `first`.
     #[inline(always)]
     unsafe fn wait(
         &mut self,
@@ -221,7 +223,7 @@ impl Plain {
                 (left, self.found[index].assume_init())
             };
             if left != rg::REQUEST_NULL {
-                // Only the wait is over: this request goes on.
+                // Only the wait has failed: this request goes on.
                 return Err(Error::of_engine(code).on(Object::Comm(comm)));
             }
             // SAFETY: the engine writes a status for each request that it sets to null.
@@ -240,10 +242,10 @@ impl Plain {
     }
 }
 
-/// Writes the status of one of several requests, with its error; the first error is kept.
+/// Writes the status of one of several requests, including its error. Keeps the first error in `failed`.
 ///
 /// # Safety
-/// There are more statuses than `index`, or none.
+/// `statuses` is null or has more than `index` elements.
 #[inline(always)]
 pub(crate) unsafe fn store(
     outcome: Outcome,
@@ -268,7 +270,7 @@ pub(crate) unsafe fn store(
     }
 }
 
-/// The error of a call for several requests: those of the requests are in the statuses.
+/// Returns the error of a call for several requests, whose own errors are in the statuses.
 pub(crate) fn summary(failed: Option<Error>) -> Result {
     match failed {
         None => Ok(()),
@@ -278,7 +280,7 @@ pub(crate) fn summary(failed: Option<Error>) -> Result {
                 error.text()
             );
             let summary = Error::new(ERR_IN_STATUS, text);
-            // The program chose a handler for the request's object; it may have chosen none for errors about no object.
+            // The error is raised on the request's object, whose handler the program chose, rather than on no object.
             Err(match error.object() {
                 Some(object) => summary.on(object),
                 None => summary,

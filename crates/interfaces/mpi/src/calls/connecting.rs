@@ -1,4 +1,4 @@
-//! Connecting processes that have no communicator in common: by ports, by names of services, by a socket.
+//! Connecting processes that have no communicator in common: by ports, by service names, or by a socket.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Read;
@@ -19,13 +19,13 @@ use crate::process;
 use crate::tasks;
 use crate::text;
 
-/// The name of a port that the caller gives.
+/// Returns the name of a port that the caller passes.
 unsafe fn port_of<'a>(name: *const c_char) -> Result<&'a CStr> {
     // SAFETY: the caller guarantees that the text is NUL-terminated.
     unsafe { text::given(name, "port_name", MAX_PORT_NAME, ERR_PORT) }
 }
 
-/// The name of a service that the caller gives.
+/// Returns the name of a service that the caller passes.
 unsafe fn service_of<'a>(name: *const c_char) -> Result<&'a CStr> {
     // SAFETY: the caller guarantees that the text is NUL-terminated.
     unsafe { text::given(name, "service_name", MAX_PORT_NAME, ERR_SERVICE) }
@@ -46,10 +46,10 @@ pub unsafe fn close_port(port_name: *const c_char) -> Result {
     ports::close(unsafe { port_of(port_name)? })
 }
 
-/// Seconds that a process waits to be accepted, if a hint says nothing else.
+/// Time in seconds that a process waits to be accepted unless a hint sets another.
 const DEFAULT_CONNECT_TIMEOUT_SECONDS: f64 = 180.0;
 
-/// The seconds that a process waits to be accepted.
+/// Returns the time in seconds that a process waits to be accepted.
 fn limit(hints: &Hints) -> Result<f64> {
     let Some(said) = hints.get(c"timeout") else {
         return Ok(DEFAULT_CONNECT_TIMEOUT_SECONDS);
@@ -65,7 +65,8 @@ fn limit(hints: &Hints) -> Result<f64> {
     })
 }
 
-/// Connects at a port by `ask`, which gives the other side these words and has its words, unless the last argument fails meanwhile.
+/// Connects at a port by `ask`, which sends the given words to the other side and returns those of the other side.
+/// `ask` also gets a check that fails if the connection is to be given up.
 unsafe fn connected(
     ask: impl FnOnce(&CStr, &Hints, &[c_int], &dyn Fn() -> Result) -> Result<Vec<c_int>>,
     port_name: *const c_char,
@@ -80,7 +81,7 @@ unsafe fn connected(
         let hints = info::optional(info)?;
         // SAFETY: the caller guarantees that the text is NUL-terminated at the root.
         let port = unsafe { port_of(port_name)? };
-        // The other processes wait for this one, and not in the communicator itself.
+        // The other processes wait for this one outside the communicator, so it is checked here.
         let check = || comm.check_intact();
         LeaderExchange::agree(&comm, |words| ask(port, &hints, words, &check))
     })?;
@@ -153,7 +154,7 @@ pub unsafe fn lookup_name(
     Ok(())
 }
 
-/// Says all of this on a socket. That the other end has been closed is an error, and no signal that would end the process.
+/// Sends all bytes on a socket. If the peer has closed it, returns an error instead of raising SIGPIPE.
 fn say(socket: c_int, bytes: &[u8]) -> std::io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -173,7 +174,7 @@ fn say(socket: c_int, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Both ends of a socket tell each other their task and the number of their process.
+/// Exchanges task and process id with the other end of a socket, and returns those of the peer.
 fn introduce(fd: c_int) -> Result<[c_int; 2]> {
     if fd < 0 {
         let text = format!("fd is {fd}, which is no descriptor");
@@ -200,7 +201,7 @@ fn introduce(fd: c_int) -> Result<[c_int; 2]> {
     Ok([word(0), word(4)])
 }
 
-/// Whether a task of this job is this process: the end of a socket may be in another job.
+/// Returns whether a task of this job is the process with this id: the other end of a socket may be in another job.
 fn is_task(tid: c_int, pid: c_int) -> bool {
     let tasks = tasks::running().unwrap_or_default();
     tasks.iter().any(|task| task.tid == tid && task.pid == pid)

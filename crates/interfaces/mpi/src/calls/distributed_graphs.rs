@@ -1,4 +1,4 @@
-//! Graphs whose edges are told by any process, and known where they end.
+//! Distributed graphs: any process may name edges, and each process knows those at itself.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::error::{Error, Result};
 use crate::info;
 use crate::topology::{Distributed, Topology};
 
-/// Whether this array of weights is MPI_UNWEIGHTED.
+/// Returns whether this array of weights is MPI_UNWEIGHTED.
 fn is_unweighted(weights: *const c_int) -> bool {
     weights as usize == UNWEIGHTED
 }
 
-/// The weights of so many edges. Without weights each is 1; MPI_WEIGHTS_EMPTY stands for none.
+/// Returns the weights of `count` edges. Without weights each is 1. MPI_WEIGHTS_EMPTY is allowed if there are no edges.
 unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<Vec<c_int>> {
     if is_unweighted(weights) {
         return Ok(vec![1; count]);
@@ -42,7 +42,7 @@ unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<
     }
 }
 
-/// So many ranks of a communicator.
+/// Returns an array of `count` ranks of the communicator.
 unsafe fn ranks_of<'a>(
     comm: &Communicator,
     ranks: *const c_int,
@@ -155,7 +155,7 @@ pub unsafe fn dist_graph_create(
     give(&comm, edges, info, comm_dist_graph)
 }
 
-/// This process' edges.
+/// Returns this process's edges.
 fn edges_of(comm: &Communicator) -> Result<&Arc<Distributed>> {
     match &comm.topology {
         Some(Topology::Distributed(edges)) => Ok(edges),
@@ -198,7 +198,7 @@ pub unsafe fn dist_graph_neighbors(
             &edges.destinations,
             "destinations",
         )?;
-        // An unweighted graph leaves the weights alone.
+        // For an unweighted graph the arrays of weights are not written.
         if edges.weighted && !is_unweighted(sourceweights) {
             fill(
                 sourceweights,

@@ -1,4 +1,4 @@
-//! Beginning and end, versions, clocks.
+//! Initialization and finalization, versions, clocks.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::info::{self, Hints};
 use crate::process::{self, Stage};
 use crate::text;
 
-/// Bytes of the sentence of MPI_Abort: a name has [`MAX_OBJECT_NAME`] at most.
+/// Maximum length in bytes of the line that MPI_Abort writes. A communicator's name has at most [`MAX_OBJECT_NAME`].
 const MAX_ABORT_LINE_BYTES: usize = 128 + MAX_OBJECT_NAME as usize;
 
 pub unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result {
@@ -27,7 +27,7 @@ pub unsafe fn init_thread(
     required: c_int,
     provided: Out<c_int>,
 ) -> Result {
-    // The lowest level that has all that is asked for; there is none beyond MPI_THREAD_MULTIPLE.
+    // The lowest level that satisfies the request, at most MPI_THREAD_MULTIPLE.
     let levels = [THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED];
     let level = levels.into_iter().find(|&level| required <= level);
     let level = level.unwrap_or(THREAD_MULTIPLE);
@@ -62,12 +62,12 @@ pub fn finalized(flag: Out<c_int>) -> Result {
     Ok(())
 }
 
-/// It may come from a signal handler, which has interrupted another call of this thread's, or the C library: so it waits for nothing, and
-/// allocates nothing.
+/// Aborts. May be called in a signal handler that interrupts another MPI call or the C library in this thread, so it
+/// neither blocks nor allocates.
 pub unsafe fn abort(comm: Comm, errorcode: c_int) -> Result {
     let mut line = [0; MAX_ABORT_LINE_BYTES];
     let mut rest = &mut line[..];
-    // The rest of a longer one is left out.
+    // A longer line is truncated.
     let _ = write!(rest, "MPI_Abort is called with code {errorcode}");
     if let Some(found) = communicator::try_get(comm) {
         let found = found?;
@@ -115,7 +115,7 @@ pub unsafe fn wtime() -> f64 {
     unsafe { rg::rg_time() }
 }
 
-/// The smallest step that the clock has been seen to make.
+/// Returns the smallest step of the clock that was observed, in seconds.
 pub unsafe fn wtick() -> f64 {
     static TICK: OnceLock<f64> = OnceLock::new();
     *TICK.get_or_init(|| {
@@ -130,7 +130,7 @@ pub unsafe fn wtick() -> f64 {
     })
 }
 
-/// Levels of detail of a profiler; there is none here.
+/// Does nothing: there is no profiler whose level of detail it could set.
 pub unsafe fn pcontrol(_level: c_int) -> Result {
     Ok(())
 }

@@ -16,7 +16,7 @@ pub unsafe fn errhandler_free(errhandler: Out<Errhandler>) -> Result {
     Ok(())
 }
 
-/// The sentence of an error that the program raises itself.
+/// Returns the message of an error that the program raises itself.
 pub(crate) fn raised(code: c_int) -> Result<String> {
     let text = codes::text(code)?;
     let text = text.to_string_lossy();

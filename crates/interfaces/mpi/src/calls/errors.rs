@@ -1,4 +1,4 @@
-//! Codes of errors and their texts. All of these may be called at any time.
+//! Error codes, error classes and their texts. These functions may be called at any time.
 
 use std::ffi::{c_char, c_int};
 
@@ -13,7 +13,7 @@ pub fn error_class(errorcode: c_int, errorclass: Out<c_int>) -> Result {
 }
 
 pub unsafe fn error_string(errorcode: c_int, string: Out<c_char>, resultlen: Out<c_int>) -> Result {
-    // A code that the program has added has the program's text.
+    // A code that the program has added has the text that the program has set.
     let text = match last(errorcode) {
         Some(text) if errorcode <= ERR_LASTCODE => text.into_bytes(),
         _ => codes::text(errorcode)?.into_bytes(),

@@ -1,4 +1,4 @@
-//! Sends and receives in one.
+//! Combined sends and receives.
 
 use std::ffi::{c_int, c_void};
 
@@ -69,7 +69,7 @@ pub unsafe fn sendrecv(
     }
 }
 
-/// Both at once, of blocks in one piece: address, length, peer and tag of each.
+/// Sends and receives at once. Both blocks are contiguous; each is given by address, length, peer and tag.
 #[inline(always)]
 unsafe fn plain(
     route: &Route,
@@ -105,7 +105,7 @@ pub unsafe fn isendrecv(
     comm: Comm,
     request: Out<Request>,
 ) -> Result {
-    // All of both halves is checked before one is begun.
+    // All arguments of both halves are checked before either begins.
     route(comm)?.destination(dest)?;
     check_tag(sendtag)?;
     datatype::block(sendtype, sendcount)?;

@@ -1,4 +1,4 @@
-//! Going on after processes have failed: calls beyond the standard (MPIX_).
+//! Recovery from process failures: calls beyond the standard (MPIX_).
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -52,8 +52,9 @@ pub unsafe fn comm_iagree(
     Ok(())
 }
 
-/// The processes of a communicator that the engine knows to have failed, the acknowledged ones in front. The launcher may know of others: to
-/// acknowledge these would be in vain, since calls fail for a process that the engine has not acknowledged.
+/// Returns the processes of a communicator that the engine knows to have failed, the acknowledged ones first. The
+/// launcher may know of more, but acknowledging these would have no effect: calls fail for a failed process that the
+/// engine has not acknowledged.
 fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
     let mut ranks: Vec<c_int> = Vec::new();
     let mut count = 0;
@@ -76,7 +77,7 @@ fn failed(comm: &Communicator) -> Result<Vec<c_int>> {
     Ok(groups::union(&known, &all.into()).to_vec())
 }
 
-/// Acknowledges failures: receives from any source go on without these processes.
+/// Acknowledges failures: receives from any source no longer fail because of these processes.
 fn acknowledge(comm: &Communicator, most: usize) -> Result {
     let mut all = failed(comm)?;
     let known = comm.acknowledged().len();

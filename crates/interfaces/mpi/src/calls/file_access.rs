@@ -1,5 +1,5 @@
-//! Accesses to files: at the process' own pointer, at an offset that the call gives, or at the pointer that all processes have
-//! in common; by one process or by all; at once, for a request, or in two calls.
+//! Accesses to files: at the individual file pointer, at an explicit offset, or at the shared file pointer; by one
+//! process or collective; blocking, nonblocking or split.
 
 use std::ffi::c_void;
 use std::mem::discriminant;
@@ -12,7 +12,7 @@ use crate::files::access::{Direction, Position, access, decline};
 use crate::files::{Memory, Open, Split};
 use crate::requests::{self, Single};
 
-/// An offset that a call gives.
+/// Checks an explicit offset.
 pub(crate) fn check_offset(offset: i64) -> Result {
     match offset {
         0.. => Ok(()),
@@ -23,7 +23,8 @@ pub(crate) fn check_offset(offset: i64) -> Result {
     }
 }
 
-/// Where an access of one process begins. An offset of a collective one is checked where all processes hear of it.
+/// Checks the position of a noncollective access. The offset of a collective access is checked where all processes
+/// learn the result.
 fn alone(position: Position) -> Result<Position> {
     if let Position::At(offset) = position {
         check_offset(offset)?;
@@ -33,7 +34,7 @@ fn alone(position: Position) -> Result<Position> {
 
 type Access<'a> = (&'a Open, Direction, Memory);
 
-/// Accesses a file.
+/// Accesses a file, noncollectively.
 unsafe fn now((file, direction, memory): Access, position: Position, to: *mut Status) -> Result {
     // SAFETY: the caller guarantees that the memory and the status are valid.
     unsafe { access(file, direction, alone(position)?, false, memory)?.store(to) };
@@ -47,7 +48,7 @@ unsafe fn all((file, direction, memory): Access, position: Position, to: *mut St
     Ok(())
 }
 
-/// Accesses a file, for a request that is complete.
+/// Accesses a file at once and returns a completed request.
 unsafe fn later(
     (file, direction, memory): Access,
     position: Position,
@@ -62,7 +63,7 @@ unsafe fn later(
     Ok(())
 }
 
-/// Accesses a file collectively; another call ends that, and has the status.
+/// Begins a split collective access: accesses the file at once and keeps the status for the call that ends it.
 unsafe fn begin((file, direction, memory): Access, position: Position) -> Result {
     if let Err(error) = file.check_no_split() {
         decline(file, direction, position);
@@ -79,7 +80,7 @@ unsafe fn begin((file, direction, memory): Access, position: Position) -> Result
     Ok(())
 }
 
-/// Ends a collective access.
+/// Ends a split collective access.
 unsafe fn end(
     (file, direction, buffer): (&Open, Direction, *const c_void),
     position: Position,
@@ -104,7 +105,8 @@ unsafe fn end(
     Ok(())
 }
 
-/// The calls, a read and a write in each line: what they give beside the elements, the form of the access, and where it begins.
+/// Defines the access functions, a read and a write in each line: their results, the form of the access, and the
+/// position where it begins.
 macro_rules! accesses {
     ($(pub unsafe fn $read:ident, $write:ident($($result:ident: $kind:ty)?) $(at $offset:ident)?
         = $form:ident($position:expr);)*) => {

@@ -1,4 +1,5 @@
-//! Error handlers of files. That of MPI_FILE_NULL is for files that are opened later, and for errors without a file.
+//! Error handlers of files. The handler of MPI_FILE_NULL is the default for files that are opened later, and handles
+//! errors without a file.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! Views of files, data representations, and pointers.
+//! File views, data representations, and file pointers.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub unsafe fn file_set_view(
         let view = View::new(disp, etype, filetype, representation, file.is_writable())?;
         Ok((view, hints))
     })();
-    // The pointer of all is set back when nobody accesses the file through the old view any more.
+    // The shared file pointer is reset only when no process accesses the file through the old view any longer.
     let (view, hints) = file.agree(given)?;
     file.shared.set(&file, 0)?;
     let mut state = file.state();
@@ -76,7 +76,7 @@ fn displacement(file: &Open, disp: i64) -> Result<i64> {
     }
 }
 
-/// A datatype for the program, which it frees unless it is predefined.
+/// Returns a datatype handle for the program, which must free it unless it is predefined.
 fn given(of: &Arc<Type>) -> Result<Datatype> {
     match of.predefined_handle() {
         Some(handle) => Ok(handle),
@@ -114,7 +114,7 @@ pub fn file_get_byte_offset(file: Arc<Open>, offset: i64, disp: Out<i64>) -> Res
     Ok(())
 }
 
-/// Where a pointer is to be.
+/// Returns the new position of a file pointer.
 fn sought(file: &Open, offset: i64, whence: c_int, current: i64) -> Result<i64> {
     let from = match whence {
         SEEK_SET => 0,
@@ -152,7 +152,7 @@ pub fn file_seek_shared(file: Arc<Open>, offset: i64, whence: c_int) -> Result {
     file.check_not_sequential()?;
     let current = file.shared.get();
     let to = current.and_then(|current| sought(&file, offset, whence, current));
-    // All have read the pointer before it moves, to where the first of them has found.
+    // All processes have read the pointer before it moves. The first process's result is the new position.
     let ([low, high], class) = (words(offset), class_of(&to));
     let [first, second] = words(*to.as_ref().unwrap_or(&0));
     let own = [low, high, whence, class, first, second];

@@ -1,4 +1,4 @@
-//! Opening, closing and deleting files; their sizes and what else they are.
+//! Opening, closing and deleting files; their sizes and other properties.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::groups;
 use crate::info;
 use crate::process;
 
-/// The name of a file, which a prefix for the kind of its file system may stand before.
+/// Returns the name of a file, without the prefix that names the kind of its file system.
 unsafe fn name_of<'a>(filename: *const c_char) -> Result<&'a CStr> {
     not_null(filename, "filename")?;
     // SAFETY: the caller guarantees that the text is NUL-terminated.
@@ -30,7 +30,7 @@ unsafe fn name_of<'a>(filename: *const c_char) -> Result<&'a CStr> {
     Ok(name)
 }
 
-/// Errors without a file are handled as MPI_FILE_NULL's.
+/// Raises errors without a file on MPI_FILE_NULL.
 fn without_file<T>(result: Result<T>) -> Result<T> {
     result.map_err(|error| match process::require() {
         Ok(()) => error.on(Object::File(FILE_NULL)),
@@ -129,7 +129,7 @@ pub fn file_set_info(file: Arc<Open>, info: Info) -> Result {
     Ok(())
 }
 
-/// The hints of files that the standard names; programs are not told of others.
+/// The hints of files that the standard defines; other hints are not returned to programs.
 const HINTS: [&CStr; 15] = [
     c"access_style",
     c"cb_block_size",
@@ -167,7 +167,7 @@ pub fn file_get_atomicity(file: Arc<Open>, flag: Out<c_int>) -> Result {
     Ok(())
 }
 
-/// The file's error handler, or that of files to be opened.
+/// Calls `act` with the error handler of the file, or for MPI_FILE_NULL with the default one.
 pub(crate) fn with_errhandler<T>(
     file: File,
     act: impl FnOnce(&crate::errhandler::HandlerSlot) -> Result<T>,

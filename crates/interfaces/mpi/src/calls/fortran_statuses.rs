@@ -1,4 +1,4 @@
-//! Statuses as Fortran has them, an array of ints and a derived type: each has the bytes of C's.
+//! Statuses in Fortran: an array of ints and a derived type, both with the same bytes as in C.
 
 use std::ffi::c_int;
 

@@ -58,7 +58,7 @@ const GATHER: Entry = entry!(rg_gather or rg_igather(given, each, taken, root));
 const GATHERV: Entry =
     entry!(rg_gatherv or rg_igatherv(given, gives, taken, take_lengths, take_offsets, root));
 
-/// MPI_Gather and MPI_Gatherv.
+/// Describes MPI_Gather and MPI_Gatherv.
 unsafe fn describe_gather(
     comm: Comm,
     send: Buffer,
@@ -96,7 +96,7 @@ unsafe fn describe_gather(
     }
 }
 
-/// MPI_Gather.
+/// Fast path of MPI_Gather.
 #[inline(always)]
 unsafe fn try_gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
@@ -109,7 +109,7 @@ unsafe fn try_gather(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Opt
     Some(unsafe { rg::rg_gather(send.address, length, recv.address, root, route.group()) })
 }
 
-/// MPI_Gatherv.
+/// Fast path of MPI_Gatherv.
 unsafe fn try_gatherv(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     let (group, from) = (route.group(), send.address);

@@ -1,6 +1,7 @@
 //! Generalized requests, which the program completes.
 //!
-//! A call that waits for one sleeps in the engine. So each is a request of the engine's that MPI_Grequest_complete completes ([`wake_up`]).
+//! A call that waits for one sleeps in the engine. So each has a request of the engine, which MPI_Grequest_complete
+//! completes ([`wake_up`]).
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -16,10 +17,10 @@ use crate::progress;
 use crate::requests::{self, Operation, State};
 use crate::wake_up;
 
-/// The tags of those that are not complete, by their requests.
+/// The generalized requests that the program has not completed.
 static TAGS: Mutex<Option<HashMap<Request, Open>>> = Mutex::new(None);
 
-/// A request that the program has not completed.
+/// What MPI_Grequest_complete needs of a request that the program has not completed.
 struct Open {
     tag: c_int,
     completed: Arc<AtomicBool>,
@@ -32,7 +33,7 @@ fn tags() -> MutexGuard<'static, Option<HashMap<Request, Open>>> {
 struct Generalized {
     message: [rg::Request; 1],
     complete: bool,
-    /// The program has completed it, whether the message is here or not.
+    /// Whether the program has completed it, even if the message that wakes waiters has not been received yet.
     completed: Arc<AtomicBool>,
     query: Grequest_query_function,
     free: Grequest_free_function,
@@ -40,10 +41,10 @@ struct Generalized {
     extra: *mut c_void,
 }
 
-// SAFETY: the program gives its functions and their argument for whichever thread completes the request.
+// SAFETY: the program allows any thread that completes the request to call its callbacks with their argument.
 unsafe impl Send for Generalized {}
 
-/// The error that a function of the program's has returned.
+/// Returns the error that a callback of the program has returned.
 fn returned(code: c_int, name: &str) -> Result {
     match code {
         SUCCESS => Ok(()),
@@ -75,7 +76,7 @@ impl Generalized {
 
 impl Drop for Generalized {
     fn drop(&mut self) {
-        // There is nobody to whom an error could be returned.
+        // There is no caller to which an error could be returned.
         let _ = self.free();
     }
 }
@@ -155,7 +156,7 @@ pub unsafe fn grequest_complete(request: Request) -> Result {
     })?;
     completed.store(true, Ordering::Release);
     wake_up::wake(tag)?;
-    // If the request has been freed before, this is the moment to free what the program has for it.
+    // If the request has been freed already, its free callback is called now.
     if !progress::is_idle() {
         progress::advance();
     }

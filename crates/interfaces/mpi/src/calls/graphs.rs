@@ -1,4 +1,4 @@
-//! Graphs that every process knows.
+//! Graph topologies, whose edges every process knows.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 use crate::topology::{Graph, Topology};
 
-/// The graph of a communicator.
+/// Returns the graph of a communicator.
 fn graph_of(comm: &Communicator) -> Result<&Arc<Graph>> {
     match &comm.topology {
         Some(Topology::Graph(graph)) => Ok(graph),
@@ -22,7 +22,7 @@ fn graph_of(comm: &Communicator) -> Result<&Arc<Graph>> {
     }
 }
 
-/// The graph that the caller describes.
+/// Returns the graph that the caller describes.
 unsafe fn described(
     comm: &Communicator,
     nnodes: c_int,

@@ -1,4 +1,4 @@
-//! Grids: Cartesian topologies.
+//! Cartesian topologies.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::communicator::{self, Communicator, Inherited};
 use crate::error::{Error, Result, not_null};
 use crate::topology::{Grid, Topology, dims};
 
-/// The grid of a communicator.
+/// Returns the Cartesian grid of a communicator.
 fn grid_of(comm: &Communicator) -> Result<&Arc<Grid>> {
     match &comm.topology {
         Some(Topology::Grid(grid)) => Ok(grid),
@@ -22,7 +22,7 @@ fn grid_of(comm: &Communicator) -> Result<&Arc<Grid>> {
     }
 }
 
-/// A rank of a communicator.
+/// Checks a rank of a communicator.
 pub(crate) fn check_rank(comm: &Communicator, rank: c_int) -> Result {
     match (0..comm.size()).contains(&rank) {
         true => Ok(()),
@@ -36,7 +36,7 @@ pub(crate) fn check_rank(comm: &Communicator, rank: c_int) -> Result {
     }
 }
 
-/// An array of the caller's.
+/// Returns an array of the caller with `count` elements.
 pub(crate) unsafe fn array<'a>(
     from: *const c_int,
     count: c_int,
@@ -56,7 +56,7 @@ pub(crate) unsafe fn array<'a>(
     }
 }
 
-/// Writes as many words as fit to an array of the caller's.
+/// Writes as many words as fit to an array of the caller, which has `room` elements.
 pub(crate) unsafe fn fill(to: *mut c_int, room: c_int, words: &[c_int], name: &str) -> Result {
     let count = words.len().min(usize::try_from(room).unwrap_or(0));
     if count == 0 {
@@ -68,7 +68,8 @@ pub(crate) unsafe fn fill(to: *mut c_int, room: c_int, words: &[c_int], name: &s
     Ok(())
 }
 
-/// The grid that the caller describes, no larger than the communicator. With a dimension of 0 it has no process at all.
+/// Returns the grid that the caller describes. It must not be larger than the communicator. With a dimension of 0 it
+/// has no process.
 unsafe fn described(
     comm: &Communicator,
     ndims: c_int,
@@ -107,7 +108,7 @@ unsafe fn described(
     }
 }
 
-/// Makes a communicator of the first processes, as many as the topology has.
+/// Makes a communicator of the first `size` processes, with this topology.
 pub(crate) fn with_topology(
     comm: &Communicator,
     size: c_int,
@@ -177,7 +178,7 @@ pub unsafe fn cart_get(
     }
 }
 
-/// The caller's arrays are long enough for all dimensions.
+/// Checks that the caller's arrays are long enough for all dimensions.
 fn check_room(maxdims: c_int, grid: &Grid) -> Result {
     let count = grid.dims.len();
     match usize::try_from(maxdims) {

@@ -8,7 +8,7 @@ use crate::communicator::Members;
 use crate::error::{Error, Result, not_null};
 use crate::groups;
 
-/// So many ranks that the caller gives.
+/// Returns an array of `n` ranks that the caller passes.
 pub(crate) unsafe fn ranks_of<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [c_int]> {
     match usize::try_from(n) {
         Ok(0) => Ok(&[]),
@@ -33,7 +33,7 @@ unsafe fn ranges_of<'a>(n: c_int, ranges: *const [c_int; 3]) -> Result<&'a [[c_i
     }
 }
 
-/// Gives the caller a new group.
+/// Returns a new group to the caller.
 fn give(members: Members, to: Out<Group>) -> Result {
     to.put(groups::make(members)?);
     Ok(())

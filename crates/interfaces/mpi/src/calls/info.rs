@@ -1,4 +1,4 @@
-//! Info objects. All of these may be called at any time.
+//! Info objects. These functions may be called at any time.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::info::{self, Hints};
 use crate::text;
 
-/// A key that the caller gives.
+/// Returns a key that the caller passes.
 unsafe fn key_of<'a>(key: *const c_char) -> Result<&'a CStr> {
     if key.is_null() {
         return Err(Error::new(ERR_INFO_KEY, "the key is a null pointer"));
@@ -89,7 +89,7 @@ pub unsafe fn info_get(
         let found = hints.get(key);
         flag.put(c_int::from(found.is_some()));
         if let Some(found) = found {
-            // SAFETY: the caller guarantees room for `valuelen` bytes and an end.
+            // SAFETY: the caller guarantees room for `valuelen` bytes and a terminating NUL.
             unsafe { text::give(found.to_bytes(), value, valuelen.saturating_add(1)) };
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Making intercommunicators, and one communicator of both sides.
+//! Making intercommunicators, and merging their two groups into an intracommunicator.
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::groups;
 use crate::info;
 use crate::text;
 
-/// A leader on this side.
+/// Checks the rank of a leader.
 fn check_leader(leader: c_int, size: usize) -> Result {
     match usize::try_from(leader) {
         Ok(it) if it < size => Ok(()),
@@ -41,7 +41,7 @@ pub unsafe fn intercomm_create(
     }
     check_leader(local_leader, comm.local.len())?;
     super::send::check_tag(tag)?;
-    // The last three arguments mean nothing elsewhere than at the leader.
+    // The last three arguments are significant only at the leader.
     let bridge = || {
         let bridge = get(peer_comm)?;
         check_leader(remote_leader, bridge.peers().len())?;

@@ -1,4 +1,4 @@
-//! Memory that a program asks the library for.
+//! Allocation of memory for programs (MPI_Alloc_mem).
 
 use std::ffi::c_void;
 
@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::info;
 use crate::process;
 
-/// The alignment of memory that is given out.
+/// Default alignment of allocated memory, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// The alignment that hints ask for, if it is more.
+/// Returns the alignment that the hints request, or the default one if that is larger.
 fn alignment(info: Info) -> Result<usize> {
     let hints = info::optional(info)?;
     let wanted = hints.text(c"mpi_minimum_memory_alignment");

@@ -1,4 +1,4 @@
-//! Exchanges among neighbours of a topology.
+//! Neighbourhood all-to-all exchanges.
 
 use std::ffi::c_void;
 

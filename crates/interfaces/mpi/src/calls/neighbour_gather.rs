@@ -1,4 +1,4 @@
-//! Gathering among neighbours of a topology.
+//! Neighbourhood allgathers.
 
 use std::ffi::c_void;
 

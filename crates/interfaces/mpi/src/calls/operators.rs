@@ -1,4 +1,4 @@
-//! Operators, and reductions within one process.
+//! Reduction operators, and reductions within one process.
 
 use std::ffi::{c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! Packing and unpacking, addresses, and how many elements a message has.
+//! Packing and unpacking, addresses, and numbers of elements in messages.
 
 use std::ffi::{CStr, c_void};
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use crate::communicator::Route;
 use crate::datatype::{self, Type, committed, external, memory};
 use crate::error::{Error, Result};
 
-/// The element type and the size of a packed buffer; which has room from the position on.
+/// A checked range of a packed buffer: its datatype, its length in bytes, and its position, from which the buffer has
+/// room for it.
 struct Packed {
     of: Arc<Type>,
     length: usize,
@@ -44,7 +45,7 @@ impl Packed {
         })
     }
 
-    /// The position behind it.
+    /// Sets the caller's position to the end of the range.
     unsafe fn advance(&self, position: OutCount) {
         // SAFETY: the caller guarantees that the pointer is valid.
         unsafe { position.set((self.position + self.length) as i64) };
@@ -110,7 +111,7 @@ pub unsafe fn pack_size(
     Ok(())
 }
 
-/// There is one data representation to pack to.
+/// Checks that the name is `external32`, the only data representation to pack to.
 fn check_external32(name: &CStr) -> Result {
     match name.to_bytes() {
         b"external32" => Ok(()),
@@ -121,7 +122,7 @@ fn check_external32(name: &CStr) -> Result {
     }
 }
 
-/// How many bytes so many elements are in external32.
+/// Returns the length of `count` elements in external32, in bytes.
 fn external_size(of: &Type, count: i64) -> Result<usize> {
     of.packed_size(count)?;
     let one = of.map().signature.totals().external;

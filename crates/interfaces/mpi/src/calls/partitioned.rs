@@ -11,7 +11,7 @@ use crate::error::{Error, Result, not_null};
 use crate::info;
 use crate::partitioned::{check_count, receive, send};
 
-/// The elements of a partition, and of all.
+/// Returns the block of one partition, the number of elements of all partitions, and the block of all partitions.
 fn elements(
     buf: *const c_void,
     partitions: c_int,

@@ -1,4 +1,4 @@
-//! Persistent sends and receives: made once, started again and again. And what may be done with a request besides waiting for it.
+//! Persistent sends and receives, and freeing and cancelling requests.
 
 use std::ffi::{c_int, c_void};
 
@@ -25,17 +25,17 @@ struct Arguments {
     comm: Comm,
 }
 
-// SAFETY: the buffer is the caller's, for whichever thread starts the message.
+// SAFETY: the caller guarantees that the buffer may be used by any thread that starts the message.
 unsafe impl Send for Arguments {}
 
-/// The call that begins a message, such as `isend`.
+/// The function that begins a message, such as `isend`.
 type Begin = unsafe fn(*const c_void, i64, Datatype, c_int, c_int, Comm, *mut Request) -> Result;
 
-/// Keeps a message, which has been checked.
+/// Makes a persistent request for a message whose arguments have been checked.
 unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Result {
     not_null(request, "request")?;
     datatype::block(arguments.datatype, arguments.count)?;
-    // The program may free the type before it starts the message, if that is one of its own.
+    // The program may free a derived datatype before it starts the message, so the request keeps it.
     let held = match builtin::is_predefined(arguments.datatype) {
         true => None,
         false => Some(Kept::new(
@@ -47,7 +47,7 @@ unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Res
         let it = arguments;
         let datatype = held.as_ref().map_or(it.datatype, Kept::handle);
         let mut begun = REQUEST_NULL;
-        // SAFETY: the caller guarantees that the buffer is valid, from its start to its completion.
+        // SAFETY: the caller guarantees that the buffer is valid from each start until completion.
         unsafe {
             begin(
                 it.buf, it.count, datatype, it.peer, it.tag, it.comm, &mut begun,
@@ -117,7 +117,7 @@ pub unsafe fn bsend_init(
     unsafe { keep(arguments, ibsend, request) }
 }
 
-/// Begins a receive, whose buffer is written to.
+/// Begins a receive. It has the type of [`Begin`], but writes to the buffer.
 unsafe fn begin_irecv(
     buf: *const c_void,
     count: i64,
@@ -212,13 +212,13 @@ pub fn request_free(place: &mut Request) -> Result {
         }
         None => {
             let mut operation = found.operation();
-            // It may be complete, and nobody have looked yet.
+            // The operation may be complete although no call has checked it yet.
             let state = operation.as_mut().map(|inner| {
                 progress::advance_one(inner.as_mut());
                 inner.state()
             });
             match state {
-                // A message that is under way goes on.
+                // A pending message goes on and is freed on completion.
                 Some(State::Pending) => {
                     drop(operation);
                     progress::orphan(*place);

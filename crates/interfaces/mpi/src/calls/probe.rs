@@ -1,4 +1,4 @@
-//! Looking for messages, which stay, or are taken out of matching to be received by their handle.
+//! Probes, and matched probes, which take a message out of matching until it is received by its handle.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::requests::{self, Operation, Single, State};
 /// Messages that have been taken out of matching.
 static MESSAGES: Table<Arc<Taken>> = Table::new(Kind::Message);
 
-/// A message, and the communicator it came in.
+/// A message, and the communicator in which it was found.
 struct Taken {
     message: rg::Message,
     comm: Comm,
@@ -83,7 +83,7 @@ pub unsafe fn probe(source: c_int, tag: c_int, route: &Route, status: *mut Statu
     Ok(())
 }
 
-/// Gives out the handle of a message that was found.
+/// Returns the handle of a message that was found.
 fn hand_out(found: rg::Message, comm: Comm, message: Out<Message>) -> Result {
     let handle = if found == rg::MESSAGE_NONE {
         Some(MESSAGE_NO_PROC.0)
@@ -159,7 +159,7 @@ pub unsafe fn improbe(
     Ok(())
 }
 
-/// Takes a message by its handle, which is null afterwards. None: that of nobody.
+/// Takes a message by its handle, which is null afterwards. Returns `None` for MPI_MESSAGE_NO_PROC.
 fn take(message: &mut Message) -> Result<Option<Arc<Taken>>> {
     let taken = match *message {
         MESSAGE_NO_PROC => None,
@@ -220,7 +220,7 @@ pub unsafe fn mrecv(
     result
 }
 
-/// A receive into memory in one piece, whose bytes then go where the elements lie.
+/// A receive into contiguous memory that is unpacked to the elements on completion.
 struct Unpacking {
     single: Single,
     into: Staging,
@@ -241,7 +241,8 @@ impl Operation for Unpacking {
 
     fn finish(&mut self) -> (Status, Result) {
         let outcome = self.single.finish();
-        // SAFETY: the caller's buffer until its request is complete, which is being told.
+        // SAFETY: the caller guarantees that the buffer is valid until the request is complete, and its completion is
+        // only being reported.
         unsafe { self.into.finish(outcome.0.bytes() as usize) };
         outcome
     }

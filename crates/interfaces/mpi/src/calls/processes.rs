@@ -1,4 +1,4 @@
-//! Starting processes, and who has started this one.
+//! Starting processes, and the communicator with the processes that started this one.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result, not_null};
 use crate::info;
 use crate::spawn::{self, Command};
 
-/// The root of a call on a communicator of one side.
+/// Checks the root of a call on an intracommunicator.
 pub(crate) fn check_root(comm: &Communicator, root: c_int) -> Result {
     if comm.remote.is_some() {
         return Err(no_intra());
@@ -29,7 +29,8 @@ pub(crate) fn check_root(comm: &Communicator, root: c_int) -> Result {
     }
 }
 
-/// The caller's place for a code of each process that was to be started, and the codes that another ABI has for them.
+/// The caller's array of one error code for each process to be started, with the function that converts a code to the
+/// caller's ABI.
 pub struct Codes {
     pub at: *mut c_int,
     pub outward: fn(c_int) -> c_int,
@@ -42,14 +43,14 @@ impl From<*mut c_int> for Codes {
     }
 }
 
-/// Texts that end with a null pointer; none if there is no array.
+/// Returns the strings of an array that ends with a null pointer; empty if the array itself is null.
 unsafe fn texts(array: *mut *mut c_char) -> Vec<CString> {
     let mut texts = Vec::new();
     if array.is_null() {
         return texts;
     }
     loop {
-        // SAFETY: the caller's array ends with null, which has not been seen yet.
+        // SAFETY: the caller guarantees that the array ends with a null pointer, and none has been found so far.
         let text = unsafe { *array.add(texts.len()) };
         if text.is_null() {
             return texts;
@@ -59,7 +60,7 @@ unsafe fn texts(array: *mut *mut c_char) -> Vec<CString> {
     }
 }
 
-/// A command that the caller gives.
+/// Returns a command that the caller passes.
 unsafe fn command(
     program: *const c_char,
     argv: *mut *mut c_char,

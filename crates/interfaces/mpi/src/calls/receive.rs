@@ -1,4 +1,4 @@
-//! Receives, blocking and not.
+//! Receives, blocking and nonblocking.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::progress;
 use crate::requests;
 use crate::tools::performance;
 
-/// The engine's tag for a receive's.
+/// Returns the engine's tag for the tag of a receive.
 #[inline(always)]
 pub(crate) fn wanted_tag(tag: c_int) -> Result<c_int> {
     match tag {
@@ -61,7 +61,7 @@ pub unsafe fn recv(
     checked(code)
 }
 
-/// Receives bytes in one piece, of this source and tag.
+/// Receives into contiguous memory, from this source with this tag.
 #[inline(always)]
 unsafe fn into_block(
     buf: *mut c_void,
@@ -83,7 +83,7 @@ unsafe fn into_block(
     }
 }
 
-/// Receives elements that lie apart.
+/// Receives noncontiguous elements.
 #[inline(never)]
 unsafe fn apart(
     of: &Type,
@@ -136,7 +136,7 @@ unsafe fn into_views(
     }
 }
 
-/// As for sends: most receives have a type of the standard's and name one source and one tag.
+/// Begins a receive. Fast path: predefined datatype, one source and one tag, as in most receives.
 #[inline(always)]
 pub unsafe fn irecv(
     buf: *mut c_void,
@@ -199,7 +199,7 @@ unsafe fn irecv_otherwise(
     Ok(())
 }
 
-/// Begins to receive elements that lie apart.
+/// Begins to receive noncontiguous elements.
 #[inline(never)]
 unsafe fn begin_apart(
     of: Arc<Type>,

@@ -1,4 +1,4 @@
-//! Reductions to a root and to all.
+//! Reductions to a root and to all processes.
 
 use std::ffi::{c_int, c_void};
 
@@ -40,7 +40,7 @@ forms! {
 
 const ALLREDUCE: Entry = entry!(rg_allreduce or rg_iallreduce(given, taken, count, element, op));
 
-/// MPI_Reduce.
+/// Describes MPI_Reduce.
 unsafe fn describe_reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Collective> {
     let comm = get(comm)?;
     let role = role(&comm, root)?;
@@ -74,7 +74,7 @@ unsafe fn describe_reduce(comm: Comm, what: Reduced, root: c_int) -> Result<Coll
     }
 }
 
-/// MPI_Allreduce.
+/// Describes MPI_Allreduce.
 unsafe fn describe_allreduce(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = get(comm)?;
     let reduction = what.reduction()?;
@@ -91,7 +91,7 @@ unsafe fn describe_allreduce(comm: Comm, what: Reduced) -> Result<Collective> {
     }
 }
 
-/// MPI_Reduce.
+/// Fast path of MPI_Reduce.
 #[inline(always)]
 unsafe fn try_reduce(comm: Comm, what: Reduced, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
@@ -108,7 +108,7 @@ unsafe fn try_reduce(comm: Comm, what: Reduced, root: c_int) -> Option<c_int> {
     Some(unsafe { rg::rg_reduce(what.send, what.recv, count, element, op, root, group) })
 }
 
-/// MPI_Allreduce.
+/// Fast path of MPI_Allreduce.
 #[inline(always)]
 unsafe fn try_allreduce(comm: Comm, what: Reduced) -> Option<c_int> {
     let (route, _) = place(comm)?;

@@ -41,7 +41,8 @@ forms! {
 const REDUCE_SCATTER: Entry =
     entry!(rg_reduce_scatter or rg_ireduce_scatter(given, taken, counts, element, op));
 
-/// MPI_Reduce_scatter and MPI_Reduce_scatter_block: `what` has no count, but the lists say it.
+/// Describes MPI_Reduce_scatter and MPI_Reduce_scatter_block. The count of `what` is ignored: it is the sum of
+/// `counts`.
 unsafe fn describe_reduce_scatter(
     comm: Comm,
     what: Reduced,
@@ -61,7 +62,7 @@ unsafe fn describe_reduce_scatter(
         let mut reduction = what.reduction()?;
         let mine = counts[comm.rank as usize];
         if comm.remote.is_some() {
-            // Each side scatters the other one's result, and both have as many elements.
+            // Each group scatters the result of the other one. Both results have the same number of elements.
             let (gives, takes) = (what.gives()?, what.takes(mine)?);
             let before: i64 = counts[..comm.rank as usize].iter().sum();
             let from = before as usize * gives.element.size;
@@ -72,7 +73,7 @@ unsafe fn describe_reduce_scatter(
         reduction.scatter(&counts);
         let (gives, takes) = what.both(mine)?;
         let (gives, takes) = match (gives, takes) {
-            // The result is the front alone.
+            // Noncontiguous elements in place: the operands are the whole buffer, but the result is only its front.
             (LocalData::InPlace, LocalData::Memory(whole)) if !whole.element.is_dense() => {
                 let takes = what.takes(mine)?;
                 (LocalData::Memory(whole), LocalData::Memory(takes))
@@ -83,12 +84,12 @@ unsafe fn describe_reduce_scatter(
     }
 }
 
-/// Elements of the result for each process.
+/// The number of elements of the result for each process.
 #[derive(Clone, Copy, Debug)]
 enum ScatterCounts {
-    /// So many for each.
+    /// The same number for each process.
     Block(i64),
-    /// By a list.
+    /// A number for each process, in an array.
     Listed(Ints),
 }
 

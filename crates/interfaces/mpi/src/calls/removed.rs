@@ -1,4 +1,4 @@
-//! Calls that MPI has removed since its first version, by those that took their places.
+//! Functions that the standard has removed, implemented by their replacements.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

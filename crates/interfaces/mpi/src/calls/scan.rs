@@ -36,7 +36,7 @@ forms! {
 const SCAN: Entry = entry!(rg_scan or rg_iscan(given, taken, count, element, op));
 const EXSCAN: Entry = entry!(rg_exscan or rg_iexscan(given, taken, count, element, op));
 
-/// MPI_Scan.
+/// Describes MPI_Scan.
 unsafe fn describe_scan(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let reduction = what.reduction()?;
@@ -45,14 +45,15 @@ unsafe fn describe_scan(comm: Comm, what: Reduced) -> Result<Collective> {
     Ok(Collective::engine(comm, SCAN, gives, takes).reducing(reduction))
 }
 
-/// MPI_Exscan.
+/// Describes MPI_Exscan.
 unsafe fn describe_exscan(comm: Comm, what: Reduced) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let reduction = what.reduction()?;
     // SAFETY: the caller upholds the safety contract of this function.
     let (gives, takes) = unsafe {
         match (comm.rank, what.is_in_place()) {
-            // Nothing comes to the first one. It says no less than the others what is wrong, or they would wait for it.
+            // The first process gets no result. It still reports equal buffers as an error, as all others do: otherwise
+            // they would wait for it.
             (0, false) if what.send == what.recv.cast_const() => what.both(what.count)?,
             (0, false) => (LocalData::Memory(what.gives()?), LocalData::Nothing),
             (0, true) => (
@@ -65,7 +66,7 @@ unsafe fn describe_exscan(comm: Comm, what: Reduced) -> Result<Collective> {
     Ok(Collective::engine(comm, EXSCAN, gives, takes).reducing(reduction))
 }
 
-/// MPI_Scan.
+/// Fast path of MPI_Scan.
 #[inline(always)]
 unsafe fn try_scan(comm: Comm, what: Reduced) -> Option<c_int> {
     let (route, _) = place(comm)?;

@@ -58,7 +58,7 @@ const SCATTER: Entry = entry!(rg_scatter or rg_iscatter(given, taken, each, root
 const SCATTERV: Entry =
     entry!(rg_scatterv or rg_iscatterv(given, give_lengths, give_offsets, taken, takes, root));
 
-/// MPI_Scatter and MPI_Scatterv.
+/// Describes MPI_Scatter and MPI_Scatterv.
 unsafe fn describe_scatter(
     comm: Comm,
     send: Buffer,
@@ -106,7 +106,7 @@ unsafe fn describe_scatter(
     }
 }
 
-/// MPI_Scatter.
+/// Fast path of MPI_Scatter.
 #[inline(always)]
 unsafe fn try_scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
@@ -119,7 +119,7 @@ unsafe fn try_scatter(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Op
     Some(unsafe { rg::rg_scatter(send.address, recv.address, length, root, route.group()) })
 }
 
-/// MPI_Scatterv.
+/// Fast path of MPI_Scatterv.
 unsafe fn try_scatterv(comm: Comm, send: Buffer, recv: Buffer, root: c_int) -> Option<c_int> {
     let (route, rank) = place(comm)?;
     let (group, to) = (route.group(), recv.address);

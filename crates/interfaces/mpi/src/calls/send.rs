@@ -1,4 +1,4 @@
-//! Sends of all modes, blocking and not.
+//! Sends in all modes, blocking and nonblocking.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::progress;
 use crate::requests;
 use crate::tools::performance;
 
-/// A tag is not negative.
+/// Checks that a tag is not negative.
 #[inline(always)]
 pub(crate) fn check_tag(tag: c_int) -> Result {
     match tag {
@@ -28,7 +28,7 @@ fn bad_tag(tag: c_int) -> Error {
     Error::new(ERR_TAG, text)
 }
 
-/// A mode of sending: what the engine has for it.
+/// A send mode: the engine's functions for it.
 struct Mode {
     send: unsafe extern "C" fn(*const c_void, usize, c_int, c_int, rg::Group) -> c_int,
     start: unsafe extern "C" fn(
@@ -39,7 +39,7 @@ struct Mode {
         rg::Group,
         *mut rg::Request,
     ) -> c_int,
-    /// Whether views may be sent so: the engine has no synchronous sends of them.
+    /// Whether noncontiguous elements can be sent as views. The engine has no synchronous sends of views.
     has_views: bool,
 }
 
@@ -55,14 +55,14 @@ const SYNCHRONOUS: Mode = Mode {
     has_views: false,
 };
 
-/// Views are sent as in the standard mode, which this one may be.
+/// Ready mode. Views are sent in standard mode, which the standard allows.
 const READY: Mode = Mode {
     send: rg::rg_rsend,
     start: rg::rg_irsend,
     has_views: true,
 };
 
-/// Sends, and waits until the buffer may be used again.
+/// Sends, and waits until the buffer may be reused.
 #[inline(always)]
 unsafe fn blocking(
     mode: Mode,
@@ -87,7 +87,7 @@ unsafe fn blocking(
     unsafe { of_block(&mode, buf, length, (to, tag), route) }
 }
 
-/// Sends bytes in one piece to this destination with this tag.
+/// Sends contiguous bytes to this destination with this tag.
 #[inline(always)]
 unsafe fn of_block(
     mode: &Mode,
@@ -107,7 +107,7 @@ unsafe fn of_block(
     checked(progress::wait(request, &mut rg::Status::default()))
 }
 
-/// Sends elements that lie apart.
+/// Sends noncontiguous elements.
 #[inline(never)]
 unsafe fn apart(
     mode: Mode,
@@ -183,7 +183,7 @@ unsafe fn started(
     Ok(())
 }
 
-/// Begins a send of elements that lie apart.
+/// Begins a send of noncontiguous elements.
 #[inline(never)]
 unsafe fn begin_apart(
     mode: Mode,
@@ -257,9 +257,9 @@ pub unsafe fn rsend(
     unsafe { blocking(READY, buf, count, datatype, dest, tag, comm) }
 }
 
-/// Most sends have a type of the standard's and an argument that is right each, and their message goes at once. For these nothing is kept over the call of
-/// the engine but the place of the request: what a send stores of its own stands in the processor's queue behind lines of the ring that
-/// come from another core, so a dozen stores more are half a message more.
+/// Begins a send. Fast path: predefined datatype, valid arguments, and usually a message that is sent at once. Only the
+/// address of the request is kept across the engine's call. Every store here waits in the store buffer behind stores to
+/// ring lines that come from another core, so a dozen more stores would add half the time of a message.
 #[inline(always)]
 pub unsafe fn isend(
     buf: *const c_void,

@@ -12,7 +12,7 @@ use crate::process::level_name;
 use crate::session;
 use crate::text;
 
-/// The level of thread support that hints ask for; programs with sessions have the highest by default.
+/// Returns the level of thread support that the hints request, by default MPI_THREAD_MULTIPLE.
 fn level_of(hints: &Hints) -> Result<c_int> {
     let Some(name) = hints.get(c"thread_level") else {
         return Ok(THREAD_MULTIPLE);
@@ -81,7 +81,7 @@ pub unsafe fn session_get_nth_pset(
         let text = format!("n is {n}; there are {count} process sets, counted from 0");
         return Err(Error::new(ERR_ARG, text));
     };
-    // SAFETY: the caller guarantees that the pointer is valid, and as much room as it says.
+    // SAFETY: the caller guarantees that the pointer is valid and has the size that it passes.
     unsafe {
         if pset_len.get() > 0 {
             let to = Out::at(pset_name, "pset_name")?;

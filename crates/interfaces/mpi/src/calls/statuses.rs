@@ -1,4 +1,4 @@
-//! Statuses, read and written.
+//! Reading and writing statuses.
 
 use std::ffi::c_int;
 use std::sync::Arc;

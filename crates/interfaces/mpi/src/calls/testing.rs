@@ -1,4 +1,4 @@
-//! Looking at requests without waiting: they are completed, or left as they are.
+//! Testing requests: completes those that are complete, and leaves the others unchanged.
 
 use std::ffi::c_int;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result, checked, not_null};
 use crate::progress;
 use crate::requests::{State, find};
 
-/// The outcome of a request, if it is complete, null or inactive.
+/// Returns the outcome of a request if it is complete, null or inactive, and `None` if it is pending.
 pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
     if *request == REQUEST_NULL {
         return Ok(Some(nothing()));
@@ -39,17 +39,17 @@ pub(crate) fn test_for(request: &mut Request) -> Result<Option<Outcome>> {
     }
 }
 
-/// How far a request is.
+/// The state of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Null, or a persistent one that is not started.
+    /// Null, or persistent and not started.
     Inactive,
     Pending,
-    /// With this status.
+    /// Complete, with this status.
     Complete(Status),
 }
 
-/// How far a request is, which stays as it is.
+/// Returns the state of a request without completing it.
 pub(crate) fn look_at(request: Request) -> Result<Look> {
     if request == REQUEST_NULL {
         return Ok(Look::Inactive);
@@ -69,7 +69,7 @@ pub(crate) fn look_at(request: Request) -> Result<Look> {
         }
         return Ok(Look::Complete(status));
     }
-    // Another thread that waits for it has it.
+    // Another thread has locked the operation because it waits for it.
     let Some(mut operation) = found.try_operation() else {
         return Ok(Look::Pending);
     };
@@ -114,7 +114,8 @@ pub unsafe fn testall(
     }
     let mut failed = None;
     for (index, request) in all.iter_mut().enumerate() {
-        // None is pending, so nothing is waited for. To look again would not do: another thread may be at the operation just now.
+        // None is pending, so this does not block. `test_for` would not do: another thread may have the operation
+        // locked.
         let outcome = wait_for(request)?;
         // SAFETY: the caller guarantees that the array is null or has one status for each request.
         unsafe { store(outcome, array_of_statuses, index, &mut failed) };
@@ -123,7 +124,7 @@ pub unsafe fn testall(
     summary(failed)
 }
 
-/// Whether a request is null, or a persistent one that is not started.
+/// Returns whether a request is null or inactive.
 pub(crate) fn is_inactive(request: Request) -> Result<bool> {
     if request == REQUEST_NULL {
         return Ok(true);
@@ -170,7 +171,7 @@ pub unsafe fn testany(
     Ok(())
 }
 
-/// The requests, of several, that a call has found complete.
+/// The complete requests that a call has found.
 pub(crate) struct SomeOf<'a> {
     pub(crate) outcount: Out<'a, c_int>,
     pub(crate) indices: *mut c_int,
@@ -180,10 +181,10 @@ pub(crate) struct SomeOf<'a> {
 }
 
 impl SomeOf<'_> {
-    /// One more.
+    /// Adds a complete request.
     ///
     /// # Safety
-    /// The arrays have room for as many as the call has requests, or the statuses are none.
+    /// The indices have room for all requests of the call. So have the statuses, unless they are null.
     pub(crate) unsafe fn add(&mut self, index: usize, outcome: Outcome) {
         // SAFETY: the caller upholds the safety contract of this function; no more are added than there are requests.
         unsafe {
@@ -194,7 +195,7 @@ impl SomeOf<'_> {
         }
     }
 
-    /// Completes those that are complete; whether one was active.
+    /// Completes those requests that are complete. Returns whether any was active.
     ///
     /// # Safety
     /// As [`SomeOf::add`].

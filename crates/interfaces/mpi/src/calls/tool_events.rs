@@ -1,4 +1,5 @@
-//! The tool interface: enumerations, events and their sources. There are none, so each index and each handle is a wrong one.
+//! The tool interface: enumerations, events and event sources. There are none, so every index and every handle is
+//! invalid.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -6,19 +7,19 @@ use crate::abi::*;
 use crate::error::Result;
 use crate::tools::{self, given, no_handle, require};
 
-/// No handle of this kind is right.
+/// Returns the error for a handle of this kind, none of which is valid.
 fn never(kind: &str) -> Result {
     require()?;
     Err(no_handle(kind))
 }
 
-/// No index of this kind is right.
+/// Returns the error for an index of this kind, none of which is valid.
 fn nothing(index: c_int, kind: &str) -> Result {
     require()?;
     tools::index(index, 0, kind).map(drop)
 }
 
-/// There are none.
+/// Stores 0 as the number of objects.
 unsafe fn zero(count: *mut c_int, name: &str) -> Result {
     require()?;
     given(count, name)?;

@@ -1,5 +1,5 @@
-//! The tool interface: its beginning and its end, control variables, categories. Outputs may be null where the caller does
-//! not want them.
+//! The tool interface: initialization and finalization, control variables, categories. Output pointers may be null if
+//! the caller does not need the result.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -126,7 +126,7 @@ pub unsafe fn t_category_get_num(num_cat: *mut c_int) -> Result {
     Ok(())
 }
 
-/// The category with this index.
+/// Returns the category with this index.
 fn category(index: c_int) -> Result<&'static Category> {
     require()?;
     Ok(&CATEGORIES[tools::index(index, CATEGORIES.len(), "index of a category")?])
@@ -176,7 +176,7 @@ pub unsafe fn t_category_changed(update_number: *mut c_int) -> Result {
     Ok(())
 }
 
-/// The first numbers from 0, as many as there are and fit.
+/// Writes the numbers from 0 to `count - 1`, at most `len` of them.
 unsafe fn numbers(count: usize, len: c_int, indices: *mut c_int) -> Result {
     let count = count.min(usize::try_from(len).unwrap_or(0));
     if count > 0 {

@@ -1,4 +1,4 @@
-//! Datatypes of parts of arrays.
+//! Datatypes for subarrays and distributed arrays.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -113,7 +113,7 @@ pub unsafe fn type_create_darray(
     making.finish(old, map, newtype)
 }
 
-/// The place of a process in the grid, whose last coordinate runs fastest.
+/// Returns the coordinates of a process in the grid. The last coordinate varies fastest.
 fn coordinates(size: c_int, rank: c_int, processes: &[c_int]) -> Result<Vec<i64>> {
     let all = processes.iter().map(|&it| i64::from(it));
     let product = all.clone().try_fold(1i64, |product, it| {
@@ -138,7 +138,7 @@ fn coordinates(size: c_int, rank: c_int, processes: &[c_int]) -> Result<Vec<i64>
     Ok(coordinates)
 }
 
-/// How many elements are dealt out at a time.
+/// Sets the block length of a share: the number of elements that are distributed to a process at a time.
 fn share_of(mut share: Share, kind: c_int, argument: c_int) -> Result<Share> {
     let Share {
         size, processes, ..

@@ -1,4 +1,4 @@
-//! Facts of a datatype: its size, its bounds, its name, and how it was made; and looking for one.
+//! Properties of a datatype: size, bounds, name, envelope and contents. Also finds datatypes by class and size.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub unsafe fn type_size(datatype: Datatype, size: OutCount) -> Result {
         return Err(Error::new(ERR_ARG, "size is a null pointer"));
     }
     let found = match get(datatype) {
-        // A type that this machine has not is not an error here.
+        // A predefined datatype that this machine does not support is no error here.
         Err(_) if builtin::is_predefined(datatype) => i64::from(UNDEFINED),
         found => found?.size(),
     };
@@ -57,12 +57,12 @@ pub unsafe fn type_get_name(
     type_name: Out<c_char>,
     resultlen: Out<c_int>,
 ) -> Result {
-    // The null handle has a name of its own.
+    // The null handle has a name, too.
     let name = match datatype {
         DATATYPE_NULL => b"MPI_DATATYPE_NULL".to_vec(),
         _ => get(datatype)?.name(),
     };
-    // SAFETY: the caller guarantees that the text has room for the longest name.
+    // SAFETY: the caller guarantees room for the longest name.
     resultlen.put(unsafe { text::give(&name, type_name, MAX_OBJECT_NAME) });
     Ok(())
 }
@@ -90,7 +90,7 @@ pub fn type_get_envelope(
     Ok(())
 }
 
-/// The calls for ints do not tell of large counts.
+/// Fails if the datatype was made with large counts, which the functions for ints cannot return.
 fn refuse_counts(of: &Type) -> Result {
     match of.made().counts.is_empty() {
         true => Ok(()),
@@ -190,7 +190,7 @@ pub unsafe fn type_get_contents_c(
     Ok(())
 }
 
-/// The handle of a predefined type, else a new one.
+/// Returns the handle of a predefined datatype, or a new handle of any other one.
 fn handle_of(of: &Arc<Type>) -> Result<Datatype> {
     match of.predefined_handle() {
         Some(handle) => Ok(handle),

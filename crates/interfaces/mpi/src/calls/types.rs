@@ -10,7 +10,8 @@ use crate::datatype::map::Map;
 use crate::datatype::{self, Made, Type, Types, get};
 use crate::error::{Error, Result, not_null};
 
-/// Collects how a type is made: counts go to the integers, or to the large counts if that form was called.
+/// Collects the arguments by which a datatype is made, for its envelope and contents. Counts are recorded as integers,
+/// or as large counts if the large-count form was called.
 pub(crate) struct Making {
     large: bool,
     made: Made,
@@ -27,7 +28,7 @@ impl Making {
         }
     }
 
-    /// Has room for so many integers and counts.
+    /// Reserves space for this many integers or counts.
     pub(crate) fn with_room(mut self, numbers: usize) -> Making {
         match self.large {
             true => self.made.counts.reserve_exact(numbers),
@@ -36,7 +37,7 @@ impl Making {
         self
     }
 
-    /// Counts, which are ints in the small form.
+    /// Records counts, which are integers in the small form.
     pub(crate) fn counts(mut self, values: &[i64]) -> Making {
         match self.large {
             true => self.made.counts.extend(values),
@@ -45,7 +46,7 @@ impl Making {
         self
     }
 
-    /// Displacements in bytes, which are addresses in the small form.
+    /// Records displacements in bytes, which are addresses in the small form.
     pub(crate) fn addresses(mut self, values: &[i64]) -> Making {
         match self.large {
             true => self.made.counts.extend(values),
@@ -54,13 +55,13 @@ impl Making {
         self
     }
 
-    /// Integers, which they are in both forms.
+    /// Records arguments that are integers in both forms.
     pub(crate) fn integers(mut self, values: &[c_int]) -> Making {
         self.made.integers.extend(values);
         self
     }
 
-    /// The types; then the new one is given out.
+    /// Records the datatypes, makes the new datatype and stores its handle in `newtype`.
     pub(crate) fn finish(
         mut self,
         types: impl Into<Types>,
@@ -80,7 +81,7 @@ fn too_large() -> Error {
     Error::new(ERR_ARG, text)
 }
 
-/// A count that is not negative.
+/// Returns a count as `usize`. Fails if it is negative.
 fn length(count: i64) -> Result<usize> {
     usize::try_from(count).map_err(|_| {
         let text = format!("the count is {count}; it is 0 or more");
@@ -98,7 +99,7 @@ fn block_length(length: i64) -> Result {
     }
 }
 
-/// The numbers of an array that may be null if it is empty.
+/// Returns the numbers of an array. It may be null if it is empty.
 pub(crate) unsafe fn numbers(array: Ints, length: usize, name: &str) -> Result<Vec<i64>> {
     match array.is_null() {
         true if length != 0 => Err(Error::new(ERR_ARG, format!("{name} is a null pointer"))),
@@ -120,7 +121,7 @@ unsafe fn displacements(array: Ints, length: usize) -> Result<Vec<i64>> {
     unsafe { numbers(array, length, "array_of_displacements") }
 }
 
-/// Displacements in elements, in bytes.
+/// Converts displacements from extents to bytes.
 fn in_bytes(displacements: &[i64], old: &Type) -> Result<Vec<i64>> {
     let scaled = displacements.iter().map(|it| it.checked_mul(old.extent()));
     scaled.collect::<Option<_>>().ok_or_else(too_large)
@@ -290,9 +291,9 @@ pub fn type_create_resized(
 
 pub unsafe fn type_dup(oldtype: Datatype, newtype: Out<Datatype>) -> Result {
     let old = get(oldtype)?;
-    // SAFETY: the functions of the type's attributes may be called, as the program has said.
+    // SAFETY: the program guarantees that the copy callbacks of the type's attributes may be called.
     let made = unsafe { datatype::duplicate(oldtype, &old) };
-    // A function that fails leaves no duplicate.
+    // If a copy callback fails, there is no duplicate.
     newtype.put(*made.as_ref().unwrap_or(&DATATYPE_NULL));
     made.map(drop)
 }
@@ -303,7 +304,8 @@ pub fn type_commit(datatype: Out<Datatype>) -> Result {
 }
 
 pub unsafe fn type_free(datatype: Out<Datatype>) -> Result {
-    // SAFETY: the caller guarantees that the pointer is valid; the functions of attributes may be called.
+    // SAFETY: the caller guarantees that the pointer is valid and that the delete callbacks of attributes may be
+    // called.
     unsafe {
         datatype::free(datatype.get())?;
         datatype.put(DATATYPE_NULL);

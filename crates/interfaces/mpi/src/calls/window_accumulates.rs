@@ -14,8 +14,8 @@ use crate::window::quick::{self, Aim};
 use crate::window::targets::Spot;
 use crate::window::transfer::{Buffer, Given, check_lengths, spot};
 
-/// The update that a call asks for. None: it names no element, so that it does not matter which types the operator is for;
-/// other MPIs let programs do that.
+/// Returns the update that a call requests. Returns `None` if the count is 0: the operator then need not support the
+/// datatype, as other MPI libraries allow.
 fn asked(op: Op, datatype: Datatype, count: i64) -> Result<Option<Update>> {
     match count == 0 && operator::name(op).is_some() {
         true => Ok(None),
@@ -23,7 +23,8 @@ fn asked(op: Op, datatype: Datatype, count: i64) -> Result<Option<Update>> {
     }
 }
 
-/// Updates a spot with what is in a buffer, if the operator needs that. The value before goes to `old`.
+/// Updates the target's elements, with those of a buffer if the operator uses them. The previous values are written to
+/// `old`.
 unsafe fn apply(
     window: &Window,
     spot: &Spot<'_>,
@@ -42,7 +43,7 @@ unsafe fn apply(
     unsafe { own.with_packed(|bytes| accumulate::update(window, spot, update, bytes, old)) }
 }
 
-/// As `accumulate`, of elements that are not predefined, or not in mapped memory; or there is something wrong.
+/// General path of `accumulate`: derived datatypes, target memory that is not mapped, or an error in the arguments.
 #[inline(never)]
 unsafe fn accumulate_any(window: &Window, aim: Aim, op: Op, origin: Given) -> Result {
     let own = Buffer::new(origin)?;
@@ -54,7 +55,7 @@ unsafe fn accumulate_any(window: &Window, aim: Aim, op: Op, origin: Given) -> Re
     unsafe { apply(window, &spot, update.as_ref(), Some(&own), null_mut()) }
 }
 
-/// As `get_accumulate`, as above.
+/// General path of `get_accumulate`: derived datatypes, target memory that is not mapped, or an error in the arguments.
 #[inline(never)]
 unsafe fn get_accumulate_any(
     window: &Window,
@@ -134,7 +135,7 @@ with_request! {
     }
 }
 
-/// The type of one element, which has to be a predefined one.
+/// Fails unless the datatype is predefined.
 fn check_predefined(datatype: Datatype) -> Result {
     let of = datatype::committed(datatype)?;
     match of.predefined_handle() {

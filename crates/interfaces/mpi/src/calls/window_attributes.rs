@@ -10,7 +10,8 @@ use crate::errhandler::{self, Function, Of};
 use crate::error::{Object, Result};
 use crate::window::{Facts, Window};
 
-/// The value of a predefined attribute. They stay as long as the window.
+/// Returns the value of a predefined attribute, which stays valid as long as the window. `None` if the key is not
+/// predefined.
 fn predefined(facts: &Facts, keyval: c_int) -> Option<*mut c_void> {
     let address = |value: *const c_int| value.cast_mut().cast::<c_void>();
     Some(match keyval {

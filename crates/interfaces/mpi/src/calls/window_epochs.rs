@@ -65,7 +65,7 @@ pub fn win_flush_all(window: &Window) -> Result {
     window.flush_all()
 }
 
-/// Buffers may be used again when a call that has them returns: nothing is left to be done here.
+/// Only checks its arguments: origin buffers may be reused as soon as the call that uses them has returned.
 pub fn win_flush_local(rank: c_int, window: &Window) -> Result {
     window.target(rank)?;
     window.check_passive(rank)

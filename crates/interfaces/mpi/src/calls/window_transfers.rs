@@ -1,4 +1,5 @@
-//! Puts and gets. Their buffers may be used again when the call returns; at the target they are complete after a flush.
+//! Puts and gets. The origin buffer may be reused when the call returns. At the target, a put is complete after a
+//! flush.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,14 +11,14 @@ use crate::window::Window;
 use crate::window::quick::{self, Aim};
 use crate::window::transfer::{Buffer, Given, check_lengths, read, spot, write};
 
-/// A request that is complete.
+/// Returns a completed request to the caller.
 pub(crate) fn complete(request: Out<Request>) -> Result {
     let operation = Single::complete(Status::empty(ANY_SOURCE));
     request.put(requests::of_operation(Box::new(operation), COMM_SELF)?);
     Ok(())
 }
 
-/// A call, and its form with a request, which is complete when the call is.
+/// Defines a function, and its form with a request, which is complete when the function returns.
 macro_rules! with_request {
     (
         pub unsafe fn $name:ident, $started:ident($($given:ident: $kind:ty),* $(,)?) $body:block
@@ -37,7 +38,7 @@ macro_rules! with_request {
 }
 pub(crate) use with_request;
 
-/// As `put`, of elements that are not predefined, or not in mapped memory; or there is something wrong.
+/// General path of `put`: derived datatypes, target memory that is not mapped, or an error in the arguments.
 #[inline(never)]
 unsafe fn put_any(window: &Window, aim: Aim, origin: Given) -> Result {
     let own = Buffer::new(origin)?;
@@ -49,7 +50,7 @@ unsafe fn put_any(window: &Window, aim: Aim, origin: Given) -> Result {
     unsafe { own.with_packed(|bytes| write(window, &spot, bytes)) }
 }
 
-/// As `get`, as above.
+/// General path of `get`: derived datatypes, target memory that is not mapped, or an error in the arguments.
 #[inline(never)]
 unsafe fn get_any(window: &Window, aim: Aim, origin: Given) -> Result {
     let own = Buffer::new(origin)?;

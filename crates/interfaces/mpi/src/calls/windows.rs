@@ -1,4 +1,4 @@
-//! Windows: making them, what they are, what is said of them, and their end.
+//! Windows: making them, their properties, names and hints, and freeing them.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -13,7 +13,7 @@ use crate::info::{self, Hints};
 use crate::text;
 use crate::window::{self, Reach, Window, Wish, get, held};
 
-/// The arguments of a call that makes a window.
+/// Checks the arguments of a call that makes a window.
 fn wish(flavor: c_int, base: usize, size: i64, unit: i64, info: Info) -> Result<Wish> {
     if size < 0 {
         let text = format!("the size is {size}; it is 0 or more");
@@ -43,7 +43,7 @@ fn of_one_side(comm: Comm) -> Result<std::sync::Arc<Communicator>> {
     }
 }
 
-/// Makes a window for the caller, if all processes have called with arguments that are right.
+/// Makes a window and stores its handle, if all processes have passed valid arguments.
 unsafe fn give(
     comm: &Communicator,
     given: Result<Wish>,
@@ -86,7 +86,7 @@ unsafe fn allocate(
 ) -> Result {
     let comm = of_one_side(comm)?;
     let given = not_null(baseptr, "baseptr").and_then(|()| wish(flavor, 0, size, unit, info));
-    // SAFETY: the caller guarantees that the pointers is valid; the first one is to a pointer.
+    // SAFETY: the caller guarantees that the pointers are valid, and that `baseptr` points to a pointer.
     unsafe {
         let made = give(&comm, given, win)?;
         let base = made.facts.base as *mut c_void;
@@ -176,7 +176,7 @@ pub unsafe fn win_shared_query(
     };
     let (bytes, unit, base) = match found {
         Some(target) => match target.reach {
-            // An address of no memory would be that of a neighbour's.
+            // The address of an empty part would be that of a neighbour's part.
             Reach::Mapped(base) if target.size > 0 => {
                 (target.size, target.unit, base as *mut c_void)
             }
@@ -209,7 +209,7 @@ pub fn win_get_group(window: &Window, group: Out<Group>) -> Result {
 }
 
 pub fn win_set_name(window: &Window, win_name: &CStr) -> Result {
-    // A name that is too long is cut.
+    // A name that is too long is truncated.
     let most = MAX_OBJECT_NAME as usize - 1;
     let bytes: Vec<u8> = win_name.to_bytes().iter().copied().take(most).collect();
     window.set_name(CString::new(bytes).unwrap_or_default());
@@ -226,7 +226,7 @@ pub unsafe fn win_get_name(win: Win, win_name: Out<c_char>, resultlen: Out<c_int
     Ok(())
 }
 
-/// The hints of windows that mean something; programs are not told of others.
+/// The hints of windows that have a meaning; other hints are not returned to programs.
 const HINTS: [&CStr; 7] = [
     c"accumulate_ops",
     c"accumulate_ordering",

@@ -1,6 +1,6 @@
-//! What descriptions of collectives have in common: the arguments of calls, which are all checked before anything is sent.
+//! Checks of arguments that descriptions of collectives share. All arguments are checked before anything is sent.
 //!
-//! Safety of all of them: buffers and lists are those that the standard asks for.
+//! Safety of all of them: buffers and arrays are valid as the standard requires.
 #![allow(clippy::missing_safety_doc)]
 
 use std::cmp::Ordering;
@@ -11,7 +11,8 @@ use super::{LocalData, Reduction};
 use crate::abi::*;
 use crate::error::{Error, Result};
 
-/// The elements of a process that also gets some: as many as it gets from itself.
+/// Returns the elements that a process contributes if it also receives. What it contributes for itself must be as long
+/// as what it receives from itself.
 pub unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> Result<LocalData> {
     if send.is_in_place() {
         return Ok(LocalData::InPlace);
@@ -30,7 +31,7 @@ pub unsafe fn given(send: &Buffer, parts: usize, takes: &Memory, own: usize) -> 
     Ok(LocalData::Memory(gives))
 }
 
-/// A process gives itself as much as it takes.
+/// Checks that a process receives from itself as many bytes as it contributes for itself.
 pub fn fits(gave: Part, got: Part) -> Result {
     let class = match gave.bytes.cmp(&got.bytes) {
         Ordering::Equal => return Ok(()),
@@ -44,7 +45,7 @@ pub fn fits(gave: Part, got: Part) -> Result {
     Err(Error::new(class, text))
 }
 
-/// The two buffers of a call are not one.
+/// Checks that the two buffers of a call are distinct.
 pub fn distinct(gives: &Memory, takes: &Memory) -> Result {
     match gives.address == takes.address && gives.bytes() > 0 && takes.bytes() > 0 {
         false => Ok(()),
@@ -55,7 +56,7 @@ pub fn distinct(gives: &Memory, takes: &Memory) -> Result {
     }
 }
 
-/// A process' part is not its place in the buffer of all.
+/// Checks that a process's part is not already its own part of the buffer of all processes.
 pub fn elsewhere((one, part): (&Memory, Part), (all, own): (&Memory, Part)) -> Result {
     let place = |memory: &Memory, part: Part| {
         let address = memory.address.wrapping_byte_offset(part.offset as isize);
@@ -70,20 +71,20 @@ pub fn elsewhere((one, part): (&Memory, Part), (all, own): (&Memory, Part)) -> R
     }
 }
 
-/// The buffer of MPI_Alltoallw: each part has its own type, and a displacement in bytes.
+/// The buffer of MPI_Alltoallw: each part has its own datatype, and a displacement in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Typed {
-    /// Where it begins, or MPI_IN_PLACE.
+    /// The start of the buffer, or MPI_IN_PLACE.
     pub address: *mut c_void,
-    /// Elements of each part.
+    /// Number of elements of each part.
     pub counts: Ints,
-    /// Where each begins.
+    /// Displacement of each part in bytes.
     pub displs: Ints,
-    /// Their types.
+    /// Datatype of each part.
     pub types: *const Datatype,
 }
 
-/// The buffer with these lists.
+/// Returns the buffer with these arrays.
 pub fn typed(address: *const c_void, counts: Ints, displs: Ints, types: *const Datatype) -> Typed {
     let address = address.cast_mut();
     Typed {
@@ -95,7 +96,7 @@ pub fn typed(address: *const c_void, counts: Ints, displs: Ints, types: *const D
 }
 
 impl Typed {
-    /// Its parts.
+    /// Returns the memory of each part.
     pub unsafe fn memories(&self, name: &str, parts: usize) -> Result<Vec<Memory>> {
         if self.address as usize == IN_PLACE {
             let text = format!("{name} may not be MPI_IN_PLACE here");
@@ -115,7 +116,7 @@ impl Typed {
                 )
             };
             let address = self.address.wrapping_byte_offset(displacement as isize);
-            // SAFETY: the list is null.
+            // SAFETY: an even buffer has no arrays.
             unsafe { even(address, count, datatype).memory(name, 1) }
         };
         (0..parts).map(part).collect()
@@ -129,16 +130,16 @@ pub struct Reduced {
     pub send: *const c_void,
     /// The result.
     pub recv: *mut c_void,
-    /// Elements.
+    /// Number of elements.
     pub count: i64,
-    /// Of this type.
+    /// Datatype of the elements.
     pub datatype: Datatype,
-    /// Combined by this.
+    /// The operator that combines them.
     pub op: Op,
 }
 
 impl Reduced {
-    /// Returns the memory of the result, of so many elements.
+    /// Returns the memory of the result, with `count` elements.
     pub unsafe fn takes(&self, count: i64) -> Result<Memory> {
         let recv = even(self.recv, count, self.datatype);
         // SAFETY: the caller upholds the safety contract of this function.
@@ -152,19 +153,19 @@ impl Reduced {
         unsafe { send.memory("sendbuf", 1) }
     }
 
-    /// Returns the operator with its elements.
+    /// Returns the operator, with the elements that it combines.
     pub fn reduction(&self) -> Result<Reduction> {
         let element = Element::of(self.datatype)?;
         element.bytes(self.count)?;
         Reduction::new(self.op, self.datatype, element, self.count as usize)
     }
 
-    /// Returns whether the operands are where the result goes.
+    /// Returns whether the operands are in the buffer of the result.
     pub fn is_in_place(&self) -> bool {
         self.send as usize == IN_PLACE
     }
 
-    /// Operands and result of a process that has both. In place the operands are where the result goes, all of them.
+    /// Returns operands and result of a process that has both. In place, all operands are in the buffer of the result.
     pub unsafe fn both(&self, count: i64) -> Result<(LocalData, LocalData)> {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe {
@@ -181,7 +182,7 @@ impl Reduced {
     }
 }
 
-/// These arguments.
+/// Returns these arguments as [`Reduced`].
 #[inline(always)]
 pub fn reduced(
     send: *const c_void,

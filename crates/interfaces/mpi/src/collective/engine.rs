@@ -1,4 +1,4 @@
-//! Collectives of the engine's, blocking or with a request.
+//! The engine's collectives, blocking or with a request.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
@@ -8,55 +8,57 @@ use regatta_sys as rg;
 use super::memory::Flat;
 use super::{Collective, LocalData};
 
-/// Enters a collective of the engine's, and gives its code. [`entry`] makes it, in the file of the call.
+/// A function that enters a collective of the engine and returns the engine's code. The macro [`entry`] makes it, in
+/// the file of the call.
 pub type Entry = unsafe fn(&Arguments, Option<&mut rg::Request>) -> c_int;
 
-/// What the engine's functions take.
+/// The arguments of the engine's functions.
 pub struct Arguments {
-    /// What is given and where the result goes, or the engine's word for in place.
+    /// The elements contributed, or the engine's constant for in place.
     pub given: *const c_void,
-    /// See `given`.
+    /// Memory for the result, or the engine's constant for in place.
     pub taken: *mut c_void,
-    /// Of a collective in which a process either gives or gets: that memory.
+    /// The memory of a process that either contributes or receives, in collectives where a process does only one of
+    /// both.
     pub whole: *mut c_void,
-    /// Its bytes.
+    /// Length of `whole` in bytes.
     pub length: usize,
-    /// Bytes of each part, if parts are even.
+    /// Length of each part in bytes, if all parts have the same length.
     pub each: usize,
-    /// Bytes of this process' part of what is given.
+    /// Length of this process's part of the contribution, in bytes.
     pub gives: usize,
-    /// Bytes of its part of the result.
+    /// Length of this process's part of the result, in bytes.
     pub takes: usize,
-    /// Bytes of the parts of what is given, by rank.
+    /// Lengths of the parts of the contribution in bytes, by rank.
     pub give_lengths: *const usize,
-    /// Where they begin.
+    /// Offsets of the parts of the contribution in bytes, by rank.
     pub give_offsets: *const usize,
-    /// Bytes of the parts of the result.
+    /// Lengths of the parts of the result in bytes, by rank.
     pub take_lengths: *const usize,
-    /// Where they begin.
+    /// Offsets of the parts of the result in bytes, by rank.
     pub take_offsets: *const usize,
     /// The root's rank.
     pub root: c_int,
-    /// Elements of a reduction.
+    /// Number of elements of a reduction.
     pub count: usize,
-    /// Their type.
+    /// The engine's type of these elements.
     pub element: c_int,
-    /// How they are combined.
+    /// The engine's operator that combines them.
     pub op: rg::Op,
-    /// How many of them each process gets.
+    /// Number of elements of the result for each process, by rank.
     pub counts: *const usize,
-    /// Those who take part.
+    /// The group of the collective.
     pub group: rg::Group,
 }
 
-/// Makes an [`Entry`] of the engine's two functions and of the [`Arguments`] that both take, in their order.
+/// Makes an [`Entry`] from the engine's two functions and the [`Arguments`] that both take, in their order.
 macro_rules! entry {
     ($now:ident or $started:ident($($argument:ident),*)) => {{
         unsafe fn enter(
             with: &$crate::collective::Arguments,
             request: Option<&mut regatta_sys::Request>,
         ) -> std::ffi::c_int {
-            // SAFETY: the memory of the arguments is there, and stays until the collective is complete.
+            // SAFETY: the memory of the arguments is valid until the collective is complete.
             unsafe {
                 match request {
                     None => regatta_sys::$now($(with.$argument,)* with.group),
@@ -71,10 +73,10 @@ macro_rules! entry {
 pub(crate) use entry;
 
 impl Collective {
-    /// Enters the engine's collective; its code.
+    /// Enters the engine's collective and returns the engine's code.
     ///
     /// # Safety
-    /// The memory is that of this collective, and stays until it is complete.
+    /// The memory belongs to this collective and stays valid until it is complete.
     pub(super) unsafe fn enter(
         &self,
         (entry, group): (Entry, rg::Group),
@@ -124,7 +126,7 @@ impl Collective {
     }
 }
 
-/// Lengths and offsets for the engine.
+/// Returns the lengths and offsets for the engine; null if all parts have the same length.
 fn lists(flat: &Flat) -> (*const usize, *const usize) {
     match flat.lengths.is_empty() {
         true => (null(), null()),
@@ -132,7 +134,7 @@ fn lists(flat: &Flat) -> (*const usize, *const usize) {
     }
 }
 
-/// Bytes of a process' own part.
+/// Returns the length of a process's own part, in bytes.
 fn own(flat: &Flat) -> usize {
     flat.lengths.first().copied().unwrap_or(flat.each)
 }

@@ -1,4 +1,4 @@
-//! Carrying a collective out: now, with a request, or with one that is started again and again.
+//! Execution of a collective: blocking, nonblocking or persistent.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,14 +13,14 @@ use crate::error::{Error, PROC_FAILED, Result, checked, not_null};
 use crate::progress;
 use crate::requests::{self, Operation, State};
 
-/// Carries a collective out, and waits until it is complete.
+/// Executes a collective, and waits until it is complete.
 ///
 /// # Safety
-/// The buffers are those that the call asks for.
+/// The buffers are valid as the call requires.
 pub unsafe fn run(collective: Collective) -> Result {
     let mut begun = Begun::new(collective, false);
     if begun.of.has_parts() {
-        // SAFETY: the caller upholds the safety contract of this function; the end is awaited here.
+        // SAFETY: the caller upholds the safety contract of this function, and completion is awaited here.
         unsafe { begun.begin()? };
         begun.wait();
         return begun.finish().1;
@@ -28,7 +28,8 @@ pub unsafe fn run(collective: Collective) -> Result {
     let Some(engine) = begun.of.engine else {
         return Ok(());
     };
-    // SAFETY: the caller upholds the safety contract of this function; it is complete when the engine's call returns.
+    // SAFETY: the caller upholds the safety contract of this function, and the collective is complete when the engine's
+    // call returns.
     unsafe {
         let (gives, takes) = begun.of.flats()?;
         beside(|| begun.of.enter(engine, &gives, &takes, None))?;
@@ -37,10 +38,10 @@ pub unsafe fn run(collective: Collective) -> Result {
     Ok(())
 }
 
-/// As [`run`], of one that no quick way was for.
+/// Executes a collective to which no fast path applied; see [`run`].
 ///
 /// # Safety
-/// As [`run`].
+/// See [`run`].
 #[cold]
 #[inline(never)]
 pub unsafe fn slowly(describe: impl FnOnce() -> Result<Collective>) -> Result {
@@ -48,14 +49,15 @@ pub unsafe fn slowly(describe: impl FnOnce() -> Result<Collective>) -> Result {
     unsafe { run(describe()?) }
 }
 
-/// Begins a collective.
+/// Begins a nonblocking collective.
 ///
 /// # Safety
-/// As [`run`], until the request is complete.
+/// See [`run`], until the request is complete.
 pub unsafe fn begin(mut collective: Collective, request: *mut Request) -> Result {
     not_null(request, "request")?;
-    // Between hosts the engine numbers the collectives of a group whatever their form. In another group those with a request may
-    // lie between blocking ones in another order in each process, which programs written on other MPIs do.
+    // Between hosts the engine numbers all collectives of a group, blocking or not. In a separate group, nonblocking
+    // collectives may be ordered differently relative to blocking ones in each process, as some programs for other MPI
+    // libraries do.
     if let Some((_, group)) = &mut collective.engine
         && *group == collective.comm.group
     {
@@ -71,14 +73,15 @@ pub unsafe fn begin(mut collective: Collective, request: *mut Request) -> Result
     Ok(())
 }
 
-/// A request that begins a collective each time it is started. Processes may start theirs in different orders, for as long as the requests
-/// live: so each has groups of its own for the engine's part and for messages, whose tags others have again in time.
+/// Makes a persistent request that begins a collective at each start. Processes may start their requests in different
+/// orders as long as they exist. So each request has groups of its own for the engine's collective and for messages: in
+/// the shared group, tags are reused after some time.
 ///
 /// # Safety
-/// As [`run`], until the request is freed.
+/// See [`run`], until the request is freed.
 pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result {
     not_null(request, "request")?;
-    // In all processes alike, whatever each has to do.
+    // All processes do this, whether they have messages or not.
     if collective.is_by_messages() {
         collective.own_hidden = Some(own_group(collective.comm.hidden)?);
     }
@@ -95,7 +98,7 @@ pub unsafe fn keep(mut collective: Collective, request: *mut Request) -> Result 
     Ok(())
 }
 
-/// A new group with the members of this one, that ends when this one is revoked.
+/// Returns a new group with the same members. It is revoked together with `of`.
 fn own_group(of: rg::Group) -> Result<OwnGroup> {
     let mut own = rg::Group { id: -1 };
     // SAFETY: the call may write `own`.
@@ -107,31 +110,32 @@ fn own_group(of: rg::Group) -> Result<OwnGroup> {
 }
 
 impl Collective {
-    /// Whether it is not just a collective of the engine's: in some process that takes part, if not in this one.
+    /// Returns whether it is more than a collective of the engine in the whole communicator, for this process.
     fn has_parts(&self) -> bool {
         let by_messages = !self.sends.is_empty() || !self.receives.is_empty();
-        // A reduction of one side.
+        // A reduction in one group of an intercommunicator.
         let of_side = |(_, group): (Entry, rg::Group)| group != self.comm.group;
         by_messages || self.engine.is_some_and(of_side)
     }
 
-    /// Whether processes have messages in it, if not this one: whether it is not the engine's in the whole communicator. The same in all of them.
+    /// Returns whether it uses messages, in this process or others: whether it is not the engine's in the whole
+    /// communicator. The result is the same in all processes.
     fn is_by_messages(&self) -> bool {
         let is_whole = |(_, group): (Entry, rg::Group)| group == self.comm.group;
         !self.engine.is_some_and(is_whole)
     }
 
-    /// The group of its messages.
+    /// Returns the group of its messages.
     fn hidden(&self) -> rg::Group {
         self.own_hidden
             .as_ref()
             .map_or(self.comm.hidden, |own| own.0)
     }
 
-    /// The elements that this process gives and gets, each in one piece.
+    /// Returns the elements that this process contributes and receives, each contiguous.
     ///
     /// # Safety
-    /// The buffers are those that the call asks for.
+    /// The buffers are valid as the call requires.
     unsafe fn flats(&self) -> Result<(Flat, Flat)> {
         let in_place = matches!(self.gives, LocalData::InPlace);
         // SAFETY: the caller upholds the safety contract of this function.
@@ -150,10 +154,10 @@ impl Collective {
         }
     }
 
-    /// Takes what has come to its places.
+    /// Copies received elements to the caller's buffer.
     ///
     /// # Safety
-    /// As [`Collective::flats`].
+    /// See [`Collective::flats`].
     unsafe fn taken(&self, takes: &Flat) {
         if let LocalData::Memory(memory) = &self.takes {
             // SAFETY: the caller upholds the safety contract of this function.
@@ -162,16 +166,16 @@ impl Collective {
     }
 }
 
-/// A collective that is under way, or will be.
+/// A collective that has begun, or a persistent one.
 struct Begun {
     of: Collective,
     state: State,
     persistent: bool,
     gives: Flat,
     takes: Flat,
-    /// Of all messages: those that are received, then those that are sent.
+    /// The contents of all messages: first those received, then those sent.
     content: Vec<Flat>,
-    /// The engine's collective, if there is one, then the messages.
+    /// The engine's request, if there is one, then those of the messages, in the order of `content`.
     requests: Vec<rg::Request>,
     left: usize,
     failed: Option<Error>,
@@ -196,10 +200,10 @@ impl Begun {
         }
     }
 
-    /// Begins all that can begin now. After an error nothing has happened.
+    /// Begins everything that can begin now. If it fails, nothing has begun.
     ///
     /// # Safety
-    /// As [`begin`].
+    /// See [`begin`].
     unsafe fn begin(&mut self) -> Result {
         // SAFETY: the caller upholds the safety contract of this function.
         (self.gives, self.takes) = unsafe { self.of.flats()? };
@@ -244,7 +248,7 @@ impl Begun {
     fn receive(&mut self) {
         for at in 0..self.of.receives.len() {
             match self.of.receives[at].content {
-                // It comes only if there is no result.
+                // The verdict is sent only if there is no result.
                 Content::Verdict => self.requests.push(rg::REQUEST_NULL),
                 _ => {
                     let request = self.receive_one(at);
@@ -317,7 +321,7 @@ impl Begun {
         if self.failed.is_some() {
             return;
         }
-        // SAFETY: the buffers are the library's until the program hears of the end.
+        // SAFETY: the buffers belong to the library until the program is notified of the completion.
         unsafe {
             self.of.taken(&self.takes);
             for (message, flat) in self.of.receives.iter().zip(&self.content) {
@@ -330,7 +334,7 @@ impl Begun {
         }
     }
 
-    /// Waits for all of it.
+    /// Waits until it is complete.
     fn wait(&mut self) {
         let mut at = 0;
         while self.state == State::Pending && at < self.requests.len() {
@@ -348,7 +352,8 @@ impl Begun {
         }
     }
 
-    /// Takes the message in this place, which has come. If it is empty instead of a result, receives the verdict: why there is none.
+    /// Handles the received message at this index. If it is empty although it should have a result, begins to receive
+    /// the verdict with the reason.
     fn hear(&mut self, at: usize, status: &rg::Status) {
         let engine = usize::from(self.of.engine.is_some());
         let Some(at) = at.checked_sub(engine) else {
@@ -377,7 +382,7 @@ impl Begun {
         // SAFETY: the memory has this many received bytes.
         let text = unsafe { std::slice::from_raw_parts(address, length) };
         let text = String::from_utf8_lossy(text).into_owned();
-        // It tells more than that a message is empty.
+        // The verdict is more precise than an error that a message is empty.
         self.failed = Some(Error::new(
             PROC_FAILED,
             format!("the other side has no result: {text}"),
@@ -422,7 +427,7 @@ impl Operation for Begun {
     fn start(&mut self) -> Result {
         match self.state {
             State::Inactive if self.persistent => {
-                // SAFETY: the program has given the buffers until the request is freed.
+                // SAFETY: the program guarantees that the buffers are valid until the request is freed.
                 unsafe { self.begin() }
             }
             _ => Err(Error::new(

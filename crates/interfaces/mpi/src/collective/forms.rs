@@ -1,9 +1,11 @@
-//! The three forms of a call of collectives.
+//! The three forms of a collective call.
 
-/// Makes the three forms of each call: the one that waits, the one that begins it for a request, and the one whose request
-/// begins it at each start. They have the same parameters, and the latter two a request, and so the same description. The one that waits may
-/// first try a quick way, a function of the same arguments, which gives the engine's code if it was one.
+/// Makes the three forms of each call: blocking, non-blocking and persistent. All three take the same parameters (the
+/// latter two also a request), so one description serves for all. The blocking form may first try a fast path that
+/// needs no description: a function of the same arguments that returns `Some(code)`, with the engine's code, if it
+/// applied.
 ///
+/// Keep the three names on the line of `pub unsafe fn`, separated by commas: the build script finds them by that line.
 /// Their names, separated by commas, stand on one line with `pub unsafe fn`: so the table finds them.
 macro_rules! forms {
     ($(

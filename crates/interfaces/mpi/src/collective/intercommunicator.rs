@@ -1,7 +1,8 @@
-//! Collectives between two groups: by messages in the hidden group, which has both. And others by messages from each to each.
+//! Collectives between two groups, by messages in the hidden group, which contains both groups; and other collectives
+//! by messages between all processes.
 //!
-//! In reductions each side combines at its first process, which sends the result to all who want it on the other side. If there is none, that message is empty,
-//! and a verdict follows: why.
+//! In a reduction, the first process of each group gets its result and sends it to all processes of the other group
+//! that want it. If there is no result, that message is empty, and a verdict with the reason follows.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -11,13 +12,13 @@ use super::messages::{Content, Message};
 use super::{Collective, LocalData, REDUCE, Reduction, next_tag};
 use crate::communicator::Communicator;
 
-/// The part of a process that is on the root's side, and not the root.
+/// Returns the part of a process in the root's group, other than the root.
 pub fn outside(comm: Arc<Communicator>) -> Collective {
     next_tag(&comm.sequence);
     Collective::nothing(comm)
 }
 
-/// Messages to all, or from all.
+/// Returns a message to or from each peer.
 fn all(comm: &Communicator, tag: c_int, memory: impl Fn(usize) -> Memory) -> Vec<Message> {
     let base = comm.peer_base();
     let message = |rank| Message {
@@ -36,35 +37,35 @@ fn one(comm: &Communicator, tag: c_int, rank: c_int, memory: Memory) -> Vec<Mess
     }]
 }
 
-/// To each peer something.
+/// Sends something to each peer.
 pub fn to_all(comm: Arc<Communicator>, memory: impl Fn(usize) -> Memory) -> Collective {
     let tag = next_tag(&comm.sequence);
     let sends = all(&comm, tag, memory);
     Collective::messages(comm, sends, Vec::new())
 }
 
-/// From each peer something.
+/// Receives something from each peer.
 pub fn from_all(comm: Arc<Communicator>, memory: impl Fn(usize) -> Memory) -> Collective {
     let tag = next_tag(&comm.sequence);
     let receives = all(&comm, tag, memory);
     Collective::messages(comm, Vec::new(), receives)
 }
 
-/// To one peer.
+/// Sends something to one peer.
 pub fn to_one(comm: Arc<Communicator>, root: c_int, memory: Memory) -> Collective {
     let tag = next_tag(&comm.sequence);
     let sends = one(&comm, tag, root, memory);
     Collective::messages(comm, sends, Vec::new())
 }
 
-/// From one peer.
+/// Receives something from one peer.
 pub fn from_one(comm: Arc<Communicator>, root: c_int, memory: Memory) -> Collective {
     let tag = next_tag(&comm.sequence);
     let receives = one(&comm, tag, root, memory);
     Collective::messages(comm, Vec::new(), receives)
 }
 
-/// To each peer something, and from each.
+/// Sends something to each peer, and receives something from each.
 pub fn exchange(
     comm: Arc<Communicator>,
     gives: impl Fn(usize) -> Memory,
@@ -75,14 +76,14 @@ pub fn exchange(
     Collective::messages(comm, sends, receives)
 }
 
-/// Receives the other side's result, or its verdict.
+/// Returns the messages by which a process receives the other group's result, or the verdict.
 fn result_from(comm: &Communicator, tag: c_int, content: Content) -> Vec<Message> {
     let peer = comm.peer_base();
     let message = |tag, content| Message { peer, tag, content };
     vec![message(tag, content), message(tag + 1, Content::Verdict)]
 }
 
-/// Sends a peer the result, or the verdict.
+/// Returns the messages by which a peer gets the result, or the verdict.
 fn result_to(peer: c_int, tag: c_int, bytes: usize) -> [Message; 2] {
     let message = |tag, content| Message { peer, tag, content };
     [
@@ -91,14 +92,14 @@ fn result_to(peer: c_int, tag: c_int, bytes: usize) -> [Message; 2] {
     ]
 }
 
-/// The root's part in a reduction of the other side.
+/// Returns the root's part in a reduction of the other group's operands.
 pub fn result_at_root(comm: Arc<Communicator>, takes: Memory) -> Collective {
     let tag = next_tag(&comm.sequence);
     let receives = result_from(&comm, tag, Content::Memory(takes));
     Collective::messages(comm, Vec::new(), receives)
 }
 
-/// The part of a process whose operands go to a root on the other side.
+/// Returns the part of a process whose operands are reduced for a root in the other group.
 pub fn reduced_for(
     comm: Arc<Communicator>,
     root: c_int,
@@ -111,8 +112,8 @@ pub fn reduced_for(
     reduced_here(comm, gives, reduction, sends.into(), Vec::new())
 }
 
-/// Each side gets the other one's result. Of a scattered one each process takes what is behind the first `from` bytes: how
-/// it is scattered is known to this side alone.
+/// Returns the part of a process if each group gets the other one's result. Of a scattered result the process takes
+/// what follows the first `from` bytes: only its own group knows how the result is scattered.
 pub fn reduced_for_all(
     comm: Arc<Communicator>,
     gives: Memory,
@@ -133,7 +134,7 @@ pub fn reduced_for_all(
     reduced_here(comm, gives, reduction, sends, receives)
 }
 
-/// A reduction on this side, whose first process sends the result.
+/// Returns a reduction in this group whose first process sends the result.
 fn reduced_here(
     comm: Arc<Communicator>,
     gives: Memory,

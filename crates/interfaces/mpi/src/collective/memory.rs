@@ -1,4 +1,4 @@
-//! The buffers of a collective: parts of elements, and these in one piece.
+//! The buffers of a collective: parts of elements, and their contiguous form.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -7,27 +7,27 @@ use crate::abi::*;
 use crate::datatype::{self, Type, builtin};
 use crate::error::{Error, Result};
 
-/// A call's buffer as the caller gives it.
+/// A buffer as the caller passes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Where it begins, or MPI_IN_PLACE.
+    /// The start of the buffer, or MPI_IN_PLACE.
     pub address: *mut c_void,
-    /// How many elements it has.
+    /// Number of elements for each process.
     pub counts: Counts,
-    /// Of which type.
+    /// Datatype of the elements.
     pub datatype: Datatype,
 }
 
-/// The elements for each process.
+/// The number of elements for each process.
 #[derive(Clone, Copy, Debug)]
 pub enum Counts {
-    /// So many for each, one after the other.
+    /// The same number for each, one part after the other.
     Even(i64),
-    /// A count, and a displacement in extents.
+    /// For each a count, and a displacement in extents.
     Listed(Ints, Ints),
 }
 
-/// This many elements for each process.
+/// Returns a buffer with `count` elements for each process.
 #[inline(always)]
 pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
     let counts = Counts::Even(count);
@@ -38,7 +38,7 @@ pub fn even(address: *const c_void, count: i64, datatype: Datatype) -> Buffer {
     }
 }
 
-/// Elements by lists of counts and displacements.
+/// Returns a buffer whose parts have their own counts and displacements.
 #[inline(always)]
 pub fn listed(address: *const c_void, counts: Ints, displs: Ints, datatype: Datatype) -> Buffer {
     let counts = Counts::Listed(counts, displs);
@@ -50,21 +50,21 @@ pub fn listed(address: *const c_void, counts: Ints, displs: Ints, datatype: Data
 }
 
 impl Buffer {
-    /// Whether it is MPI_IN_PLACE.
+    /// Returns whether it is MPI_IN_PLACE.
     #[inline(always)]
     pub fn is_in_place(&self) -> bool {
         self.address as usize == IN_PLACE
     }
 
-    /// Whether each process has a count of its own.
+    /// Returns whether each process has a count of its own.
     pub fn is_listed(&self) -> bool {
         matches!(self.counts, Counts::Listed(..))
     }
 
-    /// Its memory, for this many processes. `name` is that of the argument.
+    /// Returns its memory for this many processes, after checking it. `name` is the name of the argument in errors.
     ///
     /// # Safety
-    /// Lists have an element for each process.
+    /// Arrays have an element for each process.
     pub unsafe fn memory(&self, name: &str, processes: usize) -> Result<Memory> {
         if self.is_in_place() {
             let text = format!("{name} may not be MPI_IN_PLACE here");
@@ -97,21 +97,21 @@ impl Buffer {
     }
 }
 
-/// The bytes of one element, and where they are.
+/// The size and layout of an element.
 #[derive(Clone, Debug)]
 pub struct Element {
-    /// Of elements that lie apart.
+    /// The datatype, if elements are not contiguous.
     apart: Option<Arc<Type>>,
-    /// Of elements in one piece: from the address to their first byte.
+    /// Offset in bytes of the first byte of an element, if elements are contiguous.
     offset: isize,
-    /// Bytes of one.
+    /// Size of an element in bytes.
     pub size: usize,
-    /// From one to the next.
+    /// Extent in bytes, from one element to the next.
     pub extent: i64,
 }
 
 impl Element {
-    /// That of a committed type.
+    /// Returns the element of a committed datatype.
     pub fn of(datatype: Datatype) -> Result<Element> {
         if let Some(size) = builtin::size(datatype) {
             return Ok(Element {
@@ -132,7 +132,7 @@ impl Element {
         })
     }
 
-    /// Bytes of so many.
+    /// Returns the size of `count` elements in bytes. Fails if they would not fit into memory.
     pub fn bytes(&self, count: i64) -> Result<usize> {
         let Ok(number) = usize::try_from(count) else {
             let text = format!("the count is {count}; it is 0 or more");
@@ -153,12 +153,12 @@ impl Element {
         })
     }
 
-    /// Whether they lie as they are packed.
+    /// Returns whether the elements in memory have the same bytes as packed ones, at the buffer's address.
     pub fn is_packed(&self) -> bool {
         self.is_dense() && self.offset == 0
     }
 
-    /// Whether elements lie one right after the other.
+    /// Returns whether elements are contiguous.
     pub fn is_dense(&self) -> bool {
         self.apart.is_none()
     }
@@ -172,51 +172,51 @@ fn too_long(count: usize) -> Error {
 /// Memory that a collective reads or writes.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// The caller's buffer.
+    /// The address of the caller's buffer.
     pub address: *mut c_void,
     /// Its elements.
     pub element: Element,
-    /// Which of them are whose.
+    /// The parts for each rank.
     pub parts: Parts,
 }
 
 /// The parts of a buffer, by rank.
 #[derive(Clone, Debug)]
 pub enum Parts {
-    /// Of so many elements each, one after the other.
+    /// Parts of the same number of elements, one after the other.
     Even {
-        /// How many parts.
+        /// Number of parts.
         parts: usize,
-        /// Elements of each.
+        /// Number of elements of each part.
         count: i64,
     },
-    /// Each its own.
+    /// Parts with their own lengths and offsets.
     Listed(Vec<Part>),
 }
 
 /// A part of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Bytes of its elements.
+    /// Length of its elements in bytes.
     pub bytes: usize,
-    /// From the buffer's address, in bytes.
+    /// Offset from the buffer's address in bytes.
     pub offset: i64,
 }
 
 impl Memory {
-    /// The part of a rank.
+    /// Returns the part of a rank.
     pub fn part(&self, rank: usize) -> Part {
         match &self.parts {
             Parts::Even { count, .. } => Part {
                 bytes: *count as usize * self.element.size,
-                // That all of them have addresses has been checked.
+                // `check` has made sure that this does not overflow.
                 offset: self.element.extent * *count * rank as i64,
             },
             Parts::Listed(parts) => parts[rank],
         }
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         match &self.parts {
             Parts::Even { parts, .. } => *parts,
@@ -224,12 +224,12 @@ impl Memory {
         }
     }
 
-    /// Bytes of all elements.
+    /// Returns the length of all elements in bytes.
     pub fn bytes(&self) -> usize {
         (0..self.parts()).map(|rank| self.part(rank).bytes).sum()
     }
 
-    /// One part alone.
+    /// Returns the memory of one part.
     pub fn only(&self, rank: usize) -> Memory {
         let mut part = self.part(rank);
         let address = self.address.wrapping_byte_offset(part.offset as isize);
@@ -261,10 +261,10 @@ impl Memory {
         checked.map_err(|error| Error::new(error.class(), format!("{name}: {}", error.text())))
     }
 
-    /// The elements in one piece, for reading.
+    /// Returns the elements in contiguous form, for reading.
     ///
     /// # Safety
-    /// They may be read; where they lie in one piece they stay until this is over.
+    /// The elements may be read. If they are contiguous, they stay valid until the collective is complete.
     pub unsafe fn give(&self) -> Result<Flat> {
         match self.in_place() {
             Some(flat) => Ok(flat),
@@ -273,10 +273,10 @@ impl Memory {
         }
     }
 
-    /// A copy of the elements.
+    /// Returns a contiguous copy of the elements.
     ///
     /// # Safety
-    /// They may be read.
+    /// The elements may be read.
     pub unsafe fn copy(&self) -> Result<Flat> {
         let flat = self.room()?;
         // SAFETY: the caller upholds the safety contract of this function.
@@ -286,10 +286,11 @@ impl Memory {
         Ok(flat)
     }
 
-    /// Memory in one piece that becomes these elements by [`Memory::taken`]. It has them already if the result depends on them.
+    /// Returns contiguous memory for received elements, which [`Memory::taken`] copies to the buffer. If `filled`, it
+    /// has the present elements, on which the result depends.
     ///
     /// # Safety
-    /// They may be read and written.
+    /// The elements may be read and written.
     pub unsafe fn take(&self, filled: bool) -> Result<Flat> {
         match self.in_place() {
             Some(flat) => Ok(flat),
@@ -299,10 +300,10 @@ impl Memory {
         }
     }
 
-    /// Takes the elements to their places.
+    /// Copies received elements to the buffer.
     ///
     /// # Safety
-    /// They may be written, and `flat` is that of [`Memory::take`].
+    /// The elements may be written, and `flat` comes from [`Memory::take`].
     pub unsafe fn taken(&self, flat: &Flat) {
         if flat.own.is_none() {
             return;
@@ -313,10 +314,10 @@ impl Memory {
         });
     }
 
-    /// Takes the bytes behind the first `from` ones to the places of the elements.
+    /// Copies received bytes, without the first `from` ones, to the elements.
     ///
     /// # Safety
-    /// The elements may be written, and there are as many bytes.
+    /// The elements may be written, and `flat` has as many bytes.
     pub unsafe fn taken_behind(&self, flat: &Flat, from: usize) {
         // SAFETY: the caller upholds the safety contract of this function.
         self.each(flat, |element, place, at, bytes| unsafe {
@@ -334,7 +335,7 @@ impl Memory {
         }
     }
 
-    /// The elements where they are, if they lie in one piece.
+    /// Returns the elements themselves if they are contiguous.
     fn in_place(&self) -> Option<Flat> {
         if !self.element.is_dense() {
             return None;
@@ -343,7 +344,7 @@ impl Memory {
         let Parts::Listed(parts) = &self.parts else {
             return Some(Flat::even(address, self.part(0).bytes, None));
         };
-        // The engine's offsets are from the first byte.
+        // The engine's offsets count from the lowest part.
         let full = || parts.iter().filter(|part| part.bytes > 0);
         let first = full().map(|part| part.offset).min().unwrap_or(0);
         let offset = |part: &Part| match part.bytes {
@@ -359,7 +360,7 @@ impl Memory {
         })
     }
 
-    /// Memory of its own for the elements.
+    /// Returns separate contiguous memory for the elements.
     fn room(&self) -> Result<Flat> {
         let mut own = datatype::memory(self.bytes())?;
         let address = start(&mut own);
@@ -382,10 +383,10 @@ impl Memory {
 }
 
 impl Element {
-    /// Copies so many bytes of elements to `to`.
+    /// Copies `bytes` bytes of elements to `to`, contiguously.
     ///
     /// # Safety
-    /// The elements may be read, `to` written.
+    /// The elements are valid for reads, and `to` for writes.
     pub unsafe fn pack(&self, elements: *const c_void, bytes: usize, to: *mut u8) {
         let elements = elements.wrapping_byte_offset(self.offset);
         match &self.apart {
@@ -396,10 +397,10 @@ impl Element {
         }
     }
 
-    /// Copies so many bytes from `from` to elements.
+    /// Copies `bytes` contiguous bytes from `from` to elements.
     ///
     /// # Safety
-    /// The elements may be written, `from` read.
+    /// The elements are valid for writes, and `from` for reads.
     pub unsafe fn unpack(&self, from: *const u8, bytes: usize, elements: *mut c_void) {
         let elements = elements.wrapping_byte_offset(self.offset);
         match &self.apart {
@@ -411,7 +412,7 @@ impl Element {
     }
 }
 
-/// Where memory begins; none has no address, which could be taken for MPI_IN_PLACE.
+/// Returns the address of memory. For empty memory it is null: the dangling address could equal MPI_IN_PLACE.
 fn start(memory: &mut Vec<u8>) -> *mut c_void {
     match memory.capacity() {
         0 => std::ptr::null_mut(),
@@ -419,22 +420,22 @@ fn start(memory: &mut Vec<u8>) -> *mut c_void {
     }
 }
 
-/// Elements in one piece, in parts: the buffer itself, or memory of its own.
+/// Contiguous elements in parts: the buffer itself, or separate memory.
 #[derive(Debug)]
 pub struct Flat {
-    /// Where they are.
+    /// The address of the elements.
     pub address: *mut c_void,
-    /// Bytes of each part, of those that are even.
+    /// Length of each part in bytes, if all parts have the same length.
     pub each: usize,
-    /// Bytes of each part, of others.
+    /// Length of each part in bytes otherwise.
     pub lengths: Vec<usize>,
-    /// Where each part begins.
+    /// Offset of each part in bytes.
     pub offsets: Vec<usize>,
     own: Option<Vec<u8>>,
 }
 
 impl Flat {
-    /// None.
+    /// No elements.
     pub const NONE: Flat = Flat {
         address: std::ptr::null_mut(),
         each: 0,
@@ -443,21 +444,21 @@ impl Flat {
         own: None,
     };
 
-    /// Room for this many bytes.
+    /// Returns memory for this many bytes.
     pub fn room(bytes: usize) -> Result<Flat> {
         let mut own = datatype::memory(bytes)?;
         let address = start(&mut own);
         Ok(Flat::even(address, bytes, Some(own)))
     }
 
-    /// Copies these bytes.
+    /// Returns a copy of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Flat {
         let mut own = bytes.to_vec();
         let address = start(&mut own);
         Flat::even(address, bytes.len(), Some(own))
     }
 
-    /// Parts of this many bytes each.
+    /// Returns parts with this length in bytes.
     fn even(address: *mut c_void, each: usize, own: Option<Vec<u8>>) -> Flat {
         Flat {
             address,

@@ -8,7 +8,7 @@ use super::memory::{Flat, Memory};
 
 /// A message of a collective.
 pub struct Message {
-    /// The rank in the hidden group of the process that it goes to or comes from.
+    /// The peer's rank in the hidden group.
     pub peer: c_int,
     /// Its tag.
     pub tag: c_int,
@@ -16,22 +16,23 @@ pub struct Message {
     pub content: Content,
 }
 
-/// The bytes of a message.
+/// The content of a message.
 pub enum Content {
     /// These elements.
     Memory(Memory),
-    /// A copy of these elements, which change meanwhile.
+    /// A copy of these elements, for elements that change during the collective.
     Copied(Memory),
-    /// The reduction's result, of this length in bytes; not computed yet.
+    /// The reduction's result, which is computed later. Its length in bytes.
     Result(usize),
-    /// Of `(memory, skip, length)`: what follows the first `skip` bytes of the elements, `length` bytes.
+    /// `(memory, skip, length)`: of a message with `length` bytes, those after the first `skip` are received into the
+    /// elements.
     Slice(Memory, usize, usize),
-    /// Why there is no result. It comes after a message that is empty in place of a result.
+    /// The reason why there is no result. It follows a message that is empty because of that.
     Verdict,
 }
 
 impl Content {
-    /// Bytes of a message that is received, at most.
+    /// Returns the maximum length of the message when received, in bytes.
     pub fn length(&self) -> usize {
         match self {
             Content::Memory(memory) | Content::Copied(memory) => memory.bytes(),
@@ -41,13 +42,13 @@ impl Content {
     }
 }
 
-/// Most bytes of a verdict.
+/// Maximum length of a verdict in bytes.
 pub const VERDICT: usize = 512;
 
 /// Begins a send of this many bytes at this address.
 ///
 /// # Safety
-/// They stay until it is complete.
+/// The bytes stay valid until the send is complete.
 pub unsafe fn send(
     address: *const c_void,
     length: usize,
@@ -59,10 +60,10 @@ pub unsafe fn send(
     unsafe { rg::rg_isend(address, length, message.peer, message.tag, hidden, request) }
 }
 
-/// Begins a receive of the parts of `flat`.
+/// Begins a receive into `flat`.
 ///
 /// # Safety
-/// It stays until the receive is complete.
+/// `flat` stays valid until the receive is complete.
 pub unsafe fn receive(
     flat: &Flat,
     length: usize,

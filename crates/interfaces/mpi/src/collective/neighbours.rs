@@ -1,6 +1,6 @@
-//! Collectives among the neighbours of a topology: by messages in the hidden group, with nobody for MPI_PROC_NULL.
+//! Neighbourhood collectives of a topology, by messages in the hidden group. MPI_PROC_NULL gets no message.
 //!
-//! Safety of all of them: buffers and lists are those that the standard asks for.
+//! Safety of all of them: buffers and arrays are valid as the standard requires.
 #![allow(clippy::missing_safety_doc)]
 
 use std::ffi::c_int;
@@ -14,11 +14,11 @@ use crate::abi::*;
 use crate::communicator::Communicator;
 use crate::error::{Error, Result};
 
-/// The neighbours of this process, by rank or MPI_PROC_NULL, in the order of the buffers.
+/// The neighbours of this process in the order of the buffers; each is a rank or MPI_PROC_NULL.
 struct Neighbours {
     sources: Vec<c_int>,
     destinations: Vec<c_int>,
-    /// Of a grid (MPI_Cart_create): below and above in each dimension.
+    /// Whether it is a Cartesian grid: then the neighbours are those below and above in each dimension.
     is_grid: bool,
 }
 
@@ -35,10 +35,11 @@ fn neighbours(comm: &Communicator) -> Result<Neighbours> {
     })
 }
 
-/// A message for each neighbour.
+/// Returns a message for each neighbour.
 ///
-/// In a grid a process may be the neighbour on both sides: what goes down comes from above. So each place has its tag.
-/// Messages of a graph to one process are received in the order in which they are sent.
+/// In a grid one process may be the neighbour in both directions: what one process sends down, the other receives from
+/// above. So each direction has its own tag. In a graph, messages to the same process are received in the order of
+/// sending.
 fn messages(
     ranks: &[c_int],
     memories: impl Fn(usize) -> Memory,
@@ -64,7 +65,7 @@ fn exchange(
         true => tag + at as c_int,
         false => tag,
     };
-    // Neighbours below and above in a dimension are next to each other.
+    // The neighbours below and above in a dimension have adjacent indices.
     let sends = messages(&of.destinations, gives, |at| place(at ^ 1));
     let receives = messages(&of.sources, takes, place);
     Ok(Collective::messages(comm, sends, receives))
@@ -81,7 +82,7 @@ fn distinct(
     }
 }
 
-/// MPI_Neighbor_allgather and MPI_Neighbor_allgatherv.
+/// Describes MPI_Neighbor_allgather and MPI_Neighbor_allgatherv.
 pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;
@@ -98,7 +99,7 @@ pub unsafe fn allgather(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collec
     exchange(comm, |_| gives.clone(), |at| takes.only(at))
 }
 
-/// MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv.
+/// Describes MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv.
 pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;
@@ -115,7 +116,7 @@ pub unsafe fn alltoall(comm: Comm, send: Buffer, recv: Buffer) -> Result<Collect
     exchange(comm, |at| gives.only(at), |at| takes.only(at))
 }
 
-/// MPI_Neighbor_alltoallw.
+/// Describes MPI_Neighbor_alltoallw.
 pub unsafe fn alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Collective> {
     let comm = of_one_group(comm)?;
     let of = neighbours(&comm)?;

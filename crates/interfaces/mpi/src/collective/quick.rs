@@ -1,7 +1,9 @@
-//! Blocking collectives of predefined types within one group: the engine's, without a lock or an allocation.
+//! Fast paths of blocking collectives with predefined datatypes within one group. They call the engine's collective
+//! without a lock or an allocation.
 //!
-//! `None`: this way is not for these arguments, or one of them is wrong, and nothing has happened. Whether it is for them, other
-//! processes may see otherwise: all ways of a blocking call meet in the engine.
+//! They return `None`, without any effect, if the fast path does not apply to these arguments or an argument is
+//! invalid. Other processes may take the general path: all paths of a blocking call enter the same collective of the
+//! engine.
 #![allow(clippy::missing_safety_doc)]
 
 use std::ffi::{c_int, c_void};
@@ -16,7 +18,8 @@ use crate::datatype::builtin;
 use crate::operator;
 use crate::progress;
 
-/// The route of a communicator of one group, if no operation has to advance meanwhile; and this process' rank.
+/// Returns the route of an intracommunicator and this process's rank, unless multi-stage operations have to advance
+/// during the call.
 #[inline(always)]
 pub fn place(comm: Comm) -> Option<(&'static Route, c_int)> {
     let route = route(comm).ok()?;
@@ -24,7 +27,8 @@ pub fn place(comm: Comm) -> Option<(&'static Route, c_int)> {
     progress::is_idle().then_some((route, rank))
 }
 
-/// Bytes of the elements for a process, if they are of a predefined type and as many for each.
+/// Returns the length in bytes of the elements for a process, if their datatype is predefined and the count is the same
+/// for all processes.
 #[inline(always)]
 pub fn bytes(buffer: &Buffer) -> Option<usize> {
     let Counts::Even(count) = buffer.counts else {
@@ -34,33 +38,34 @@ pub fn bytes(buffer: &Buffer) -> Option<usize> {
     size.checked_mul(usize::try_from(count).ok()?)
 }
 
-/// Memory that a process writes to.
+/// Returns whether the address is memory that can be read or written: neither null nor MPI_IN_PLACE.
 #[inline(always)]
 pub fn is_memory(address: *const c_void) -> bool {
     address as usize > IN_PLACE
 }
 
-/// Whether this process is the root, if the root is a member.
+/// Returns whether this process is the root. Returns `None` if the root is not a member.
 #[inline(always)]
 pub fn is_root(root: c_int, rank: c_int, route: &Route) -> Option<bool> {
     (0..route.peers()).contains(&root).then_some(root == rank)
 }
 
-/// Bytes of a process' part, where what it sends and receives agree.
+/// Returns the length in bytes of a process's part, if it sends and receives the same number of bytes.
 #[inline(always)]
 pub fn part(send: &Buffer, recv: &Buffer) -> Option<usize> {
     let length = bytes(recv)?;
     (are_apart(send, recv) && bytes(send)? == length).then_some(length)
 }
 
-/// Whether both are memory, and not the same.
+/// Returns whether both are memory, and distinct.
 #[inline(always)]
 pub fn are_apart(send: &Buffer, recv: &Buffer) -> bool {
     let (send, recv) = (send.address, recv.address);
     is_memory(send) && is_memory(recv) && send != recv
 }
 
-/// Bytes of a process' part where the other buffer has the parts of all: it is MPI_IN_PLACE, or elsewhere than its place there.
+/// Returns the length in bytes of a process's part, where the buffer `all` has the parts of all processes. The buffer
+/// `one` must be MPI_IN_PLACE, or not the process's own part of `all`.
 #[inline(always)]
 pub fn part_of_all(one: &Buffer, all: &Buffer, rank: c_int) -> Option<usize> {
     if one.is_in_place() {
@@ -76,14 +81,15 @@ pub const MAX_LISTED: usize = 64;
 
 /// Lengths and offsets of the parts of a buffer, in bytes.
 pub struct Listed {
-    /// By rank.
+    /// Length of each part in bytes, by rank.
     pub lengths: [usize; MAX_LISTED],
-    /// By rank.
+    /// Offset of each part in bytes, by rank.
     pub offsets: [usize; MAX_LISTED],
 }
 
 impl Listed {
-    /// Returns those of all members, if the type is predefined and no part lies before the buffer's address.
+    /// Returns the lengths and offsets of all parts, if the datatype is predefined and no part lies before the buffer's
+    /// address.
     #[inline]
     pub unsafe fn new(peers: c_int, buffer: &Buffer) -> Option<Listed> {
         let Counts::Listed(counts, displs) = buffer.counts else {
@@ -106,7 +112,8 @@ impl Listed {
         Some(listed)
     }
 
-    /// Returns the bytes of this process' part, if its other buffer has as many and is not that part itself.
+    /// Returns the length in bytes of this process's part, if its other buffer has the same length and is not that part
+    /// itself.
     #[inline]
     pub fn part(&self, all: &Buffer, one: &Buffer, rank: c_int) -> Option<usize> {
         let length = bytes(one)?;
@@ -116,14 +123,14 @@ impl Listed {
     }
 }
 
-/// Whether a process that gets a result has memory for that.
+/// Returns whether a process that gets a result has valid, distinct buffers for operands and result.
 #[inline(always)]
 pub fn has_both(what: &Reduced) -> bool {
     let (send, recv) = (what.send, what.recv.cast_const());
     !send.is_null() && is_memory(recv) && send != recv
 }
 
-/// The engine's element and operator, and the number of elements.
+/// Returns the engine's element and operator, and the number of the engine's elements.
 #[inline(always)]
 pub fn reduction(what: &Reduced) -> Option<(c_int, rg::Op, usize)> {
     let engine = operator::engine(what.op, what.datatype)?;

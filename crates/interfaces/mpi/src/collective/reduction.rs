@@ -1,7 +1,7 @@
-//! Reductions by an operator of the engine's, or by another one that the engine calls.
+//! Reductions by an operator of the engine, or by another one that the engine calls.
 //!
-//! Elements that lie apart are packed where the engine has them, so that it never writes to gaps. An operator of the program's
-//! gets them as they lie in memory.
+//! Noncontiguous elements are packed for the engine, so it never writes to gaps. A user-defined operator gets them with
+//! their layout in memory.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,13 +19,13 @@ pub const REDUCE: Entry = entry!(rg_reduce or rg_ireduce(given, taken, count, el
 
 /// A reduction of elements.
 pub struct Reduction {
-    /// The engine's element.
+    /// The engine's element type.
     pub element: c_int,
     /// The engine's operator.
     pub op: rg::Op,
-    /// How many of the engine's elements are combined.
+    /// Number of the engine's elements to combine.
     pub count: usize,
-    /// How many of them each process gets, if the result is scattered.
+    /// Number of the engine's elements of the result for each process, if the result is scattered.
     pub counts: Vec<usize>,
     times: usize,
     custom: Option<Box<Custom>>,
@@ -47,7 +47,7 @@ impl Drop for Reduction {
 }
 
 impl Reduction {
-    /// That of an operator on so many elements of a type.
+    /// Returns the reduction of `count` elements of a datatype by an operator.
     pub fn new(op: Op, datatype: Datatype, element: Element, count: usize) -> Result<Reduction> {
         if let Some(engine) = operator::engine(op, datatype) {
             return Ok(Reduction::of_engine(engine, count));
@@ -96,21 +96,21 @@ impl Reduction {
         })
     }
 
-    /// The result is scattered: so many elements for each process.
+    /// Scatters the result: `counts` are the numbers of elements for each process.
     pub fn scatter(&mut self, counts: &[i64]) {
         let times = self.times;
         self.counts = counts.iter().map(|&it| it as usize * times).collect();
     }
 }
 
-/// Combines packed elements.
+/// Combines packed elements. The engine calls it.
 unsafe extern "C" fn combine(
     input: *const c_void,
     inout: *mut c_void,
     count: usize,
     argument: *mut c_void,
 ) {
-    // SAFETY: the argument of the operator, which stays as long as that.
+    // SAFETY: the engine passes the argument of the operator, which outlives the operator.
     let custom = unsafe { &*argument.cast::<Custom>() };
     // SAFETY: the memory has this many elements.
     unsafe {
@@ -122,7 +122,7 @@ unsafe extern "C" fn combine(
 }
 
 impl Custom {
-    /// Combines elements that lie apart in the program's memory.
+    /// Combines noncontiguous elements with an operator that expects them with their layout in memory.
     unsafe fn combine_apart(&self, input: *const c_void, inout: *mut c_void, count: usize) {
         if count == 0 {
             return;
@@ -141,8 +141,8 @@ impl Custom {
             address.wrapping_byte_offset(-from as isize)
         };
         let (first, second) = (place(&mut first), place(&mut second));
-        // SAFETY: the caller upholds the safety contract of this function, and there is room for the elements with all
-        // their gaps.
+        // SAFETY: the caller upholds the safety contract of this function, and both buffers have room for the elements
+        // with their gaps.
         unsafe {
             element.unpack(input.cast(), bytes, first);
             element.unpack(inout.cast_const().cast(), bytes, second);

@@ -1,4 +1,4 @@
-//! Duplicating a communicator while the program goes on.
+//! Nonblocking duplication of a communicator.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -10,22 +10,24 @@ use crate::abi::*;
 use crate::error::{Error, Result, checked};
 use crate::requests::{Operation, State};
 
-/// The groups of a duplicate, which the engine makes: the program's, the hidden one, and that of the own side.
+/// The engine's groups of a duplicate: for the program's messages, the hidden group, and the group of the local
+/// processes.
 struct Groups([rg::Group; 3]);
 
-/// A duplicate that is being made.
+/// A duplication in progress.
 struct Duplication {
-    /// The engine writes there.
+    /// The groups, which the engine writes.
     groups: Box<Groups>,
-    /// For the first two groups, and for the third one.
+    /// The engine's requests: for the first two groups, and for the third one.
     requests: [rg::Request; 2],
-    /// The duplicate: what belongs to this process alone can be used from the first, such as its error handler.
+    /// The duplicate. Its local properties, such as its error handler, can be used before completion.
     handle: Comm,
     outcome: Result,
     state: State,
 }
 
-/// Begins to duplicate a communicator: the handle of the duplicate, whose messages go when the operation is complete.
+/// Begins to duplicate a communicator. Returns the handle of the duplicate, which can be used for messages once the
+/// operation is complete.
 pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box<dyn Operation>)> {
     let mut groups = Box::new(Groups([rg::Group { id: -1 }; 3]));
     let mut requests = [rg::REQUEST_NULL; 2];
@@ -34,7 +36,7 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
     checked(unsafe { rg::rg_igroup_select(comm.group, 0, none, 0, 2, out, &mut requests[0]) })?;
     if let Some(remote) = &comm.remote {
         let (own, request) = (&mut groups.0[2], &mut requests[1]);
-        // SAFETY: both are written before the call returns.
+        // SAFETY: the call may write both before it returns.
         checked(unsafe { rg::rg_igroup_dup(remote.own, own, request) })?;
     }
     let handle = publish(comm, inherited, groups.0)?;
@@ -48,7 +50,8 @@ pub fn begin(comm: Arc<Communicator>, inherited: Inherited) -> Result<(Comm, Box
     Ok((handle, Box::new(operation)))
 }
 
-/// The duplicate by its handle. Its groups have their ids, and can be used when the operation is complete.
+/// Registers the duplicate and returns its handle. The ids of its groups are known, but the groups can be used only
+/// once the operation is complete.
 fn publish(
     comm: Arc<Communicator>,
     inherited: Inherited,
@@ -72,7 +75,7 @@ fn publish(
 }
 
 impl Duplication {
-    /// All groups are there, or one is not.
+    /// Completes the duplication, when all groups have been made or one has failed.
     fn end(&mut self) {
         self.state = State::Complete;
         let [group, hidden, own] = self.groups.0;
@@ -82,7 +85,7 @@ impl Duplication {
         }
         making::tolerate_finalized(group);
         if self.outcome.is_err() {
-            // It may have been freed by the program.
+            // The program may have freed it already.
             let _ = registry::remove(self.handle);
         }
     }

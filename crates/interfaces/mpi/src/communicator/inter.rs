@@ -1,7 +1,7 @@
-//! Communicators with two sides.
+//! Intercommunicators.
 //!
-//! The side whose first process has the lower task number is the low one: its processes come first in the groups of the
-//! engine's. Both sides know that by themselves.
+//! The group whose first process has the lower task number is the low one: its processes come first in the engine's
+//! groups. Each group determines that by itself.
 
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::groups;
 
-/// Connects two sides, each of which has met already: `own` is a new group of this side's. The tag, which both sides know,
-/// tells calls of several threads apart that connect the same processes.
+/// Connects two groups. `own` is a new engine group of the local group, whose processes are all here. Both groups know
+/// the tag. It distinguishes calls of several threads that connect the same processes.
 pub fn join_sides(local: Members, own: rg::Group, remote: Members, tag: c_int) -> Result<Made> {
     let make = |all: &Members| make_groups(rg::ALL, Some(all), tag);
     join_sides_by(local, own, remote, make)
@@ -57,21 +57,21 @@ fn join_sides_by(
 
 /// The result of the exchange between the leaders of two sides.
 pub struct LeaderExchange {
-    /// The other side's processes.
+    /// Task numbers of the remote group.
     pub others: Vec<c_int>,
-    /// Tells calls of several threads apart that connect the same processes.
+    /// Distinguishes calls of several threads that connect the same processes.
     pub tag: c_int,
 }
 
 impl LeaderExchange {
-    /// Processes that nobody else connects with at the same time.
+    /// Returns the result for processes that no other thread connects with at the same time.
     pub fn fresh(others: Vec<c_int>) -> LeaderExchange {
         let tag = UNTOLD;
         LeaderExchange { others, tag }
     }
 
-    /// Both leaders give their words to each other by `exchange`. The tag is the number that the leader of the low side has
-    /// for its group: its threads connect different communicators.
+    /// Exchanges the groups between both leaders by `exchange`. The tag is the id of the low leader's engine group:
+    /// threads of that process connect different communicators.
     pub fn agree(
         comm: &Communicator,
         exchange: impl FnOnce(&[c_int]) -> Result<Vec<c_int>>,
@@ -93,23 +93,25 @@ impl LeaderExchange {
     }
 }
 
-/// A new group of this communicator's side, which all its processes have: what follows does not end when the communicator is revoked, for
-/// the other side waits for all. There is none if one has called with an argument that is wrong.
+/// Returns a new engine group of the local group. The steps that follow use it, so they are not interrupted when the
+/// communicator is revoked, since the remote group waits for all. Fails if any process has called with an invalid
+/// argument.
 fn side_of(comm: &Communicator, given: Result) -> Result<rg::Group> {
     const APART: &str = "the two sides are not connected";
     let own = dup_group(comm.group)?;
     match internal_messages::meet_with(own, given, APART) {
         Ok((_, met)) => with_parts(&[own], met.map(|()| own)),
         Err(error) => {
-            // All hear of that error, and not that the group is revoked.
+            // All processes report that error, so the group is freed without revoking it.
             making::free(Some(own));
             Err(error)
         }
     }
 }
 
-/// Connects this communicator's processes with others, whom the process with rank `leader` hears of: `ask` is called there
-/// alone. An error of it is everybody's, and so is a wrong argument of one process, whose error is in `given`.
+/// Connects this communicator's processes with other ones. Only the process with rank `leader` calls `ask`, which
+/// returns the others. All processes fail if `ask` does, or if a process passes an invalid argument, whose error is in
+/// `given`.
 pub fn connect(
     comm: &Communicator,
     leader: c_int,
@@ -119,7 +121,8 @@ pub fn connect(
     connect_or(comm, leader, given, ask, |_| {})
 }
 
-/// Connects as [`connect`] does. If this side comes to nothing before its leader has asked, that calls `decline` instead.
+/// Connects as [`connect`] does. If the local group fails before its leader calls `ask`, the leader calls `decline`
+/// instead.
 fn connect_or(
     comm: &Communicator,
     leader: c_int,
@@ -166,7 +169,7 @@ fn connect_side(
             with_parts(&[own], join_sides(comm.local.clone(), own, members, tag))
         }
         _ => {
-            // All hear of that error, and not that the group is revoked.
+            // All processes report that error, so the group is freed without revoking it.
             making::free(Some(own));
             Err(failed.unwrap_or_else(|| {
                 let class = words.first().copied().unwrap_or(ERR_INTERN);
@@ -177,8 +180,8 @@ fn connect_side(
     }
 }
 
-/// Connects two communicators whose leaders have a third one in common: there, `bridge` is that one, with the rank of the
-/// other side's leader in it. As in [`connect`], `given` may have an error of this process' arguments.
+/// Connects two communicators whose leaders have a third one in common. At the leader, `bridge` is that communicator
+/// with the rank of the remote leader in it. As in [`connect`], `given` may have the error of an invalid argument.
 pub fn create_inter(
     comm: &Communicator,
     leader: c_int,
@@ -191,7 +194,7 @@ pub fn create_inter(
         exchange_by_tag(bridge, bridge.peer_base() + to, tag, words)
     };
     let ask = || LeaderExchange::agree(comm, exchange);
-    // The leader of the other side waits for a word. If it cannot be told it has an error of its own.
+    // The remote leader waits for a message. If it cannot be sent, the remote leader gets an error of its own.
     connect_or(comm, leader, given, ask, |error| {
         drop(exchange(&[error.class()]));
     })
@@ -224,7 +227,7 @@ fn nobody() -> Error {
     Error::new(ERR_INTERN, "the leader does not know the other side")
 }
 
-/// Connects two sides whose processes have no communicator: `remote` is the other one's group, at the leader.
+/// Connects two groups of processes that have no communicator in common. At the leader, `remote` is the remote group.
 pub fn create_inter_from_groups(
     local: &Members,
     leader: c_int,
@@ -241,7 +244,8 @@ pub fn create_inter_from_groups(
     join_sides_by(local.clone(), own, remote, make)
 }
 
-/// Both sides in one: the side that says so behind the other one, else the low one in front.
+/// Merges both groups into an intracommunicator. The group that passes `high` comes last; if both pass the same, the
+/// low group comes first.
 pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
     let rows = internal_messages::allgather(comm.group, [0, c_int::from(high)])?;
     let ranks = of_colour(&rows, 0);
@@ -253,7 +257,8 @@ pub fn merge(comm: &Communicator, high: bool) -> Result<Made> {
     Ok(Made::of(groups, local, rank))
 }
 
-/// Makes the communicator of the processes of one colour on both sides, which have given these rows.
+/// Makes the intercommunicator of the processes with one colour in both groups, which have passed these rows of colour
+/// and key.
 pub(super) fn split(
     comm: &Communicator,
     remote: &Remote,

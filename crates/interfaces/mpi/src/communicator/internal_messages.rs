@@ -1,5 +1,5 @@
-//! The library's own messages and collectives: while it makes communicators, windows and files, connects processes, and starts them. While
-//! they wait, everything else advances.
+//! The library's own messages and collectives: for making communicators, windows and files, and for connecting and
+//! starting processes. Multi-stage operations advance while these wait.
 
 use std::ffi::c_int;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::abi::SUCCESS;
 use crate::error::{Error, Result, checked};
 use crate::progress;
 
-/// Words of a message's first part; the rest follows in a second one.
+/// Number of words in the first part of a message. The remaining words follow in a second part.
 const FRONT: usize = 64;
 
 /// The channel for messages between processes that have no communicator in common.
@@ -23,7 +23,7 @@ fn finish(code: c_int, request: rg::Request) -> Result<rg::Status> {
     Ok(status)
 }
 
-/// Waits until all members of a group have come here.
+/// Waits until all members of a group have called it.
 pub fn barrier(group: rg::Group) -> Result {
     let mut request = rg::REQUEST_NULL;
     // SAFETY: the call may write the request.
@@ -31,7 +31,7 @@ pub fn barrier(group: rg::Group) -> Result {
     finish(code, request).map(drop)
 }
 
-/// The bits that the flags of all members have in common, whoever fails meanwhile. That one has failed is no error.
+/// Sets `flag` to the bitwise AND of the flags of all members that have not failed. A failed member is no error.
 pub fn agree(group: rg::Group, flag: &mut c_int) -> Result {
     let mut request = rg::REQUEST_NULL;
     // SAFETY: the flag stays until the request is complete.
@@ -43,7 +43,7 @@ pub fn agree(group: rg::Group, flag: &mut c_int) -> Result {
     }
 }
 
-/// As many words of each member, by rank.
+/// Returns the words of each member, by rank. All members pass the same number of words.
 pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<Vec<[c_int; N]>> {
     // SAFETY: the call takes the group by value and no pointers.
     let size = unsafe { rg::rg_size(group) };
@@ -51,7 +51,7 @@ pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<V
     let mine = Box::new(mine);
     let mut all = vec![[0; N]; size as usize];
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the arrays have these lengths, and stay until the request is complete, or for good.
+    // SAFETY: the arrays have these lengths, and live until the request is complete, or are leaked.
     let code = unsafe {
         rg::rg_iallgather(
             mine.as_ptr().cast(),
@@ -64,7 +64,7 @@ pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<V
     match finish(code, request) {
         Ok(_) => Ok(all),
         Err(error) => {
-            // Where the wait has failed the collective may go on: others may still write there.
+            // If the wait has failed, the collective may go on: other members may still write to these arrays.
             std::mem::forget((mine, all));
             Err(error)
         }
@@ -75,12 +75,12 @@ pub fn allgather<const N: usize>(group: rg::Group, mine: [c_int; N]) -> Result<V
 pub struct Failed {
     /// Its rank in the group.
     pub rank: c_int,
-    /// MPI_ERR_.
+    /// Its error class (MPI_ERR_).
     pub class: c_int,
 }
 
 impl Failed {
-    /// Returns the first of members with these classes of errors, by rank, if one has failed.
+    /// Returns the first member whose class of error is not MPI_SUCCESS. `classes` is ordered by rank.
     pub fn first(classes: impl IntoIterator<Item = c_int>) -> Option<Failed> {
         let mut all = (0..)
             .zip(classes)
@@ -88,7 +88,7 @@ impl Failed {
         all.find(|it| it.class != SUCCESS)
     }
 
-    /// Returns the error that the other members have for that; `consequence` says what becomes of the call.
+    /// Returns the error that the other members report for it. `consequence` states the effect on the call.
     pub fn error(&self, consequence: &str) -> Error {
         let rank = self.rank;
         let text = format!("the call has failed at the process with rank {rank}, so {consequence}");
@@ -96,13 +96,14 @@ impl Failed {
     }
 }
 
-/// Returns the class of the error of an outcome, as members tell each other of it.
+/// Returns the error class of an outcome, which members exchange.
 pub fn class_of<T>(outcome: &Result<T>) -> c_int {
     outcome.as_ref().err().map_or(SUCCESS, Error::class)
 }
 
-/// Waits until all members have come here, each with its own outcome so far. A failure of one is everybody's, so that nobody waits later on for
-/// one that has given up. Beside the own outcome it returns whether all have come: one that has died has not failed in this sense.
+/// Waits until all members have called it, each with its own outcome so far. If one of them has failed, all fail, so
+/// that none waits later for one that has given up. Returns the own outcome, and whether all have called it: a member
+/// that has died counts as missing, not as failed.
 pub fn meet_with<T>(group: rg::Group, own: Result<T>, consequence: &str) -> Result<(T, Result)> {
     let all = allgather(group, [class_of(&own)]);
     let own = own?;
@@ -115,13 +116,13 @@ pub fn meet_with<T>(group: rg::Group, own: Result<T>, consequence: &str) -> Resu
     }
 }
 
-/// Waits until all members have come here and none has failed, as [`meet_with`] does; one that has died is an error too.
+/// Waits as [`meet_with`] does until all members have called it. Fails if one has failed or died.
 pub fn agree_on_outcome<T>(group: rg::Group, own: Result<T>, consequence: &str) -> Result<T> {
     let (own, met) = meet_with(group, own, consequence)?;
     met.map(|()| own)
 }
 
-/// The words of each member, as many as each has, by rank.
+/// Returns the words of each member, by rank. Members may pass different numbers of words.
 pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int>>> {
     const WORD: usize = size_of::<c_int>();
     let counts = allgather(group, [mine.len() as c_int])?;
@@ -136,7 +137,7 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
     let mine: Box<[c_int]> = mine.into();
     let mut all: Vec<c_int> = vec![0; end / WORD];
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the arrays have these lengths, and stay until the request is complete, or for good.
+    // SAFETY: the arrays have these lengths, and live until the request is complete, or are leaked.
     let code = unsafe {
         rg::rg_iallgatherv(
             mine.as_ptr().cast(),
@@ -149,7 +150,7 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
         )
     };
     if let Err(error) = finish(code, request) {
-        // As in `allgather`. The engine has copied the lengths and offsets.
+        // See `allgather`. The engine has copied the lengths and offsets.
         std::mem::forget((mine, all));
         return Err(error);
     }
@@ -162,7 +163,7 @@ pub fn allgather_lists(group: rg::Group, mine: &[c_int]) -> Result<Vec<Vec<c_int
     Ok(lists.collect())
 }
 
-/// Returns the words that the root gives; all members expect this number of words.
+/// Returns the words that the root passes. All members expect this number of words.
 pub fn broadcast_words<const N: usize>(
     group: rg::Group,
     root: c_int,
@@ -173,7 +174,7 @@ pub fn broadcast_words<const N: usize>(
     Ok(words)
 }
 
-/// The words that the member with this rank gives.
+/// Returns the words that the root passes.
 pub fn broadcast(group: rg::Group, root: c_int, words: Vec<c_int>) -> Result<Vec<c_int>> {
     let (mut front, in_front) = front_of(&words);
     broadcast_into(group, root, &mut front)?;
@@ -196,10 +197,10 @@ fn broadcast_into(group: rg::Group, root: c_int, words: &mut [c_int]) -> Result 
     finish(code, request).map(drop)
 }
 
-/// The two parts of a message are sent in one, whatever other threads send.
+/// Locked while both parts of a message are being sent, so that no other thread's message comes between them.
 static SENDING: Mutex<()> = Mutex::new(());
 
-/// Returns the first part of a message, which begins with its length, and how many of the words are in it.
+/// Returns the first part of a message, which begins with the number of words, and how many of the words it contains.
 fn front_of(words: &[c_int]) -> ([c_int; FRONT], usize) {
     let mut front = [0; FRONT];
     front[0] = words.len() as c_int;
@@ -213,7 +214,7 @@ pub fn send(group: rg::Group, to: c_int, tag: c_int, words: &[c_int]) -> Result 
     send_while(group, to, tag, words, || Ok(()))
 }
 
-/// Sends words to a member, and does something else before it waits for them to be sent.
+/// Sends words to a member. Calls `meanwhile` before it waits for them to be sent.
 fn send_while<R>(
     group: rg::Group,
     to: c_int,
@@ -226,7 +227,7 @@ fn send_while<R>(
     let mut requests = [rg::REQUEST_NULL; 2];
     let part = |words: &[c_int], request: &mut rg::Request| {
         let (address, length) = (words.as_ptr().cast(), size_of_val(words));
-        // SAFETY: the words stay until the request is complete.
+        // SAFETY: the words live until the request is complete.
         checked(unsafe { rg::rg_isend(address, length, to, tag, group, request) })
     };
     let guard = SENDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,17 +246,17 @@ fn send_while<R>(
     outcome
 }
 
-/// Receives words from a member, or from any (RG_ANY); who sent them.
+/// Receives words from a member, or from any (RG_ANY). Returns the sender's rank and the words.
 pub fn receive(group: rg::Group, from: c_int, tag: c_int) -> Result<(c_int, Vec<c_int>)> {
     let mut front = [0; FRONT];
     let status = receive_into(group, from, tag, &mut front)?;
     receive_rest(group, tag, &front, status)
 }
 
-/// Operations of several stages advance at least so often while a receive waits that has a limit, in seconds.
+/// Maximum time in seconds between two advances of multi-stage operations while a receive with a time limit waits.
 const SLICE: f64 = 0.01;
 
-/// Receives words as [`receive`] does, if a message comes within so many seconds.
+/// Receives words as [`receive`] does. Returns `None` if no message arrives within this many seconds.
 pub fn receive_within(
     group: rg::Group,
     from: c_int,
@@ -286,7 +287,7 @@ pub fn receive_within(
     }
 }
 
-/// The words of a message whose front is here.
+/// Receives the remaining words of a message whose first part has been received.
 fn receive_rest(
     group: rg::Group,
     tag: c_int,

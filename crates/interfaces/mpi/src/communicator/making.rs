@@ -1,7 +1,8 @@
-//! Making communicators of one side, and of two.
+//! Making intracommunicators and intercommunicators.
 //!
-//! The groups of a communicator are made at once, by one agreement of its members, and everything else advances while that is waited for. Only the new members take part:
-//! others are asked before if the members are not known ([`split`]).
+//! All groups of a communicator are made together, by one agreement of its members. Multi-stage operations advance
+//! meanwhile. Only the new members take part. If they are not known beforehand, all processes exchange their colours
+//! first ([`split`]).
 
 use std::ffi::{CStr, c_int};
 use std::ptr::null;
@@ -20,23 +21,23 @@ use crate::info::Hints;
 use crate::progress;
 use crate::topology::Topology;
 
-/// Groups of the engine's with their members: a communicator that has no handle yet.
+/// The engine's groups with their members: a communicator that has no handle yet.
 pub struct Made {
-    /// The program's messages.
+    /// The group for the program's messages.
     pub group: rg::Group,
-    /// The library's messages.
+    /// The group for the library's messages.
     pub hidden: rg::Group,
-    /// This process' side.
+    /// The local group.
     pub local: Members,
-    /// This process' rank there.
+    /// This process's rank in the local group.
     pub rank: c_int,
-    /// The rank in `group` of the first process of this side.
+    /// The rank in `group` of the first process of the local group.
     pub base: c_int,
-    /// The other side.
+    /// The remote group.
     pub remote: Option<Remote>,
 }
 
-/// The parts of a new communicator beside its groups.
+/// The properties of a new communicator besides its groups.
 pub struct Inherited {
     /// The error handler.
     pub errhandler: HandlerSlot,
@@ -51,7 +52,7 @@ pub struct Inherited {
 }
 
 impl Inherited {
-    /// Nothing but a name.
+    /// Returns default properties with this name.
     pub fn named(name: &'static CStr) -> Inherited {
         Inherited {
             errhandler: HandlerSlot::new(ERRORS_ARE_FATAL),
@@ -62,7 +63,7 @@ impl Inherited {
         }
     }
 
-    /// This error handler.
+    /// Returns default properties with this error handler.
     pub fn handled_by(errhandler: HandlerSlot) -> Inherited {
         Inherited {
             errhandler,
@@ -70,14 +71,14 @@ impl Inherited {
         }
     }
 
-    /// The error handler of a communicator that the new one is made of.
+    /// Returns default properties with the error handler of the communicator from which the new one is made.
     pub fn of(parent: &Communicator) -> Inherited {
         Inherited::handled_by(parent.errhandler.clone())
     }
 }
 
 impl Made {
-    /// Makes the communicator of one side, in which this process has that rank.
+    /// Returns an intracommunicator in which this process has this rank.
     pub(super) fn of([group, hidden]: [rg::Group; 2], local: Members, rank: c_int) -> Made {
         Made {
             group,
@@ -89,12 +90,14 @@ impl Made {
         }
     }
 
-    /// With a group of the engine's, and a hidden one of the same members.
+    /// Returns a communicator with a group of the engine, and a hidden group with the same members. Frees the group on
+    /// error.
     pub fn of_group(group: rg::Group) -> Result<Made> {
         with_parts(&[group], Made::around(group))
     }
 
-    /// With a group of the engine's, which stays whatever comes of it, and a hidden one.
+    /// Returns a communicator with a group of the engine, and a hidden group with the same members. Keeps the group on
+    /// error.
     pub(super) fn around(group: rg::Group) -> Result<Made> {
         let local = Members::of_engine(group)?;
         // SAFETY: the call takes the group by value and no pointers.
@@ -103,17 +106,18 @@ impl Made {
         Ok(Made::of([group, dup_group(group)?], local, rank))
     }
 
-    /// Whichever of the groups is revoked, all are.
+    /// Ties the groups, so that revoking one of them revokes all.
     pub(super) fn tie(&self) {
         let own = self.remote.as_ref().map(|remote| remote.own);
         for group in [Some(self.hidden), own].into_iter().flatten() {
-            // SAFETY: it takes groups by value. Of groups that are still being made this is an error: they are tied when they are there.
+            // SAFETY: the call takes groups by value and no pointers. For groups that are still being made it fails:
+            // they are tied when they have been made.
             unsafe { rg::rg_group_tie(self.group, group) };
         }
         tolerate_finalized(self.group);
     }
 
-    /// The communicator with this handle.
+    /// Returns the communicator with this handle.
     pub fn with_handle(self, handle: Comm, inherited: Inherited) -> Communicator {
         self.tie();
         let described = Description {
@@ -138,21 +142,21 @@ impl Made {
     }
 }
 
-/// A process that is in MPI_Finalize is still there for those that have a communicator with it: the requests in this group outlast its leaving.
-/// Of a group that is still being made this is an error: it is said when the group is there.
+/// Lets requests in the group outlive the departure of a member that is in MPI_Finalize: for MPI such a process is
+/// still present. Fails for a group that is still being made; it is called again when the group has been made.
 pub(super) fn tolerate_finalized(group: rg::Group) {
     let threads = crate::process::thread_level() >= THREAD_SERIALIZED;
     // SAFETY: the call takes the group by value and no pointers.
     unsafe { rg::rg_group_tolerate_left(group, threads.into()) };
 }
 
-/// Gives a new communicator its handle.
+/// Registers a new communicator under a new handle.
 pub fn publish(made: Made, inherited: Inherited) -> Result<Arc<Communicator>> {
     registry::insert(|handle| made.with_handle(handle, inherited))
 }
 
-/// Makes as many groups of the engine's at once as the caller takes, of the members with these ranks, who alone call this, or of all. Several threads may do so at once with
-/// different tags.
+/// Makes `COUNT` groups of the engine together, with the members with these ranks of `source`, or with all members.
+/// Only the new members call it. Several threads may call it at once with different tags.
 pub(super) fn make_groups<const COUNT: usize>(
     source: rg::Group,
     ranks: Option<&[c_int]>,
@@ -168,20 +172,20 @@ pub(super) fn make_groups<const COUNT: usize>(
     Ok(groups)
 }
 
-/// Makes a group of the engine's with the members of this one.
+/// Makes a group of the engine with the same members.
 pub(super) fn dup_group(group: rg::Group) -> Result<rg::Group> {
     make_groups(group, None, UNTOLD).map(|[made]| made)
 }
 
-/// Makes a group of the members with these ranks, who alone call this.
+/// Makes a group with the members with these ranks. Only these members call it.
 pub(super) fn select(group: rg::Group, ranks: &[c_int], tag: c_int) -> Result<rg::Group> {
     make_groups(group, Some(ranks), tag).map(|[made]| made)
 }
 
-/// The tag by which groups are selected that no tag of the program's tells apart.
+/// The tag for making groups that no tag of the program distinguishes.
 pub(super) const UNTOLD: c_int = 0;
 
-/// Frees a group, unless it is the world.
+/// Frees a group, unless it is that of all processes.
 pub(super) fn free(group: Option<rg::Group>) {
     if let Some(group) = group
         && group != rg::WORLD
@@ -191,8 +195,9 @@ pub(super) fn free(group: Option<rg::Group>) {
     }
 }
 
-/// The rest of what was made after these groups. If it came to nothing they are given up: other processes may have the rest, and wait
-/// there for this one, so they hear that the groups are revoked. Of a failed process they hear without that.
+/// Returns `rest`, the result of what was made after these groups. If that is an error, frees the groups. They are
+/// revoked first, since other processes may have the rest and wait for this one; if the error is a failed process, they
+/// learn that without a revocation.
 pub(super) fn with_parts<T>(groups: &[rg::Group], rest: Result<T>) -> Result<T> {
     if let Err(error) = &rest {
         for &group in groups.iter().filter(|&&group| group != rg::WORLD) {
@@ -206,7 +211,7 @@ pub(super) fn with_parts<T>(groups: &[rg::Group], rest: Result<T>) -> Result<T> 
     rest
 }
 
-/// A duplicate.
+/// Duplicates a communicator.
 pub fn dup(comm: &Communicator) -> Result<Made> {
     let groups = make_groups(comm.group, None, UNTOLD)?;
     let remote = comm.remote.as_ref().map(|remote| -> Result<Remote> {
@@ -260,7 +265,8 @@ fn made_of(comm: &Communicator, ranks: &[c_int], source: rg::Group, tag: c_int) 
     ))
 }
 
-/// Makes a communicator of the processes of a group, which all processes of the communicator call with. Others may name other groups, which have nobody in common with this one.
+/// Makes a communicator of the processes of a group. All processes of the communicator call it. They may pass different
+/// groups if these are disjoint.
 pub fn create(comm: &Communicator, group: &Members) -> Result<Option<Made>> {
     let ranks = ranks_in(comm, group)?;
     let index = ranks.iter().position(|&rank| rank == comm.rank);
@@ -272,7 +278,7 @@ pub fn create(comm: &Communicator, group: &Members) -> Result<Option<Made>> {
         .transpose()
 }
 
-/// The ranks of a group's members in a communicator.
+/// Returns the ranks of a group's members in a communicator.
 fn ranks_in(comm: &Communicator, group: &Members) -> Result<Vec<c_int>> {
     let all: Vec<c_int> = (0..group.len() as c_int).collect();
     let ranks = groups::translate(group, &all, &comm.local)?;
@@ -294,7 +300,8 @@ pub fn create_group(comm: &Communicator, group: &Members, tag: c_int) -> Result<
     }
 }
 
-/// The processes of a group, who have no communicator in common. The tag tells several such calls apart.
+/// Makes a communicator of the processes of a group, which have no communicator in common. The tag distinguishes
+/// several such calls.
 pub fn create_from_group(group: &Members, tag: &CStr) -> Result<Option<Made>> {
     let own = groups::own_rank(group)?;
     if own == UNDEFINED {

@@ -13,7 +13,7 @@ use crate::error::{Result, checked};
 pub struct Members(Arc<[c_int]>);
 
 impl Members {
-    /// The members of a group of the engine's.
+    /// Returns the members of a group of the engine.
     pub fn of_engine(group: rg::Group) -> Result<Members> {
         // SAFETY: the call takes numbers and no pointers.
         let size = unsafe { rg::rg_size(group) };
@@ -25,7 +25,7 @@ impl Members {
         Ok(Members(tasks.into()))
     }
 
-    /// The processes of MPI_COMM_WORLD.
+    /// Returns the processes of MPI_COMM_WORLD.
     pub fn of_world() -> Result<Members> {
         match super::parent::world()? {
             Some(world) => Ok(world),
@@ -33,7 +33,7 @@ impl Members {
         }
     }
 
-    /// Returns the ranks of the members on the host of this one.
+    /// Returns the ranks of the members on the same host as the member with this rank.
     pub fn beside(&self, rank: c_int) -> Vec<c_int> {
         // SAFETY: the call takes a number and no pointers.
         let host = |rank: c_int| unsafe { rg::rg_host_of(self[rank as usize]) };
@@ -42,12 +42,12 @@ impl Members {
         all.filter(|&rank| host(rank) == own).collect()
     }
 
-    /// Returns whether these are one list, so that no look at it is needed.
+    /// Returns whether both share one list, which is faster than comparing the members.
     pub fn is_same_list(&self, other: &Members) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The rank of a task.
+    /// Returns the rank of a task.
     pub fn rank_of(&self, task: c_int) -> Option<c_int> {
         let at = self.0.iter().position(|&it| it == task);
         at.map(|at| at as c_int)

@@ -1,4 +1,5 @@
-//! Processes that other processes have started: what these say of their world, and the way to them.
+//! Processes started by other processes: what these send about the new MPI_COMM_WORLD, and the intercommunicator with
+//! them.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +11,9 @@ use super::{Inherited, Members, inter, internal_messages, making, publish, regis
 use crate::abi::*;
 use crate::error::Result;
 
-/// The variable by which a started process knows which task has started it, and will tell it the rest.
+/// The environment variable with the task number of the process that has started this one and sends it the [`Origin`].
 pub const VARIABLE: &str = "REGATTA_MPI_STARTED_BY";
-/// The tag of the message with the rest.
+/// The tag of that message.
 pub const TAG: c_int = 1;
 
 /// The content of the message.
@@ -26,7 +27,7 @@ struct Origin {
 static ORIGIN: Mutex<Option<Option<Origin>>> = Mutex::new(None);
 static PARENT: AtomicUsize = AtomicUsize::new(COMM_NULL.0);
 
-/// The message for a process that is started.
+/// Returns the message for a started process.
 pub fn message(world: &[c_int], parents: &[c_int], application: c_int) -> Vec<c_int> {
     let mut words = vec![application, world.len() as c_int];
     words.extend_from_slice(world);
@@ -34,7 +35,7 @@ pub fn message(world: &[c_int], parents: &[c_int], application: c_int) -> Vec<c_
     words
 }
 
-/// The message for this process; none if the launcher has started it.
+/// Returns the message for this process; `None` if the launcher has started it.
 fn origin() -> Result<Option<Origin>> {
     let mut origin = ORIGIN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(origin) = &*origin {
@@ -44,7 +45,7 @@ fn origin() -> Result<Option<Origin>> {
     let said = said.and_then(|text| text.parse::<c_int>().ok());
     // SAFETY: the call has no arguments and no preconditions.
     let parent = unsafe { rg::rg_parent() };
-    // The variable may come from a process between the two, which is no task.
+    // The variable may be inherited through another process that is no task.
     if said.is_none_or(|said| said != parent) {
         *origin = Some(None);
         return Ok(None);
@@ -64,12 +65,12 @@ fn origin() -> Result<Option<Origin>> {
     Ok(Some(found))
 }
 
-/// The processes of MPI_COMM_WORLD, if who has started them says that.
+/// Returns the processes of MPI_COMM_WORLD if other processes have started this one, otherwise `None`.
 pub fn world() -> Result<Option<Members>> {
     Ok(origin()?.map(|origin| origin.world))
 }
 
-/// Which of the commands that were started together this process runs.
+/// Returns the index of this process's command among those that were started together.
 pub fn application() -> c_int {
     origin()
         .ok()
@@ -77,7 +78,7 @@ pub fn application() -> c_int {
         .map_or(0, |origin| origin.application)
 }
 
-/// Makes the way to those who have started this world.
+/// Makes the intercommunicator with the processes that have started this one.
 pub fn meet_parents() -> Result {
     let Some(origin) = origin()? else {
         return Ok(());
@@ -89,7 +90,7 @@ pub fn meet_parents() -> Result {
     Ok(())
 }
 
-/// That way, as long as it has not been freed.
+/// Returns that intercommunicator, or MPI_COMM_NULL if there is none or it has been freed.
 pub fn parent() -> Comm {
     let parent = Comm(PARENT.load(Ordering::Acquire));
     match super::route(parent) {

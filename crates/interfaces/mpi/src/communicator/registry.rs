@@ -13,7 +13,7 @@ use crate::requests;
 
 struct Registry {
     slots: Vec<Option<Arc<Communicator>>>,
-    /// The places of those that have been added.
+    /// The slots of communicators other than the predefined ones.
     places: Places,
 }
 
@@ -26,11 +26,11 @@ fn registry() -> Result<Guard<'static, Registry>> {
     REGISTRY.lock().map_err(|_| objects::interrupted())
 }
 
-/// The places of MPI_COMM_WORLD and MPI_COMM_SELF, which others do not get.
+/// Number of slots reserved for MPI_COMM_WORLD and MPI_COMM_SELF.
 const PREDEFINED: usize = 2;
 
 impl Registry {
-    /// The slot of a predefined communicator, or of one that has been added.
+    /// Returns the slot with this index, after enlarging the list if necessary.
     fn slot(&mut self, index: usize) -> &mut Option<Arc<Communicator>> {
         if self.slots.len() <= index {
             self.slots.resize(index + 1, None);
@@ -44,7 +44,7 @@ pub(super) fn insert_predefined(communicator: Communicator) -> Result {
     fill(communicator).map(drop)
 }
 
-/// A handle for a communicator that is made later; it leads nowhere yet.
+/// Reserves a handle for a communicator that is made later. The handle is not valid yet.
 pub(super) fn reserve() -> Result<Comm> {
     let (place, generation) = registry()?
         .places
@@ -64,17 +64,18 @@ pub(super) fn fill(communicator: Communicator) -> Result<Arc<Communicator>> {
     Ok(communicator)
 }
 
-/// Adds a communicator, which is told its handle.
+/// Adds a communicator. `make` gets its handle.
 pub fn insert(make: impl FnOnce(Comm) -> Communicator) -> Result<Arc<Communicator>> {
     fill(make(reserve()?))
 }
 
-/// The communicator with this handle.
+/// Returns the communicator with this handle.
 pub fn get(comm: Comm) -> Result<Arc<Communicator>> {
     with(comm, Arc::clone)
 }
 
-/// Acts on the communicator with this handle. It calls neither the program nor what has communicators.
+/// Calls `act` with the communicator with this handle, under the registry's lock. `act` must neither call the program
+/// nor look up communicators.
 #[inline]
 pub fn with<T>(comm: Comm, act: impl FnOnce(&Arc<Communicator>) -> T) -> Result<T> {
     let registry = registry()?;
@@ -88,7 +89,7 @@ pub fn with<T>(comm: Comm, act: impl FnOnce(&Arc<Communicator>) -> T) -> Result<
     }
 }
 
-/// The communicator with this handle, unless that cannot be said without waiting; `None`: it cannot.
+/// Returns the communicator with this handle without blocking. Returns `None` if that would need to wait.
 pub fn try_get(comm: Comm) -> Option<Result<Arc<Communicator>>> {
     let registry = REGISTRY.try_enter()?;
     let slot = routes::index(comm).and_then(|index| registry.slots.get(index));
@@ -97,8 +98,8 @@ pub fn try_get(comm: Comm) -> Option<Result<Arc<Communicator>>> {
     Some(found.ok_or_else(|| routes::none(comm)))
 }
 
-/// Takes a communicator out: its handle is stale from now on. Requests that are pending in it keep its groups and its place: they know it
-/// by its handle, which must not become another one's meanwhile.
+/// Removes a communicator; its handle is invalid from now on. Its groups and its slot stay while requests are pending
+/// in it: these refer to it by its handle, which must not be reused meanwhile.
 pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
     let found = get(comm)?;
     let mut held = registry()?;
@@ -115,13 +116,13 @@ pub fn remove(comm: Comm) -> Result<Arc<Communicator>> {
             held.places.give_back(place);
         }
     }
-    // Their groups are freed when nobody has the lock.
+    // Their groups are freed when the lock is released.
     drop(held);
     drop(over);
     Ok(found)
 }
 
-/// Communicators that have been freed, and in which requests may be pending.
+/// Communicators that have been freed, but in which requests may be pending.
 static RETIRED: Mutex<Retired> = Mutex::new(Retired {
     list: Vec::new(),
     pending: 0,
@@ -129,11 +130,12 @@ static RETIRED: Mutex<Retired> = Mutex::new(Retired {
 
 struct Retired {
     list: Vec<Arc<Communicator>>,
-    /// How many of them had pending requests at the last look.
+    /// Number of them that had pending requests at the last check.
     pending: usize,
 }
 
-/// One more is freed; returns those that are over. Each look is at all open requests and all freed communicators, so there is one when these are twice as many as the last look has left.
+/// Adds a freed communicator, and returns those without pending requests. A check goes through all open requests and
+/// all freed communicators, so it is made only when there are twice as many of these as the last check has left.
 fn retire(freed: Arc<Communicator>) -> Vec<Arc<Communicator>> {
     let mut retired = retired();
     retired.list.push(freed);
@@ -151,7 +153,7 @@ fn retired() -> MutexGuard<'static, Retired> {
     RETIRED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The rank in its group of the first peer, of a communicator that has been freed.
+/// Returns the rank in its group of the first peer, for a communicator that has been freed.
 #[cold]
 pub(super) fn retired_base(comm: Comm) -> c_int {
     let retired = retired();
@@ -159,7 +161,7 @@ pub(super) fn retired_base(comm: Comm) -> c_int {
     found.map_or(0, |it| it.peer_base())
 }
 
-/// All that are there.
+/// Returns all communicators.
 pub fn all() -> Vec<Arc<Communicator>> {
     let registry = registry().ok();
     let slots = registry.iter().flat_map(|registry| &registry.slots);

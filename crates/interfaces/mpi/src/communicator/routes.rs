@@ -1,7 +1,7 @@
-//! Routes: the facts of a communicator that messages need, readable without a lock: its group of the engine's, and which ranks there are.
+//! Routes: what messages need of a communicator, readable without a lock: the engine's group, and the valid ranks.
 //!
-//! Routes are never freed, only used again. A program that frees a communicator while another thread sends through it breaks
-//! MPI's rules; it then gets an error, or sends through another communicator.
+//! Routes are never freed, only reused. A program that frees a communicator while another thread sends through it
+//! breaks MPI's rules; it then gets an error, or sends through another communicator.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -18,14 +18,14 @@ use crate::process;
 /// The route of a communicator.
 #[derive(Default)]
 pub struct Route {
-    /// The handle; 0 while there is no communicator here.
+    /// The handle; 0 if there is no communicator.
     handle: AtomicUsize,
     group: AtomicI32,
     base: AtomicI32,
     peers: AtomicI32,
     rank: AtomicI32,
     size: AtomicI32,
-    /// The rank where all are peers of each other, -1 in an intercommunicator.
+    /// This process's rank in an intracommunicator; -1 in an intercommunicator.
     among: AtomicI32,
 }
 
@@ -35,45 +35,45 @@ static ROUTES: [OnceLock<Box<[Route]>>; MAX_OBJECTS / CHUNK] =
     [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
 
 impl Route {
-    /// The group of the engine's for the program's messages.
+    /// Returns the engine's group for the program's messages.
     #[inline(always)]
     pub fn group(&self) -> rg::Group {
         let id = self.group.load(Ordering::Relaxed);
         rg::Group { id }
     }
 
-    /// The rank in that group of the first peer.
+    /// Returns the rank in that group of the first peer.
     #[inline(always)]
     pub fn base(&self) -> c_int {
         self.base.load(Ordering::Relaxed)
     }
 
-    /// How many peers there are.
+    /// Returns the number of peers.
     #[inline(always)]
     pub fn peers(&self) -> c_int {
         self.peers.load(Ordering::Relaxed)
     }
 
-    /// This process' rank, if all are peers of each other: none in an intercommunicator.
+    /// Returns this process's rank in an intracommunicator. Returns `None` in an intercommunicator.
     #[inline(always)]
     pub fn rank_among_peers(&self) -> Option<c_int> {
         let rank = self.among.load(Ordering::Relaxed);
         (rank >= 0).then_some(rank)
     }
 
-    /// This process' rank on its side.
+    /// Returns this process's rank in the local group.
     #[inline(always)]
     pub fn rank(&self) -> c_int {
         self.rank.load(Ordering::Relaxed)
     }
 
-    /// How many processes this side has.
+    /// Returns the size of the local group.
     #[inline(always)]
     pub fn size(&self) -> c_int {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// The rank in the engine's group of a process to send to.
+    /// Returns the rank in the engine's group of a process to send to.
     #[inline(always)]
     pub fn destination(&self, rank: c_int) -> Result<c_int> {
         match rank {
@@ -83,7 +83,7 @@ impl Route {
         }
     }
 
-    /// The rank in the engine's group of a process to receive from.
+    /// Returns the rank in the engine's group of a process to receive from.
     #[inline(always)]
     pub fn source(&self, rank: c_int) -> Result<c_int> {
         match rank {
@@ -103,13 +103,13 @@ impl Route {
         )
     }
 
-    /// A status of the engine's as MPI has it.
+    /// Converts a status of the engine.
     #[inline(always)]
     pub fn status(&self, from: &rg::Status) -> Status {
         status_from(from, self.base())
     }
 
-    /// This communicator is here from now on.
+    /// Opens the route for this communicator.
     pub(super) fn open(&self, of: &Communicator) {
         self.group.store(of.group.id, Ordering::Relaxed);
         self.base.store(of.peer_base(), Ordering::Relaxed);
@@ -122,13 +122,13 @@ impl Route {
         self.handle.store(of.handle.0, Ordering::Release);
     }
 
-    /// None is here any more.
+    /// Closes the route.
     pub(super) fn close(&self) {
         self.handle.store(0, Ordering::Release);
     }
 }
 
-/// The place of a communicator.
+/// Returns the slot index of a communicator.
 #[inline(always)]
 pub(super) fn index(comm: Comm) -> Option<usize> {
     match comm {
@@ -138,14 +138,14 @@ pub(super) fn index(comm: Comm) -> Option<usize> {
     }
 }
 
-/// The route in this place; it may have none.
+/// Returns the route with this index, which may have no communicator.
 pub(super) fn at(index: usize) -> &'static Route {
     let chunk =
         ROUTES[index / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Route::default()).collect());
     &chunk[index % CHUNK]
 }
 
-/// The route of a communicator.
+/// Returns the route of a communicator.
 #[inline(always)]
 pub fn route(comm: Comm) -> Result<&'static Route> {
     let found = index(comm).and_then(|index| {
@@ -158,7 +158,8 @@ pub fn route(comm: Comm) -> Result<&'static Route> {
     }
 }
 
-/// The rank of a peer in the engine's group, and that group, if all is right: `route` and its functions say why not.
+/// Returns the rank of a peer in the engine's group, and that group. Returns `None` if an argument is invalid; `route`
+/// and its functions report the error.
 #[inline(always)]
 pub fn peer_now(comm: Comm, rank: c_int) -> Option<(c_int, rg::Group)> {
     let index = index(comm)?;
@@ -176,7 +177,7 @@ fn status_from(from: &rg::Status, base: c_int) -> Status {
     }
 }
 
-/// A status of the engine's as MPI has it, of an operation on a communicator that may have been freed since.
+/// Converts a status of the engine, for an operation on a communicator that may have been freed since.
 #[inline(always)]
 pub fn status_of(comm: Comm, from: &rg::Status) -> Status {
     match route(comm) {
@@ -185,7 +186,7 @@ pub fn status_of(comm: Comm, from: &rg::Status) -> Status {
     }
 }
 
-/// Why there is no such communicator.
+/// Returns the error for an invalid communicator.
 #[cold]
 pub(super) fn none(comm: Comm) -> Error {
     if let Err(error) = process::require() {

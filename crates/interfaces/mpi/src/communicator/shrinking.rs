@@ -1,7 +1,7 @@
-//! A smaller communicator of the processes that have not failed.
+//! Making a smaller communicator of the processes that have not failed (MPIX_Comm_shrink).
 //!
-//! The engine agrees on the survivors. The other groups of the new communicator are made of theirs, and further processes can
-//! fail meanwhile. So the survivors agree at the end whether all have all groups, and begin anew if not.
+//! The engine agrees on the survivors. The other groups of the new communicator are made from theirs, and more
+//! processes can fail meanwhile. So the survivors agree at the end whether all have all groups, and start again if not.
 
 use std::ffi::c_int;
 
@@ -12,15 +12,16 @@ use crate::abi::*;
 use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::groups;
 
-/// In the flag of those that have all groups.
+/// Flag of processes that have made all groups.
 const MADE: c_int = 1;
-/// In the flag of those that can begin anew if another one has failed.
+/// Flag of processes that can start again if another process has failed.
 const ABLE: c_int = 2;
 
-/// The processes that have not failed, who alone call this.
+/// Returns a communicator of the processes that have not failed. Only these call it.
 pub fn shrink(comm: &Communicator) -> Result<Made> {
     loop {
-        // All are in this call when this is over: the engine's calls that follow let nothing else advance.
+        // All survivors are in this call once the agreement is over. The engine's calls that follow advance nothing
+        // else.
         internal_messages::agree(comm.group, &mut 0)?;
         let survivors = survivors_of(comm.group)?;
         let made = made_of(comm, survivors);
@@ -53,7 +54,7 @@ fn survivors_of(group: rg::Group) -> Result<rg::Group> {
     Ok(out)
 }
 
-/// The communicator of these processes.
+/// Makes the communicator of the survivors.
 fn made_of(comm: &Communicator, survivors: rg::Group) -> Result<Made> {
     let Some(remote) = &comm.remote else {
         return Made::around(survivors);

@@ -1,30 +1,30 @@
 //! Size, bounds and alignment of a datatype.
 
-/// The facts that a type map has, in bytes.
+/// Size, bounds and alignment of a type map, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of the data.
+    /// Size of the data.
     pub size: i64,
     /// The lower bound.
     pub lb: i64,
     /// The upper bound.
     pub ub: i64,
-    /// Where the data begins.
+    /// Lower bound of the data.
     pub true_lb: i64,
-    /// Where the data ends.
+    /// Upper bound of the data.
     pub true_ub: i64,
-    /// Whether the type map has a marker for the lower bound, which then alone counts.
+    /// Whether the type map has a marker for the lower bound, which then determines it.
     pub fixed_lb: bool,
-    /// Whether it has one for the upper bound.
+    /// Whether it has a marker for the upper bound.
     pub fixed_ub: bool,
     /// Whether the type map has neither data nor a marker.
     pub empty: bool,
-    /// Of the element with the greatest.
+    /// Alignment of the element with the strictest one.
     pub alignment: i64,
 }
 
 impl Bounds {
-    /// Of an empty type map.
+    /// The bounds of an empty type map.
     pub const EMPTY: Bounds = Bounds {
         size: 0,
         lb: 0,
@@ -37,7 +37,7 @@ impl Bounds {
         alignment: 1,
     };
 
-    /// Of an element.
+    /// Returns the bounds of a basic element.
     pub fn element(size: i64, alignment: i64) -> Bounds {
         Bounds {
             size,
@@ -49,17 +49,17 @@ impl Bounds {
         }
     }
 
-    /// From the lower to the upper bound.
+    /// Returns the extent, from the lower to the upper bound.
     pub fn extent(&self) -> i64 {
         self.ub.wrapping_sub(self.lb)
     }
 
-    /// From the beginning of the data to its end.
+    /// Returns the true extent, from the beginning of the data to its end.
     pub fn true_extent(&self) -> i64 {
         self.true_ub.wrapping_sub(self.true_lb)
     }
 
-    /// Of the type map several times, at equal distances; `None` if numbers do not suffice.
+    /// Returns the bounds of `count` copies of the type map, `stride` bytes apart. Returns `None` on overflow.
     pub fn repeated(mut self, count: i64, stride: i64) -> Option<Bounds> {
         if count == 0 || self.empty {
             return Some(Bounds::EMPTY);
@@ -76,7 +76,7 @@ impl Bounds {
         self.checked()
     }
 
-    /// Of the type map elsewhere.
+    /// Returns the bounds of the type map displaced by `by` bytes. Returns `None` on overflow.
     pub fn shifted(mut self, by: i64) -> Option<Bounds> {
         if self.empty {
             return Some(self);
@@ -90,7 +90,7 @@ impl Bounds {
         self.checked()
     }
 
-    /// Of both type maps.
+    /// Returns the bounds of both type maps together. Returns `None` on overflow.
     pub fn joined(self, other: Bounds) -> Option<Bounds> {
         if self.empty || other.empty {
             return Some(if self.empty { other } else { self });
@@ -127,7 +127,8 @@ impl Bounds {
         joined.checked()
     }
 
-    /// With a gap at the end, as C's compiler pads a structure so that its elements are aligned in an array of them.
+    /// Returns the bounds with padding at the end, as a C compiler pads a structure so that its elements are aligned in
+    /// an array. Returns `None` on overflow.
     pub fn padded(mut self) -> Option<Bounds> {
         let over = self.extent().rem_euclid(self.alignment);
         if !self.fixed_ub && over != 0 {
@@ -136,7 +137,7 @@ impl Bounds {
         self.checked()
     }
 
-    /// With markers for both bounds.
+    /// Returns the bounds with markers for this lower bound and extent. Returns `None` on overflow.
     pub fn resized(mut self, lb: i64, extent: i64) -> Option<Bounds> {
         self.lb = lb;
         self.ub = lb.checked_add(extent)?;

@@ -6,29 +6,29 @@ use super::Type;
 use super::map::Map;
 use crate::abi::*;
 
-/// Predefined types are numbered from here on.
+/// The number that precedes those of predefined datatypes.
 const FIRST: usize = 0x200;
 
-/// Kind of an element.
+/// Kind of a basic element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An integer with a sign.
+    /// A signed integer.
     Signed,
-    /// An integer without one.
+    /// An unsigned integer.
     Unsigned,
     /// A floating-point number.
     Real,
-    /// Two of them.
+    /// A complex number: two floating-point numbers.
     Complex,
     /// A truth value.
     Logical,
-    /// A letter.
+    /// A character.
     Letter,
-    /// Bits.
+    /// Uninterpreted bytes.
     Bytes,
 }
 
-/// A predefined type that is one element.
+/// A predefined datatype of one element.
 #[derive(Debug)]
 pub struct Basic {
     /// Its handle.
@@ -37,14 +37,14 @@ pub struct Basic {
     pub name: &'static str,
     /// Its kind.
     pub kind: Kind,
-    /// Bytes in memory.
+    /// Size in memory, in bytes.
     pub size: usize,
-    /// Bytes in the form external32.
+    /// Size in external32, in bytes.
     pub external: usize,
 }
 
 impl Basic {
-    /// The alignment of C's compiler.
+    /// Returns its alignment in C, in bytes.
     pub fn alignment(&self) -> usize {
         match self.kind {
             Kind::Complex => self.size / 2,
@@ -53,7 +53,7 @@ impl Basic {
     }
 }
 
-/// A predefined type of two elements, the first of which may have a gap behind it.
+/// A predefined datatype of two elements, with a gap between them if alignment requires one.
 struct Pair {
     datatype: Datatype,
     name: &'static str,
@@ -63,7 +63,7 @@ struct Pair {
 
 macro_rules! basics {
     ($($kind:ident: $($name:ident $size:literal $($external:literal)?),*;)*) => {
-        /// All predefined types of one element.
+        /// All predefined datatypes of one element.
         pub static BASICS: &[Basic] = &[$($(Basic {
             datatype: $name,
             name: concat!("MPI_", stringify!($name)),
@@ -76,8 +76,8 @@ macro_rules! basics {
     (@ $size:literal $external:literal) => { $external };
 }
 
-// Name, bytes in memory, and bytes in the form external32 if these are others. Of two names for one type it is the one that the
-// standard lists, not the synonym that it gives for it.
+// Name, size in memory, and size in external32 if that differs, in bytes. If a datatype has two names, this is the one
+// that the standard lists, not its synonym.
 basics! {
     Signed: AINT 8, COUNT 8, OFFSET 8, SHORT 2, INT 4, LONG 8 4, LONG_LONG_INT 8, SIGNED_CHAR 1, INT8_T 1, INT16_T 2, INT32_T 4,
         INT64_T 8, INTEGER 4, INTEGER1 1, INTEGER2 2, INTEGER4 4, INTEGER8 8, INTEGER16 16;
@@ -114,7 +114,7 @@ pairs! {
     _2INTEGER "MPI_2INTEGER" INTEGER INTEGER;
 }
 
-/// Bytes of each predefined type in one piece; 0: there is none of this number, or it has gaps.
+/// Size in bytes of each contiguous predefined datatype; 0 if there is no datatype with this number, or it has gaps.
 static SIZES: [u8; 256] = sizes();
 
 const fn sizes() -> [u8; 256] {
@@ -132,7 +132,7 @@ const fn sizes() -> [u8; 256] {
     sizes
 }
 
-/// The size of a predefined type whose bytes lie in one piece.
+/// Returns the size of a contiguous predefined datatype in bytes.
 #[inline(always)]
 pub fn size(datatype: Datatype) -> Option<usize> {
     match SIZES.get(datatype.0.wrapping_sub(FIRST)) {
@@ -141,7 +141,7 @@ pub fn size(datatype: Datatype) -> Option<usize> {
     }
 }
 
-/// Behind the place in `BASICS` of each type of one element; 0: there is none of this number.
+/// Index in `BASICS` plus 1 of each datatype of one element; 0 if there is none with this number.
 static PLACES: [u8; 256] = places();
 
 const fn places() -> [u8; 256] {
@@ -154,40 +154,40 @@ const fn places() -> [u8; 256] {
     places
 }
 
-/// The place in `BASICS` of the type with this handle; one beyond them of others.
+/// Returns the index in `BASICS` of the datatype with this handle; `usize::MAX` if it has none.
 #[inline(always)]
 pub fn place(datatype: Datatype) -> usize {
     let place = PLACES.get(datatype.0.wrapping_sub(FIRST));
     usize::from(place.copied().unwrap_or(0)).wrapping_sub(1)
 }
 
-/// The predefined type of one element with this handle.
+/// Returns the predefined datatype of one element with this handle.
 #[inline]
 pub fn basic(datatype: Datatype) -> Option<&'static Basic> {
     BASICS.get(place(datatype))
 }
 
-/// The two elements of a predefined pair.
+/// Returns the two elements of a predefined pair.
 pub fn pair(datatype: Datatype) -> Option<(&'static Basic, &'static Basic)> {
     let pair = PAIRS.iter().find(|it| it.datatype == datatype)?;
     basic(pair.first).zip(basic(pair.second))
 }
 
-/// The pair of these two.
+/// Returns the predefined pair of these two datatypes.
 pub fn pair_of(first: Datatype, second: Datatype) -> Option<Datatype> {
-    // C's pairs and Fortran's are told apart by the names of their elements, which have one size.
+    // Pairs of C and of Fortran whose elements have the same sizes differ in the datatypes of their elements.
     let found = PAIRS
         .iter()
         .find(|it| it.first == first && it.second == second);
     found.map(|it| it.datatype)
 }
 
-/// Whether this is the handle of a predefined type, which another library may have and this one not.
+/// Returns whether this is the handle of a predefined datatype, including those that this library does not support.
 pub fn is_predefined(datatype: Datatype) -> bool {
     (FIRST + 1..FIRST + 0x100).contains(&datatype.0)
 }
 
-/// The predefined type with this handle.
+/// Returns the predefined datatype with this handle.
 pub fn get(datatype: Datatype) -> Option<Arc<Type>> {
     static TYPES: [OnceLock<Option<Arc<Type>>>; 256] = [const { OnceLock::new() }; 256];
     let place = TYPES.get(datatype.0.wrapping_sub(FIRST))?;

@@ -1,4 +1,4 @@
-//! New type maps of others, as MPI's constructors make them. `None`: the numbers do not suffice for its bounds.
+//! Type maps of derived datatypes, as MPI's constructors make them. All functions return `None` on overflow.
 
 use std::collections::hash_map::Entry;
 use std::ffi::c_int;
@@ -12,19 +12,19 @@ use super::map::{Joining, Map};
 use super::signature::Signature;
 use crate::abi::*;
 
-/// Number of members of a structure up to which equal ones are not looked up.
+/// Number of members of a structure up to which equal members are not shared.
 const MAX_UNGROUPED_MEMBERS: usize = 8;
 
-/// Blocks of `length` elements, `stride` bytes apart.
+/// Returns the map of `count` blocks of `length` elements, `stride` bytes apart.
 pub fn hvector(old: &Map, count: i64, length: i64, stride: i64) -> Option<Map> {
-    // Elements without bytes may be more than a number tells.
+    // The number of elements without bytes may overflow.
     let elements = count.saturating_mul(length);
     let signature = Signature::repeated(&old.signature, elements as usize);
     let block = old.repeated_as(length, old.bounds.extent(), &signature)?;
     block.repeated_as(count, stride, &signature)
 }
 
-/// Blocks of this many elements at these displacements in bytes.
+/// Returns the map of blocks with these numbers of elements at these displacements in bytes.
 pub fn hindexed(old: &Map, blocks: impl IntoIterator<Item = (i64, i64)>) -> Option<Map> {
     let blocks = blocks.into_iter();
     if let Some(size) = old.dense() {
@@ -48,7 +48,8 @@ pub fn hindexed(old: &Map, blocks: impl IntoIterator<Item = (i64, i64)>) -> Opti
     Some(joining.finish(signature))
 }
 
-/// Makes the type map of blocks of elements that have no gaps, the common case, without a type map for each block. `size`: bytes of an element.
+/// Returns the map of blocks of elements without gaps, the common case, without making a map for each block. `size` is
+/// the size of an element in bytes.
 fn dense_blocks(old: &Map, size: i64, blocks: impl Iterator<Item = (i64, i64)>) -> Option<Map> {
     let mut runs = DenseRuns::with_capacity(blocks.size_hint().0);
     for (length, displacement) in blocks.filter(|&(length, _)| length != 0) {
@@ -61,12 +62,12 @@ fn dense_blocks(old: &Map, size: i64, blocks: impl Iterator<Item = (i64, i64)>) 
     runs.finish(old.bounds, signature)
 }
 
-/// Runs of bytes without gaps, of which a type map is made.
+/// Runs of bytes without gaps, from which a type map is made.
 struct DenseRuns {
     layouts: LayoutList,
-    /// Bytes in all runs.
+    /// Length of all runs in bytes.
     bytes: i64,
-    /// Where the first one begins and the last one ends.
+    /// Beginning of the lowest run and end of the highest one, as displacements in bytes.
     low: i64,
     high: i64,
 }
@@ -81,7 +82,7 @@ impl DenseRuns {
         }
     }
 
-    /// Adds elements of `old` at a displacement, `length` bytes together. `None`: the numbers do not suffice.
+    /// Adds elements of `old` at a displacement; `length` is their total length in bytes. Returns `None` on overflow.
     fn add(&mut self, old: &Map, displacement: i64, length: i64) -> Option<()> {
         let begin = old.bounds.lb.checked_add(displacement)?;
         let end = begin.checked_add(length)?;
@@ -91,7 +92,8 @@ impl DenseRuns {
         Some(())
     }
 
-    /// Returns the type map of all runs, of which there is one at least. `bounds` has what does not follow from them.
+    /// Returns the type map of all runs, of which there is at least one. `bounds` has the properties that do not follow
+    /// from the runs. Returns `None` on overflow.
     fn finish(self, bounds: Bounds, signature: Arc<Signature>) -> Option<Map> {
         let DenseRuns {
             layouts,
@@ -117,7 +119,7 @@ impl DenseRuns {
     }
 }
 
-/// Blocks of several types at displacements in bytes: how many, where, of which.
+/// Returns the map of a structure. Each block has a number of elements, a displacement in bytes, and a map.
 pub fn structure<'a>(
     blocks: impl IntoIterator<Item = (i64, i64, &'a Map), IntoIter: Clone>,
 ) -> Option<Map> {
@@ -125,7 +127,7 @@ pub fn structure<'a>(
     if let Some(map) = dense_structure(blocks.clone()) {
         return Some(map);
     }
-    // Few blocks are made at once, of many those that come again are known.
+    // Few blocks are made one by one. Among many blocks, equal ones are made once.
     let is_short = blocks.size_hint().0 <= MAX_UNGROUPED_MEMBERS;
     let mut known: FxHashMap<(i64, *const Map), Map> = FxHashMap::default();
     let mut joining = Joining::with_capacity(blocks.size_hint().0);
@@ -146,8 +148,8 @@ pub fn structure<'a>(
     joining.finish(Signature::listed(signatures)).padded()
 }
 
-/// Makes the type map of a structure whose members are elements of basic types, the common case, without a type map for each. `None`: it is
-/// none, has no elements, or the numbers do not suffice.
+/// Returns the map of a structure whose members are elements of basic types, the common case, without making a map for
+/// each member. Returns `None` if it is no such structure, has no elements, or overflows.
 fn dense_structure<'a>(blocks: impl Iterator<Item = (i64, i64, &'a Map)>) -> Option<Map> {
     let room = blocks.size_hint().0;
     let mut runs = DenseRuns::with_capacity(room);
@@ -173,7 +175,7 @@ fn dense_structure<'a>(blocks: impl Iterator<Item = (i64, i64, &'a Map)>) -> Opt
         .padded()
 }
 
-/// Returns the dimensions of an array, the one whose elements lie nearest to each other first.
+/// Returns the dimensions of an array, the contiguous one first.
 pub fn nearest_first(dimensions: usize, order: c_int) -> impl Iterator<Item = usize> {
     (0..dimensions).map(move |index| match order {
         ORDER_C => dimensions - 1 - index,
@@ -181,7 +183,8 @@ pub fn nearest_first(dimensions: usize, order: c_int) -> impl Iterator<Item = us
     })
 }
 
-/// A part of an array; of each dimension: its size, that of the part, and where the part begins.
+/// Returns the map of a subarray. `sizes` has for each dimension the size of the array, the size of the subarray, and
+/// its start.
 pub fn subarray(old: &Map, sizes: &[[i64; 3]], order: c_int) -> Option<Map> {
     let elements = sizes.iter().map(|[_, part, _]| *part);
     let elements = elements.fold(1, i64::saturating_mul);
@@ -196,20 +199,20 @@ pub fn subarray(old: &Map, sizes: &[[i64; 3]], order: c_int) -> Option<Map> {
     map.resized(0, stride)
 }
 
-/// The share that a process has of a dimension of an array that is dealt out.
+/// The share of a process in a dimension of a distributed array.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Of the dimension.
+    /// Size of the dimension in elements.
     pub size: i64,
-    /// Elements that are dealt out at a time.
+    /// Number of elements of a block: as many are distributed to a process at a time.
     pub block: i64,
-    /// Among so many.
+    /// Number of processes in this dimension.
     pub processes: i64,
-    /// This process' number among them.
+    /// This process's coordinate in this dimension.
     pub coordinate: i64,
 }
 
-/// A process' share of an array.
+/// Returns the map of a process's share of an array.
 pub fn darray(old: &Map, shares: &[Share], order: c_int) -> Option<Map> {
     let (mut map, mut stride) = (old.clone(), old.bounds.extent());
     for dimension in nearest_first(shares.len(), order) {
@@ -219,7 +222,7 @@ pub fn darray(old: &Map, shares: &[Share], order: c_int) -> Option<Map> {
     map.resized(0, stride)
 }
 
-/// A process' share of one dimension, whose elements are `stride` bytes apart.
+/// Returns the map of a process's share of one dimension, whose elements are `stride` bytes apart.
 fn dealt(old: &Map, share: Share, stride: i64) -> Option<Map> {
     let Share {
         size,
@@ -232,7 +235,7 @@ fn dealt(old: &Map, share: Share, stride: i64) -> Option<Map> {
     if first >= size {
         return Some(Map::empty());
     }
-    // Whole blocks, and the elements of a last one that is shorter.
+    // Whole blocks, and the elements of a last, shorter block.
     let left = size - first;
     let whole = left / round + i64::from(left % round >= block);
     let last = if left % round >= block {

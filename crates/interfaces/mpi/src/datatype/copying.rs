@@ -1,9 +1,9 @@
-//! Copies of equal blocks that lie at equal distances.
+//! Copying of equal blocks with constant strides.
 
-/// Copies `count` blocks; block k goes from `from + k * from_stride` to `to + k * to_stride`.
+/// Copies `count` blocks of `block` bytes. Block k is copied from `from + k * from_stride` to `to + k * to_stride`.
 ///
 /// # Safety
-/// All of them may be read and written, and do not overlap.
+/// All blocks are valid for reads and writes respectively, and do not overlap.
 #[inline]
 pub unsafe fn copy_blocks(
     from: *const u8,
@@ -35,11 +35,12 @@ pub unsafe fn copy_blocks(
             }
         };
     }
-    // The lengths of elements, of their pairs and of points.
+    // The sizes of elements, of pairs of elements, and of points.
     lengths!(1 2 4 8 12 16 24 32 40 48 64);
 }
 
-/// Copies one block. Short ones, of which irregular types have many, are copied without a call, by two moves that may overlap.
+/// Copies one block. Short blocks, of which irregular datatypes have many, are copied without a call, by two moves that
+/// may overlap.
 #[inline]
 unsafe fn copy_one(from: *const u8, to: *mut u8, length: usize) {
     macro_rules! by_two {
@@ -64,7 +65,7 @@ unsafe fn copy_one(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
-/// The compiler knows the length, and moves a block by few instructions.
+/// Copies blocks whose length the compiler knows, so each takes few instructions.
 #[inline]
 unsafe fn copy_fixed<const LENGTH: usize>(
     from: *const u8,

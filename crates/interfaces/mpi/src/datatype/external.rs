@@ -1,11 +1,12 @@
-//! The form external32: elements one behind the other, their most significant bytes first, in sizes that the standard gives.
+//! The external32 representation: elements one after the other, in big-endian order, with the sizes that the standard
+//! defines.
 
 use super::builtin::{Basic, Kind};
 use super::signature::Signature;
 use crate::abi::*;
 use crate::error::{Error, Result};
 
-/// Converts so many times these elements, packed in this machine's form, to external32.
+/// Converts `count` sequences of these elements from packed native form to external32. Fails if a number does not fit.
 pub fn encode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -> Result {
     convert(signature, count, |basic, elements, (memory, external)| {
         if let Some(size) = only_reversed(basic) {
@@ -20,7 +21,7 @@ pub fn encode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -
     })
 }
 
-/// Converts so many times these elements from external32 to this machine's form.
+/// Converts `count` sequences of these elements from external32 to packed native form.
 pub fn decode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -> Result {
     convert(signature, count, |basic, elements, (memory, external)| {
         if let Some(size) = only_reversed(basic) {
@@ -36,7 +37,7 @@ pub fn decode(signature: &Signature, count: usize, from: &[u8], to: &mut [u8]) -
     })
 }
 
-/// Calls `act` with each run of elements, and where it begins in memory and in external32.
+/// Calls `act` with each run of elements, and its offsets in native form and in external32. Stops at the first error.
 fn convert(
     signature: &Signature,
     count: usize,
@@ -53,7 +54,7 @@ fn convert(
     result
 }
 
-/// Whether its numbers are those of the x87 unit, which external32 has not.
+/// Returns whether its numbers have the 80-bit format of the x87 unit, which external32 does not have.
 fn is_extended(basic: &Basic) -> bool {
     matches!(
         basic.datatype,
@@ -65,12 +66,12 @@ fn parts(basic: &Basic) -> usize {
     if basic.kind == Kind::Complex { 2 } else { 1 }
 }
 
-/// Returns the size of an element's numbers if external32 has the same ones, in the opposite order of bytes.
+/// Returns the size of an element's numbers if external32 has the same format in the opposite byte order.
 fn only_reversed(basic: &Basic) -> Option<usize> {
     (basic.size == basic.external && !is_extended(basic)).then_some(basic.size / parts(basic))
 }
 
-/// Copies numbers of `size` bytes, each with its bytes in the opposite order.
+/// Copies numbers of `size` bytes, reversing the bytes of each.
 fn reverse(size: usize, from: &[u8], to: &mut [u8]) {
     match size {
         1 => to.copy_from_slice(from),
@@ -140,26 +141,26 @@ fn decode_one(basic: &Basic, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// A number of the x87 unit (80 bits, the first bit of the fraction is there) with the 112 bits of fraction of IEEE's
-/// quadruple precision. The exponents are alike.
+/// Converts an 80-bit number of the x87 unit, whose leading bit of the significand is explicit, to IEEE quadruple
+/// precision with 112 bits of fraction. Both have the same exponents.
 fn quadruple(extended: u128) -> u128 {
     let (sign, exponent) = (extended >> 79 & 1, extended >> 64 & 0x7fff);
     let fraction = extended as u64 & (u64::MAX >> 1);
     sign << 127 | exponent << 112 | u128::from(fraction) << 49
 }
 
-/// The nearest number of the x87 unit.
+/// Converts a quadruple-precision number to the nearest number of the x87 unit.
 fn extended(quadruple: u128) -> u128 {
     let sign = quadruple >> 127;
     let exponent = quadruple >> 112 & 0x7fff;
     let fraction = quadruple & ((1 << 112) - 1);
     let whole = if exponent == 0 { 0 } else { 1u128 << 112 };
     let exact = whole | fraction;
-    // Halves go to the even neighbour; infinities and what is no number keep their bits.
+    // Ties round to even. Infinities and NaNs keep their bits.
     let (kept, lost) = (exact >> 49, exact & ((1 << 49) - 1));
     let up = exponent != 0x7fff && (lost > 1 << 48 || lost == 1 << 48 && kept & 1 != 0);
     let mut number = (exponent << 63) + (kept & (u128::from(u64::MAX) >> 1)) + u128::from(up);
-    // A NaN must not become an infinity with the bits that are lost.
+    // A NaN must not become an infinity when low bits are lost.
     let is_nan = exponent == 0x7fff && fraction != 0;
     number |= u128::from(is_nan) << 62;
     let (exponent, fraction) = (number >> 63 & 0x7fff, number & (u128::from(u64::MAX) >> 1));
@@ -223,7 +224,7 @@ mod tests {
         ] {
             assert_eq!(extended(quadruple(number)), number, "{number:#x}");
         }
-        // Just below 2, it is rounded up to 2.
+        // The number just below 2 is rounded up to 2.
         let below = (0x3fffu128 << 112) | ((1 << 112) - 1);
         assert_eq!(extended(below), 0x4000_8000_0000_0000_0000);
     }

@@ -1,5 +1,5 @@
-//! Types by the precision and range that Fortran programs ask for, and pairs for MPI_MINLOC and MPI_MAXLOC. They are
-//! predefined, though without a name: each is made once, and stays.
+//! Datatypes by the precision and range that Fortran programs request, and pairs for MPI_MINLOC and MPI_MAXLOC. They
+//! count as predefined, though without a name: each is made once and never freed.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -11,12 +11,12 @@ use super::{Made, Type, Types, get, insert_with};
 use crate::abi::*;
 use crate::error::{Error, Result};
 
-/// How one was asked for: the combiner and its two numbers.
+/// The request for a datatype: the combiner and its two numbers.
 type Asked = (c_int, usize, usize);
 
 static MADE: Mutex<Option<HashMap<Asked, Datatype>>> = Mutex::new(None);
 
-/// The type that was asked for so; it is made the first time.
+/// Returns the datatype for a request. It is made at the first request.
 fn once(asked: Asked, make: impl FnOnce(Datatype) -> Option<Type>) -> Result<Datatype> {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let made = made.get_or_insert_with(HashMap::new);
@@ -52,7 +52,8 @@ fn of_basic(combiner: c_int, numbers: &[c_int], basic: &'static Basic) -> Result
     })
 }
 
-/// Which of three floating-point types has so many decimal digits and such a range of exponents.
+/// Returns the index of the smallest of three floating-point types with at least `p` decimal digits and exponent range
+/// `r`.
 fn precision(p: c_int, r: c_int) -> Option<usize> {
     let limits = [(6, 37), (15, 307), (33, 4931)];
     let fits = |&(digits, range): &(c_int, c_int)| {
@@ -69,12 +70,12 @@ fn none(what: &str) -> Error {
     Error::new(ERR_ARG, text)
 }
 
-/// The real type with `p` decimal digits and a range of exponents of `r`, one of which may be MPI_UNDEFINED.
+/// Returns the real datatype with `p` decimal digits and decimal exponent range `r`. One of both may be MPI_UNDEFINED.
 pub fn real(p: c_int, r: c_int) -> Result<Datatype> {
     floating(COMBINER_F90_REAL, p, r, [REAL, DOUBLE_PRECISION, REAL16])
 }
 
-/// As [`real`], complex.
+/// Returns the complex datatype with the precision and range that [`real`] takes.
 pub fn complex(p: c_int, r: c_int) -> Result<Datatype> {
     let all = [COMPLEX, DOUBLE_COMPLEX, COMPLEX32];
     floating(COMBINER_F90_COMPLEX, p, r, all)
@@ -86,7 +87,7 @@ fn floating(combiner: c_int, p: c_int, r: c_int, all: [Datatype; 3]) -> Result<D
     of_basic(combiner, &[p, r], found.ok_or_else(text)?)
 }
 
-/// The integer type with `r` decimal digits.
+/// Returns the integer datatype with `r` decimal digits.
 pub fn integer(r: c_int) -> Result<Datatype> {
     let found = match r {
         0..=2 => builtin::basic(INTEGER1),
@@ -100,8 +101,8 @@ pub fn integer(r: c_int) -> Result<Datatype> {
     of_basic(COMBINER_F90_INTEGER, &[r], found.ok_or_else(text)?)
 }
 
-/// The pair of a value and an index: a predefined one if there is, else one without a name. MPI_DATATYPE_NULL: these two
-/// make no pair.
+/// Returns the pair of a value and an index: a predefined one if there is one, otherwise one without a name. Returns
+/// MPI_DATATYPE_NULL if the two do not form a pair.
 pub fn value_index(value: Datatype, index: Datatype) -> Result<Datatype> {
     if let Some(pair) = builtin::pair_of(value, index) {
         return Ok(pair);
@@ -125,7 +126,7 @@ pub fn value_index(value: Datatype, index: Datatype) -> Result<Datatype> {
     })
 }
 
-/// The two elements of a pair, named or not.
+/// Returns the two elements of a pair, with or without a name.
 pub fn elements_of_pair(of: &Type) -> Option<(&'static Basic, &'static Basic)> {
     let handle = of.predefined_handle()?;
     match &of.made().types[..] {
@@ -137,7 +138,7 @@ pub fn elements_of_pair(of: &Type) -> Option<(&'static Basic, &'static Basic)> {
     }
 }
 
-/// The element that a predefined type is, named or not.
+/// Returns the element of a predefined datatype of one element, with or without a name.
 pub fn element(of: &Type) -> Option<&'static Basic> {
     of.predefined_handle()?;
     match *of.map().signature {

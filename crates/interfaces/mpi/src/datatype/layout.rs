@@ -1,38 +1,38 @@
-//! Where the bytes of a datatype lie: nested loops over runs of bytes.
+//! The layout of a datatype's bytes: nested loops over runs of bytes.
 //!
-//! A layout begins at 0; whatever holds it says where that is. Runs that touch are one, and loops over runs that touch are
-//! runs. Any range of the bytes is found by division or bisection: nothing is read from the start.
+//! A layout begins at offset 0; its owner has its displacement. Adjacent runs are merged, and so are loops over
+//! adjacent runs. Any range of the bytes is found by division or bisection, without reading from the start.
 
 use std::sync::Arc;
 
 /// Bytes of a datatype in the order of its type map.
 #[derive(Debug)]
 pub enum Layout {
-    /// This many bytes in one piece; none of an empty type.
+    /// This many contiguous bytes; 0 for an empty datatype.
     Run(usize),
-    /// A layout several times, at equal distances.
+    /// A layout several times, with a constant stride.
     Repeat {
-        /// How often, at least twice.
+        /// Number of repetitions, at least 2.
         count: usize,
-        /// In bytes.
+        /// Stride in bytes.
         stride: isize,
         /// The layout, which is not empty.
         body: Arc<Layout>,
     },
-    /// A layout at several places.
+    /// A layout at several offsets.
     Same {
-        /// The places.
+        /// The offsets in bytes.
         offsets: Box<[isize]>,
         /// The layout, which is not empty.
         body: Arc<Layout>,
     },
-    /// Runs of several lengths.
+    /// Runs of several lengths, and their total length in bytes.
     Runs(Box<[RunStart]>, usize),
-    /// Several layouts.
+    /// Several layouts, and their total length in bytes.
     List(Box<[Part]>, usize),
 }
 
-/// Where a run lies, and how many bytes come before it. Its length is told by the next one.
+/// Offset of a run, and number of bytes before it. Its length follows from the next run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart {
     offset: isize,
@@ -47,19 +47,19 @@ pub struct Part {
     body: Arc<Layout>,
 }
 
-/// A layout and where it lies.
+/// A layout and its offset.
 pub type Placed = (isize, Arc<Layout>);
 
-/// `count` blocks of bytes; block k lies at `offset + k * stride`.
+/// `count` blocks of bytes; block k is at `offset + k * stride`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// From the address that the type map is relative to.
+    /// Offset from the address to which the type map is relative.
     pub offset: isize,
-    /// In bytes.
+    /// Length of a block in bytes.
     pub block: usize,
-    /// How many.
+    /// Number of blocks.
     pub count: usize,
-    /// In bytes.
+    /// Stride in bytes.
     pub stride: isize,
 }
 
@@ -75,13 +75,13 @@ impl Piece {
     }
 }
 
-/// Average number of runs per loop from which on a long list of runs is turned into loops.
+/// Minimum average number of runs per loop for a long list of runs to be turned into loops.
 const MIN_RUNS_PER_LOOP: usize = 16;
-/// Lists of so many parts or fewer become part of a list that holds them, so that runs that touch are found.
+/// Maximum number of parts of a list that is inlined into a list that contains it, so that adjacent runs are merged.
 const FLAT: usize = 64;
 
 impl Layout {
-    /// How many bytes it has.
+    /// Returns its number of bytes.
     #[inline]
     pub fn size(&self) -> usize {
         match self {
@@ -91,7 +91,7 @@ impl Layout {
         }
     }
 
-    /// Its length if it is one run.
+    /// Returns its length in bytes if it is one run.
     #[inline]
     pub fn run(&self) -> Option<usize> {
         match self {
@@ -100,7 +100,7 @@ impl Layout {
         }
     }
 
-    /// A layout several times.
+    /// Returns a layout repeated `count` times.
     pub fn repeated(body: &Arc<Layout>, count: usize, stride: isize) -> Arc<Layout> {
         match **body {
             _ if count == 1 => body.clone(),
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// Calls `visit` with the pieces that bytes `from .. to` are, in their order.
+    /// Calls `visit` with the pieces that make up bytes `from .. to`, in order.
     #[inline]
     pub fn walk(&self, at: isize, from: usize, to: usize, visit: &mut impl FnMut(Piece)) {
         if from == 0 && to == self.size() {
@@ -205,7 +205,7 @@ impl Layout {
     }
 }
 
-/// The pieces of bytes `from .. to` of a layout that is repeated often enough.
+/// Calls `visit` with the pieces that make up bytes `from .. to` of a layout that is repeated often enough.
 #[inline]
 pub fn walk_repeated(
     body: &Layout,
@@ -268,7 +268,7 @@ fn walk_all_repeated(
     }
 }
 
-/// Cuts bytes `from .. to` at multiples of `size`: the number of each part, and its range in it.
+/// Splits bytes `from .. to` at multiples of `size`. Calls `each` with the index of each part, and the range in it.
 #[inline]
 fn chunks(size: usize, from: usize, to: usize, mut each: impl FnMut(usize, usize, usize)) {
     if from >= to {
@@ -289,7 +289,7 @@ fn runs(starts: &[RunStart], size: usize) -> impl Iterator<Item = (isize, usize)
     pairs.map(|(run, end)| (run.offset, end - run.start))
 }
 
-/// Layouts that are to become one, in order.
+/// Layouts that are to be combined into one, in order.
 #[derive(Default)]
 pub struct LayoutList(Vec<(isize, Body)>);
 
@@ -332,7 +332,7 @@ impl Body {
 }
 
 impl LayoutList {
-    /// Returns an empty list with room for `count` layouts.
+    /// Returns an empty list with capacity for `count` layouts.
     pub fn with_capacity(count: usize) -> LayoutList {
         LayoutList(Vec::with_capacity(count))
     }
@@ -366,7 +366,7 @@ impl LayoutList {
         }
     }
 
-    /// Returns the layout of all of them, in its shortest form.
+    /// Returns the layout of all of them, in the shortest form.
     pub fn finish(mut self) -> Placed {
         self.group();
         let [(first, body), others @ ..] = &self.0[..] else {
@@ -404,7 +404,7 @@ impl LayoutList {
         (0, Arc::new(Layout::List(parts, size)))
     }
 
-    /// Replaces runs of one length at equal distances by loops, if that makes the list much shorter.
+    /// Replaces runs of the same length with a constant stride by loops, if that makes the list much shorter.
     fn group(&mut self) {
         let list = &self.0;
         let mut groups: Vec<(usize, usize)> = Vec::new();
@@ -435,7 +435,7 @@ impl LayoutList {
     }
 }
 
-/// How many of the first ones are runs of one length at equal distances.
+/// Returns the number of runs at the front that have the same length and a constant stride.
 fn regular(list: &[(isize, Body)]) -> usize {
     let [(first, body), (second, _), ..] = list else {
         return 1;

@@ -1,4 +1,4 @@
-//! The type map of a datatype: its layout, its bounds and its elements, and how new ones are made of others.
+//! The type map of a datatype: its layout, bounds and elements, and how new maps are made from others.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::builtin::Basic;
 use super::layout::{Layout, LayoutList, Piece, walk_repeated};
 use super::signature::Signature;
 
-/// Type maps that are to become one, in order.
+/// Type maps that are to be combined into one, in order.
 pub struct Joining {
     bounds: Bounds,
     layouts: LayoutList,
 }
 
 impl Joining {
-    /// Returns an empty list with room for `count` maps.
+    /// Returns an empty list with capacity for `count` maps.
     pub fn with_capacity(count: usize) -> Joining {
         Joining {
             bounds: Bounds::EMPTY,
@@ -22,7 +22,7 @@ impl Joining {
         }
     }
 
-    /// Adds a map, shifted by this many bytes. `None`: the numbers do not suffice.
+    /// Adds a map, displaced by `by` bytes. Returns `None` on overflow.
     pub fn add(&mut self, map: &Map, by: i64) -> Option<()> {
         self.bounds = self.bounds.joined(map.bounds.shifted(by)?)?;
         if map.bounds.size != 0 {
@@ -32,7 +32,7 @@ impl Joining {
         Some(())
     }
 
-    /// Returns the map of all of them; the caller knows the elements.
+    /// Returns the map of all of them, with the elements that the caller passes.
     pub fn finish(self, signature: Arc<Signature>) -> Map {
         let (offset, layout) = self.layouts.finish();
         Map {
@@ -47,9 +47,9 @@ impl Joining {
 /// A type map.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// Where the layout begins.
+    /// Offset of the layout in bytes.
     pub offset: isize,
-    /// Where its bytes lie.
+    /// The layout of its bytes.
     pub layout: Arc<Layout>,
     /// Its bounds and its size.
     pub bounds: Bounds,
@@ -58,7 +58,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Without any element.
+    /// Returns a map without elements.
     pub fn empty() -> Map {
         Map {
             offset: 0,
@@ -68,7 +68,7 @@ impl Map {
         }
     }
 
-    /// Of one element.
+    /// Returns the map of one element.
     pub fn of_basic(basic: &'static Basic) -> Map {
         Map {
             offset: 0,
@@ -78,20 +78,20 @@ impl Map {
         }
     }
 
-    /// Of two elements as C has them in a structure.
+    /// Returns the map of two elements with the layout of a C structure.
     pub fn of_pair(first: &'static Basic, second: &'static Basic) -> Option<Map> {
         let at = first.size.next_multiple_of(second.alignment());
         let second = Map::of_basic(second).shifted(at as i64)?;
         Map::joined(&[Map::of_basic(first), second])?.padded()
     }
 
-    /// Several times, at equal distances. `None`, here and below: the numbers do not suffice.
+    /// Returns the map repeated `count` times, `stride` bytes apart. All functions here return `None` on overflow.
     pub fn repeated(&self, count: i64, stride: i64) -> Option<Map> {
         let signature = Signature::repeated(&self.signature, count as usize);
         self.repeated_as(count, stride, &signature)
     }
 
-    /// Likewise; the caller knows the elements that come of it in the end.
+    /// Returns the map repeated `count` times, with the elements that the caller passes.
     pub fn repeated_as(&self, count: i64, stride: i64, signature: &Arc<Signature>) -> Option<Map> {
         let bounds = self.bounds.repeated(count, stride)?;
         if bounds.empty {
@@ -105,12 +105,12 @@ impl Map {
         })
     }
 
-    /// A block of so many, one behind the other.
+    /// Returns a block of `length` elements, one after the other.
     pub fn block(&self, length: i64) -> Option<Map> {
         self.repeated(length, self.bounds.extent())
     }
 
-    /// Returns its size if its bytes are one run from bound to bound, without markers.
+    /// Returns its size in bytes if its bytes are one run from lower to upper bound, without markers.
     pub fn dense(&self) -> Option<i64> {
         let Bounds {
             size,
@@ -126,7 +126,7 @@ impl Map {
         (size != 0 && is_run && is_whole && !fixed_lb && !fixed_ub).then_some(size)
     }
 
-    /// Elsewhere.
+    /// Returns the map displaced by `by` bytes.
     pub fn shifted(mut self, by: i64) -> Option<Map> {
         self.bounds = self.bounds.shifted(by)?;
         if self.bounds.size != 0 {
@@ -135,7 +135,7 @@ impl Map {
         Some(self)
     }
 
-    /// All of these.
+    /// Returns the map of all of these.
     pub fn joined(maps: &[Map]) -> Option<Map> {
         let mut joining = Joining::with_capacity(maps.len());
         for map in maps {
@@ -145,19 +145,19 @@ impl Map {
         Some(joining.finish(Signature::listed(signatures)))
     }
 
-    /// With a gap at the end as C has it.
+    /// Returns the map with padding at the end, as C has it.
     pub fn padded(mut self) -> Option<Map> {
         self.bounds = self.bounds.padded()?;
         Some(self)
     }
 
-    /// With other bounds.
+    /// Returns the map with this lower bound and extent.
     pub fn resized(mut self, lb: i64, extent: i64) -> Option<Map> {
         self.bounds = self.bounds.resized(lb, extent)?;
         Some(self)
     }
 
-    /// The pieces that bytes `from .. to` of several elements are, in their order.
+    /// Calls `visit` with the pieces that make up bytes `from .. to` of several elements, in order.
     #[inline]
     pub fn walk(&self, from: usize, to: usize, visit: &mut impl FnMut(Piece)) {
         let stride = self.bounds.extent() as isize;

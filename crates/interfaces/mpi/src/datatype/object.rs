@@ -1,4 +1,4 @@
-//! A datatype, and moving bytes by it.
+//! A datatype, and packing and unpacking by it.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Deref;
@@ -14,25 +14,25 @@ use crate::abi::*;
 use crate::attributes::Attributes;
 use crate::error::{Error, Result};
 
-/// How a datatype was made, as MPI_Type_get_contents tells it.
+/// The arguments by which a datatype was made, for MPI_Type_get_contents.
 #[derive(Clone, Debug, Default)]
 pub struct Made {
-    /// MPI_COMBINER_.
+    /// The combiner (MPI_COMBINER_).
     pub combiner: c_int,
-    /// In the order of the standard, as the others are.
+    /// Integer arguments, in the order of the standard.
     pub integers: Vec<c_int>,
-    /// Addresses.
+    /// Address arguments, in the order of the standard.
     pub addresses: Vec<i64>,
-    /// Large counts: only if it was made with a call for large counts.
+    /// Large counts, if it was made with a large-count function.
     pub counts: Vec<i64>,
-    /// Datatypes.
+    /// Datatype arguments, in the order of the standard.
     pub types: Types,
 }
 
-/// The types that one was made of.
+/// The datatypes from which one was made.
 #[derive(Clone, Debug)]
 pub enum Types {
-    /// One at most, as most types have.
+    /// At most one, as for most datatypes.
     One(Option<Arc<Type>>),
     /// Those of a structure.
     Many(Vec<Arc<Type>>),
@@ -68,7 +68,7 @@ impl Deref for Types {
 }
 
 impl Types {
-    /// Takes out those that nothing else refers to, and drops the others.
+    /// Takes out those to which nothing else refers, and drops the others.
     fn take_last(&mut self, last: &mut Vec<Type>) {
         match self {
             Types::One(one) => last.extend(one.take().and_then(Arc::into_inner)),
@@ -78,7 +78,7 @@ impl Types {
 }
 
 impl Drop for Types {
-    /// Drops a long chain of types without a recursion as deep.
+    /// Drops a long chain of datatypes without deep recursion.
     fn drop(&mut self) {
         let mut left = Vec::new();
         self.take_last(&mut left);
@@ -88,11 +88,11 @@ impl Drop for Types {
     }
 }
 
-/// A datatype. Its layout never changes; its name, its attributes and whether it is committed may.
+/// A datatype. Its layout never changes; its name, its attributes and whether it is committed may change.
 pub struct Type {
     map: Map,
     made: Made,
-    /// The handle of a type that cannot be freed.
+    /// Its handle if it cannot be freed.
     predefined: Option<Datatype>,
     committed: AtomicBool,
     name: Mutex<Vec<u8>>,
@@ -101,12 +101,12 @@ pub struct Type {
     pub attributes: Attributes<Datatype>,
 }
 
-/// How long a type's handle leads to it.
+/// What determines how long a datatype's handle is valid.
 #[derive(Debug, Default)]
 struct Life {
-    /// Operations that need the handle.
+    /// Number of operations that need the handle.
     holders: usize,
-    /// The program has freed it.
+    /// Whether the program has freed it.
     freed: bool,
 }
 
@@ -118,7 +118,7 @@ impl std::fmt::Debug for Type {
 }
 
 impl Type {
-    /// A new one.
+    /// Returns a new datatype.
     pub fn new(map: Map, made: Made) -> Type {
         Type {
             map,
@@ -131,7 +131,7 @@ impl Type {
         }
     }
 
-    /// One that is predefined.
+    /// Returns a predefined datatype.
     pub fn named(handle: Datatype, name: &str, map: Map) -> Type {
         let made = Made {
             combiner: COMBINER_NAMED,
@@ -140,7 +140,7 @@ impl Type {
         Type::predefined(handle, name, map, made)
     }
 
-    /// One that cannot be freed.
+    /// Returns a datatype that cannot be freed.
     pub fn predefined(handle: Datatype, name: &str, map: Map, made: Made) -> Type {
         Type {
             predefined: Some(handle),
@@ -150,7 +150,7 @@ impl Type {
         }
     }
 
-    /// Another one that stands for what this one does, made as this one was.
+    /// Returns a new datatype with the same type map, made with the same arguments.
     pub fn again(&self) -> Type {
         let again = Type::new(self.map.clone(), self.made.clone());
         again
@@ -159,7 +159,7 @@ impl Type {
         again
     }
 
-    /// A duplicate, which is committed if this one is.
+    /// Returns a duplicate, which is committed if this one is.
     pub fn duplicate(self: &Arc<Type>, attributes: Attributes<Datatype>) -> Type {
         let made = Made {
             combiner: COMBINER_DUP,
@@ -172,47 +172,47 @@ impl Type {
         duplicate
     }
 
-    /// Its type map.
+    /// Returns its type map.
     pub fn map(&self) -> &Map {
         &self.map
     }
 
-    /// How it was made.
+    /// Returns the arguments by which it was made.
     pub fn made(&self) -> &Made {
         &self.made
     }
 
-    /// Its handle, if it cannot be freed.
+    /// Returns its handle if it cannot be freed.
     pub fn predefined_handle(&self) -> Option<Datatype> {
         self.predefined
     }
 
-    /// Bytes of its data.
+    /// Returns the size of its data in bytes.
     pub fn size(&self) -> i64 {
         self.map.bounds.size
     }
 
-    /// Its lower bound.
+    /// Returns its lower bound.
     pub fn lb(&self) -> i64 {
         self.map.bounds.lb
     }
 
-    /// Bytes from one element of it to the next.
+    /// Returns its extent in bytes.
     pub fn extent(&self) -> i64 {
         self.map.bounds.extent()
     }
 
-    /// Where its data begins.
+    /// Returns the lower bound of its data.
     pub fn true_lb(&self) -> i64 {
         self.map.bounds.true_lb
     }
 
-    /// Bytes from the beginning of its data to the end.
+    /// Returns the true extent: from the beginning of its data to the end, in bytes.
     pub fn true_extent(&self) -> i64 {
         self.map.bounds.true_extent()
     }
 
-    /// Whether messages may have it.
+    /// Returns whether it is committed.
     pub fn is_committed(&self) -> bool {
         self.committed.load(Ordering::Acquire)
     }
@@ -225,26 +225,26 @@ impl Type {
         self.life.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the program has freed it.
+    /// Returns whether the program has freed it.
     pub(super) fn is_freed(&self) -> bool {
         self.predefined.is_none() && self.life().freed
     }
 
-    /// The program frees it. Whether its handle is stale now: nobody holds that.
+    /// Marks it as freed by the program. Returns whether its handle is now invalid because no operation holds it.
     pub(super) fn free(&self) -> bool {
         let mut life = self.life();
         life.freed = true;
         life.holders == 0
     }
 
-    /// Its handle is needed until [`Type::release`].
+    /// Keeps its handle valid until [`Type::release`].
     pub(super) fn hold(&self) {
         if self.predefined.is_none() {
             self.life().holders += 1;
         }
     }
 
-    /// Whether its handle is stale now: it has been freed, and this was the last one that held it.
+    /// Ends a [`Type::hold`]. Returns whether its handle is now invalid: it has been freed, and this was the last hold.
     pub(super) fn release(&self) -> bool {
         if self.predefined.is_some() {
             return false;
@@ -254,13 +254,13 @@ impl Type {
         life.freed && life.holders == 0
     }
 
-    /// Its name, in whatever letters the program has.
+    /// Returns its name, in the encoding that the program uses.
     pub fn name(&self) -> Vec<u8> {
         let name = self.name.lock().unwrap_or_else(PoisonError::into_inner);
         name.clone()
     }
 
-    /// Its name for a sentence.
+    /// Returns its name for error messages.
     pub fn called(&self) -> String {
         match self.name() {
             name if name.is_empty() => "the datatype".to_owned(),
@@ -268,19 +268,19 @@ impl Type {
         }
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, text: Vec<u8>) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
-    /// The bytes of this many elements.
+    /// Returns the size of `count` elements in bytes. Fails if the count is negative or the size too large.
     pub fn packed_size(&self, count: i64) -> Result<usize> {
         if count < 0 {
             let text = format!("the count is {count}; it is 0 or more");
             return Err(Error::new(ERR_COUNT, text));
         }
         let size = self.size().checked_mul(count);
-        // Addresses of all of them have to be numbers too.
+        // The offsets of all elements must not overflow either.
         let size = size.filter(|_| self.extent().checked_mul(count).is_some());
         size.map(|size| size as usize).ok_or_else(|| {
             let text = format!("{count} elements of this datatype are longer than memory");
@@ -288,14 +288,14 @@ impl Type {
         })
     }
 
-    /// Offset and length of this many elements if they are one piece.
+    /// Returns offset and length in bytes of `count` elements if they are contiguous.
     pub fn one_piece(&self, count: i64) -> Option<(isize, usize)> {
         let length = self.map.layout.run()?;
         let dense = count <= 1 || length as i64 == self.extent();
         dense.then_some((self.map.offset, length.checked_mul(count as usize)?))
     }
 
-    /// A buffer for this many bytes of such elements: only displacements that are addresses go without one.
+    /// Checks the buffer for `length` bytes of such elements. It may be null only if the displacements are addresses.
     pub fn check_buffer(&self, buffer: *const c_void, length: usize) -> Result {
         let is_address = self.true_lb().unsigned_abs() >= 4096;
         match buffer.is_null() && length != 0 && !is_address {
@@ -304,7 +304,8 @@ impl Type {
         }
     }
 
-    /// How many basic elements the first `bytes` bytes of such elements are; `None` if that is no whole number.
+    /// Returns the number of basic elements in the first `bytes` bytes of such elements. Returns `None` if the bytes
+    /// end within a basic element.
     pub fn elements_in(&self, bytes: u64) -> Option<i64> {
         let size = self.size() as u64;
         if size == 0 {
@@ -315,7 +316,8 @@ impl Type {
         i64::try_from(u128::from(bytes / size) * u128::from(one) + rest as u128).ok()
     }
 
-    /// Calls `visit` with the pieces that bytes `from .. to` of elements at this address are, relative to address 0.
+    /// Calls `visit` with the pieces that make up bytes `from .. to` of elements at this address, with absolute
+    /// addresses as offsets.
     #[inline]
     fn pieces(&self, buffer: *const c_void, from: usize, to: usize, mut visit: impl FnMut(Piece)) {
         let base = buffer as isize;
@@ -329,10 +331,10 @@ impl Type {
         });
     }
 
-    /// Copies bytes `from .. to` of elements at `buffer` to `out`.
+    /// Copies bytes `from .. to` of elements at `buffer` to `out`, contiguously.
     ///
     /// # Safety
-    /// The elements may be read, `out` written.
+    /// The elements are valid for reads, and `out` for writes.
     pub unsafe fn pack(&self, buffer: *const c_void, from: usize, to: usize, out: *mut u8) {
         let mut out = out;
         self.pieces(buffer, from, to, |piece| {
@@ -344,10 +346,10 @@ impl Type {
         });
     }
 
-    /// Copies `bytes` to the places of bytes `from .. to` of elements at `buffer`.
+    /// Copies `bytes` to bytes `from .. to` of elements at `buffer`.
     ///
     /// # Safety
-    /// The elements may be written, `bytes` read.
+    /// The elements are valid for writes, and `bytes` for reads.
     pub unsafe fn unpack(&self, bytes: *const u8, from: usize, to: usize, buffer: *mut c_void) {
         let mut bytes = bytes;
         self.pieces(buffer, from, to, |piece| {
@@ -359,10 +361,10 @@ impl Type {
         });
     }
 
-    /// The memory of this many elements as views of the engine's, if these are few.
+    /// Returns the memory of `count` elements as views of the engine. Returns `None` if there are more than `limit`.
     pub fn views(&self, buffer: *const c_void, count: i64, limit: usize) -> Option<Vec<rg::View>> {
         let size = self.packed_size(count).ok()?;
-        // A type with too many pieces shows it in its first elements: the whole is not walked for nothing.
+        // The first elements already show whether a datatype has too many pieces, so the whole is not walked in vain.
         let mut views: Vec<rg::View> = Vec::new();
         let (mut from, mut step) = (0, self.size() as usize);
         while from < size {
@@ -381,7 +383,7 @@ impl Type {
     }
 }
 
-/// Adds a piece to views; one that continues the last view prolongs it.
+/// Adds a piece to the views, extending the last view if the piece continues it.
 fn add_view(views: &mut Vec<rg::View>, piece: Piece) {
     let base = piece.offset as *mut c_void;
     if let Some(last) = views.last_mut()
@@ -411,7 +413,7 @@ fn add_view(views: &mut Vec<rg::View>, piece: Piece) {
     });
 }
 
-/// Memory for this many bytes, to be used by its pointer: the vector is empty.
+/// Allocates memory for `length` bytes. The vector stays empty: the memory is used by its pointer.
 pub fn memory(length: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match bytes.try_reserve_exact(length) {

@@ -1,7 +1,7 @@
 //! All derived datatypes of this process, by their handles.
 //!
-//! Messages need few facts of a type whose bytes are one piece, and read them without a lock. They stay when the type is
-//! freed, only used again: as with communicators, a program that frees a type while another thread uses it breaks MPI's rules.
+//! Messages need few facts about a contiguous datatype, and read them without a lock. These facts are never freed, only
+//! reused: as with communicators, a program that frees a datatype while another thread uses it breaks MPI's rules.
 
 use std::sync::atomic::{AtomicIsize, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,21 +11,21 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{self, Kind, MAX_OBJECTS, Table};
 
-/// Facts of a type that messages need.
+/// Facts about a datatype that messages need.
 #[derive(Default)]
 struct MessageFacts {
-    /// The handle; 0 while there is none, or one that is not committed.
+    /// The handle; 0 if there is no committed datatype.
     handle: AtomicUsize,
     form: AtomicU8,
     offset: AtomicIsize,
     size: AtomicUsize,
 }
 
-/// Its elements are no piece each.
+/// One element is not contiguous.
 const SCATTERED: u8 = 0;
-/// One element is one piece, several are not.
+/// One element is contiguous, several are not.
 const PIECE: u8 = 1;
-/// Any number of elements is one piece.
+/// Any number of elements is contiguous.
 const DENSE: u8 = 2;
 
 const CHUNK: usize = 1024;
@@ -41,7 +41,7 @@ fn facts(handle: usize) -> Option<&'static MessageFacts> {
     chunk.get(index % CHUNK)
 }
 
-/// The one piece that so many elements of a committed type are: offset and length.
+/// Returns offset and length in bytes of `count` elements of a committed datatype if they are contiguous.
 #[inline]
 pub(super) fn one_piece(datatype: Datatype, count: usize) -> Option<(isize, usize)> {
     let index = objects::index(Kind::Datatype, datatype.0)?;
@@ -55,12 +55,12 @@ pub(super) fn one_piece(datatype: Datatype, count: usize) -> Option<(isize, usiz
     Some((facts.offset.load(Ordering::Relaxed), length))
 }
 
-/// Adds a type; its handle.
+/// Adds a datatype and returns its handle.
 pub fn insert(of: Type) -> Result<Datatype> {
     insert_with(|_| of)
 }
 
-/// Adds a type that is told its handle.
+/// Adds a datatype and returns its handle, which `make` gets.
 pub fn insert_with(make: impl FnOnce(Datatype) -> Type) -> Result<Datatype> {
     let mut made = None;
     let handle = TYPES.insert_with(|handle| {
@@ -90,13 +90,13 @@ fn open(handle: usize, of: &Type) {
     facts.handle.store(handle, Ordering::Release);
 }
 
-/// The datatype with this handle, committed or not.
+/// Returns the datatype with this handle, committed or not.
 pub fn get(datatype: Datatype) -> Result<Arc<Type>> {
     let found = builtin::get(datatype).or_else(|| TYPES.get(datatype.0));
     found.ok_or_else(|| no_type(datatype))
 }
 
-/// The datatype with this handle, which has to be committed.
+/// Returns the datatype with this handle. Fails if it is not committed.
 pub fn committed(datatype: Datatype) -> Result<Arc<Type>> {
     let found = get(datatype)?;
     match found.is_committed() {
@@ -108,7 +108,7 @@ pub fn committed(datatype: Datatype) -> Result<Arc<Type>> {
     }
 }
 
-/// Lets messages have a type from now on.
+/// Commits a datatype.
 pub fn commit(datatype: Datatype) -> Result {
     let found = get(datatype)?;
     if found.predefined_handle().is_none() {
@@ -118,20 +118,20 @@ pub fn commit(datatype: Datatype) -> Result {
     Ok(())
 }
 
-/// Makes a duplicate of a type, with those attributes that their functions copy.
+/// Duplicates a datatype, with those attributes that their callbacks copy.
 ///
 /// # Safety
-/// The functions of its attributes may be called.
+/// The callbacks of its attributes may be called.
 pub unsafe fn duplicate(datatype: Datatype, of: &Arc<Type>) -> Result<Datatype> {
     // SAFETY: the caller upholds the safety contract of this function.
     let attributes = unsafe { of.attributes.copies(datatype)? };
     insert(of.duplicate(attributes))
 }
 
-/// Frees a type: its handle is stale from now on. Objects that still need it keep it.
+/// Frees a datatype: its handle is invalid from now on. Objects that still need it keep it.
 ///
 /// # Safety
-/// The functions of its attributes may be called.
+/// The callbacks of its attributes may be called.
 pub unsafe fn free(datatype: Datatype) -> Result {
     let found = get(datatype)?;
     if found.predefined_handle().is_some() {
@@ -156,26 +156,26 @@ fn remove(datatype: Datatype) {
     TYPES.remove(datatype.0);
 }
 
-/// A handle that leads to its type though the program may free that meanwhile: of an operation that is begun later, or that
-/// tells it to a function of the program's.
+/// Keeps the handle of a datatype valid even if the program frees the datatype. It is for operations that begin later,
+/// or that pass the handle to a callback of the program.
 pub struct Kept {
     handle: Datatype,
     of: Arc<Type>,
 }
 
 impl Kept {
-    /// Of a type with this handle.
+    /// Keeps the handle of a datatype.
     pub fn new(handle: Datatype, of: Arc<Type>) -> Kept {
         of.hold();
         Kept { handle, of }
     }
 
-    /// The handle.
+    /// Returns the handle.
     pub fn handle(&self) -> Datatype {
         self.handle
     }
 
-    /// The type.
+    /// Returns the datatype.
     pub fn of(&self) -> &Arc<Type> {
         &self.of
     }

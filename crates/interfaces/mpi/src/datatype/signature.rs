@@ -1,17 +1,17 @@
-//! Which elements a datatype has, in their order.
+//! The basic elements of a datatype, in order.
 
 use std::sync::Arc;
 
 use super::builtin::Basic;
 
-/// A sequence of elements.
+/// A sequence of basic elements.
 #[derive(Debug)]
 pub enum Signature {
-    /// Elements of one kind.
+    /// Elements of one basic type, and their number.
     Of(&'static Basic, usize),
-    /// Elements of several kinds.
+    /// Elements of several basic types, each with their number.
     Elements(Box<[(&'static Basic, usize)]>, Totals),
-    /// A sequence several times.
+    /// A sequence repeated several times.
     Repeat(Arc<Signature>, usize, Totals),
     /// Several sequences.
     List(Box<[Arc<Signature>]>, Totals),
@@ -20,21 +20,21 @@ pub enum Signature {
 /// Totals of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Bytes in memory.
+    /// Size in memory, in bytes.
     pub bytes: usize,
-    /// Elements.
+    /// Number of elements.
     pub elements: usize,
-    /// Bytes in the form external32.
+    /// Size in external32, in bytes.
     pub external: usize,
 }
 
 impl Signature {
-    /// None.
+    /// Returns the empty sequence.
     pub fn none() -> Arc<Signature> {
         Arc::new(Signature::List(Box::default(), Totals::default()))
     }
 
-    /// Its totals.
+    /// Returns its totals.
     pub fn totals(&self) -> Totals {
         match self {
             Signature::Of(basic, count) => Totals {
@@ -48,7 +48,7 @@ impl Signature {
         }
     }
 
-    /// Adds elements of a kind to those that are to become a sequence.
+    /// Appends elements of one basic type to a list for [`Signature::of_elements`].
     pub fn append(list: &mut Vec<(&'static Basic, usize)>, basic: &'static Basic, count: usize) {
         match list.last_mut() {
             Some((last, before)) if std::ptr::eq(*last, basic) => *before += count,
@@ -56,7 +56,7 @@ impl Signature {
         }
     }
 
-    /// Elements of these kinds, of which there are some.
+    /// Returns the sequence of these elements, of which there is at least one.
     pub fn of_elements(list: Vec<(&'static Basic, usize)>) -> Arc<Signature> {
         if let [(basic, count)] = list[..] {
             return Arc::new(Signature::Of(basic, count));
@@ -70,7 +70,7 @@ impl Signature {
         Arc::new(Signature::Elements(list.into(), totals))
     }
 
-    /// A sequence several times.
+    /// Returns a sequence repeated `count` times.
     pub fn repeated(body: &Arc<Signature>, count: usize) -> Arc<Signature> {
         match **body {
             _ if count == 0 => Signature::none(),
@@ -88,10 +88,10 @@ impl Signature {
         }
     }
 
-    /// Several sequences.
+    /// Returns several sequences as one.
     pub fn listed(parts: impl IntoIterator<Item = Arc<Signature>>) -> Arc<Signature> {
         let mut list: Vec<Arc<Signature>> = Vec::new();
-        // Elements of one kind that the last one of the list has besides.
+        // Number of elements to add to the last sequence in the list, which have the same basic type.
         let mut more = 0;
         let prolong = |list: &mut Vec<Arc<Signature>>, more: &mut usize| {
             if let (1.., Some(last)) = (*more, list.last_mut())
@@ -128,7 +128,7 @@ impl Signature {
         Arc::new(Signature::List(list.into(), totals))
     }
 
-    /// How many elements the first `bytes` bytes are; `None` if that is no whole number.
+    /// Returns the number of elements in the first `bytes` bytes. Returns `None` if the bytes end within an element.
     pub fn elements_in(&self, bytes: usize) -> Option<usize> {
         let whole = self.totals();
         if bytes >= whole.bytes {
@@ -170,7 +170,7 @@ impl Signature {
         }
     }
 
-    /// How many bytes the first `elements` elements are, of which there are as many at least.
+    /// Returns the size in bytes of the first `elements` elements. The sequence has at least as many.
     pub fn bytes_of(&self, elements: usize) -> usize {
         match self {
             Signature::Of(basic, _) => basic.size * elements,
@@ -202,7 +202,7 @@ impl Signature {
         }
     }
 
-    /// Calls `visit` with the elements of `count` such sequences, several of a kind at a time.
+    /// Calls `visit` with the elements of `count` such sequences, several of the same basic type at a time.
     pub fn walk(&self, count: usize, visit: &mut impl FnMut(&'static Basic, usize)) {
         if let Signature::Of(basic, inner) = self {
             return visit(basic, inner * count);

@@ -1,4 +1,4 @@
-//! Memory in one piece for the elements of a buffer, whatever their type.
+//! Contiguous memory for the elements of a buffer, whatever their datatype.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::{Block, Type, address, block, memory};
 use crate::abi::*;
 use crate::error::Result;
 
-/// The elements of a buffer in one piece: where they are, if they lie so, else in memory of its own.
+/// The elements of a buffer in contiguous form: the buffer itself if it is contiguous, otherwise separate memory.
 pub struct Staging {
     address: *mut c_void,
     length: usize,
@@ -20,14 +20,14 @@ struct Apart {
     bytes: Vec<u8>,
 }
 
-// SAFETY: it has the caller's buffer and memory of its own, and no thread's things.
+// SAFETY: it has the caller's buffer and memory of its own, and nothing that is bound to a thread.
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Of elements to read.
+    /// Stages elements to be read.
     ///
     /// # Safety
-    /// The elements may be read; in one piece they stay until this is over.
+    /// The elements may be read. If they are contiguous, they stay valid as long as this object.
     pub unsafe fn input(buffer: *const c_void, count: i64, datatype: Datatype) -> Result<Staging> {
         let mut staging = Staging::output(buffer.cast_mut(), count, datatype)?;
         if let Some(apart) = &mut staging.apart {
@@ -38,7 +38,7 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Of elements to write: then [`Staging::finish`] is called.
+    /// Stages elements to be written. Afterwards [`Staging::finish`] copies them to the buffer.
     pub fn output(buffer: *mut c_void, count: i64, datatype: Datatype) -> Result<Staging> {
         match block(datatype, count)? {
             Block::Plain { offset, length } => Ok(Staging {
@@ -59,22 +59,22 @@ impl Staging {
         }
     }
 
-    /// Where the bytes are.
+    /// Returns the address of the bytes.
     pub fn address(&self) -> *mut c_void {
         self.address
     }
 
-    /// How many there are.
+    /// Returns the number of bytes.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// Whether the bytes are the buffer's own.
+    /// Returns whether the bytes are those of the buffer itself.
     pub fn is_in_place(&self) -> bool {
         self.apart.is_none()
     }
 
-    /// Takes the first bytes to where the elements lie, if they are not there.
+    /// Copies the first `bytes` bytes to the elements, unless they are there already.
     ///
     /// # Safety
     /// The elements may be written.

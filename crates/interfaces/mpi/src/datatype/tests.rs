@@ -1,4 +1,4 @@
-//! Layouts against a type map that is written out element by element.
+//! Checks layouts against a type map that is written out element by element.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::map::Map;
 use super::{Made, Type, get};
 use crate::abi::*;
 
-/// The displacement of each byte, in the order of the type map; and the extent.
+/// The displacement of each byte, in the order of the type map, and the extent.
 #[derive(Clone, Debug)]
 struct Naive {
     bytes: Vec<i64>,
@@ -89,7 +89,7 @@ fn nested() -> impl Strategy<Value = (Map, Naive)> {
     prop_oneof![twice.clone(), derived(twice)].boxed()
 }
 
-/// Memory around an address in its middle.
+/// Half the size of the test's memory; buffers begin in its middle.
 const MIDDLE: usize = 1 << 16;
 
 fn pattern() -> Vec<u8> {
@@ -175,7 +175,7 @@ proptest! {
                     got.extend((0..piece.block as isize / 4).map(|word| at / 4 + word));
                 }
             });
-            // An element belongs to a process whose coordinates its indices say.
+            // An element belongs to the process whose coordinates follow from its indices.
             let mut expected = Vec::new();
             for at in 0..total {
                 let mut left = at;

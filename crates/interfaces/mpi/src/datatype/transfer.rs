@@ -1,4 +1,4 @@
-//! Messages of layouts: as views of the engine's where these are few, else through memory in one piece.
+//! Messages of noncontiguous elements: as views of the engine if there are few, otherwise through contiguous memory.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -12,10 +12,11 @@ use crate::communicator::route;
 use crate::error::{Error, Result, checked};
 use crate::requests::{self, Operation, State};
 
-/// Most views of a message. The engine looks for the place in their list at each part of a long message.
+/// Maximum number of views of a message. For each part of a long message the engine searches its position in their
+/// list.
 pub const VIEWS: usize = 64;
 
-/// Elements of a layout that are packed.
+/// Returns elements in packed form.
 ///
 /// # Safety
 /// The elements may be read.
@@ -28,34 +29,35 @@ pub unsafe fn packed(of: &Type, buffer: *const c_void, count: i64) -> Result<(Ve
     Ok((bytes, length))
 }
 
-/// The memory of elements as few views, if it is that.
+/// Returns the memory of elements as views; `None` if there are too many.
 pub fn views(of: &Type, buffer: *const c_void, count: i64) -> Result<Option<Vec<rg::View>>> {
     of.check_buffer(buffer, of.packed_size(count)?)?;
     Ok(of.views(buffer, count, VIEWS))
 }
 
-/// Packed bytes, and where they go when they have come.
+/// Packed bytes, and the elements to which received bytes are unpacked.
 struct Bytes {
     memory: Vec<u8>,
     length: usize,
     to: Option<(Arc<Type>, *mut c_void)>,
 }
 
-// SAFETY: the caller guarantees that the buffer may be written by any thread until the receive is complete.
+// SAFETY: the caller guarantees that any thread may write to the buffer until the receive is complete.
 unsafe impl Send for Bytes {}
 
 impl Bytes {
-    /// Takes what has come to its places.
+    /// Unpacks received bytes to the elements.
     fn arrived(&self, status: &rg::Status) {
         if let Some((of, buffer)) = &self.to {
             let length = status.length.min(self.length);
-            // SAFETY: whoever began the receive promised that the elements may be written; this many bytes have come.
+            // SAFETY: the caller who began the receive guarantees that the elements may be written; this many bytes
+            // have been received.
             unsafe { of.unpack(self.memory.as_ptr(), 0, length, *buffer) };
         }
     }
 }
 
-/// A message through memory of its own, on its way.
+/// A pending message that goes through memory of its own.
 pub struct Apart {
     request: [rg::Request; 1],
     bytes: Option<Box<Bytes>>,
@@ -64,7 +66,7 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// Begins a send of packed bytes; its request.
+    /// Begins a send of packed bytes and returns its request.
     pub fn send(
         (memory, length): (Vec<u8>, usize),
         comm: Comm,
@@ -80,7 +82,7 @@ impl Apart {
         Apart::begun(request, bytes, comm)
     }
 
-    /// Begins a receive of this many elements; its request.
+    /// Begins a receive of `count` elements and returns its request.
     ///
     /// # Safety
     /// The elements may be written until the request is complete.
@@ -134,7 +136,7 @@ impl Operation for Apart {
         }
         let mut told = match route(self.comm) {
             Ok(route) => route.status(status),
-            // The communicator was freed meanwhile.
+            // The communicator has been freed.
             Err(_) => Status::of_message(status.source, status.tag, status.length as u64),
         };
         told.set_cancelled(code == rg::ERR_CANCELLED);
@@ -159,7 +161,7 @@ impl Operation for Apart {
         let mut cancelled = 0;
         // SAFETY: the engine checks requests at each use; the call may write `cancelled`.
         match unsafe { rg::rg_cancel(self.request[0], &mut cancelled) } {
-            // Sends go on: nothing says that they may not.
+            // A send that cannot be cancelled goes on, without an error.
             code if code < 0 => match self.bytes.as_ref().is_some_and(|it| it.to.is_some()) {
                 true => Err(Error::of_engine(code)),
                 false => Ok(()),
@@ -170,10 +172,10 @@ impl Operation for Apart {
 }
 
 impl Drop for Apart {
-    /// A request that is freed goes on: the memory stays until it is complete.
+    /// A request that is freed goes on: the memory is kept until it is complete.
     fn drop(&mut self) {
         unsafe extern "C" fn over(status: *const rg::Status, bytes: *mut c_void) {
-            // SAFETY: the engine's status; the bytes that were left to this call.
+            // SAFETY: the engine passes a valid status, and the bytes that `drop` has given to this callback.
             let (status, bytes) = unsafe { (&*status, Box::from_raw(bytes.cast::<Bytes>())) };
             bytes.arrived(status);
         }
@@ -185,7 +187,8 @@ impl Drop for Apart {
             return;
         }
         let bytes = Box::into_raw(bytes).cast::<c_void>();
-        // SAFETY: the function takes these bytes, once. If the engine refuses they are never freed, as it may use them still.
+        // SAFETY: the callback takes these bytes, once. If the engine refuses, they are leaked, since it may still use
+        // them.
         unsafe { rg::rg_on_complete(&mut request, Some(over), bytes) };
     }
 }
