@@ -1,12 +1,13 @@
 //! Files.
 //!
-//! A file is opened by all processes of a communicator, of which it has a duplicate for the library's own messages. Data go
-//! through a [`view`], as a [`representation`] has them, to and from the system ([`posix`]) by [`access`]: each process by itself,
-//! or all together ([`two_phase`]). The pointer that all have in common is in memory of the host, or an entry of the job ([`shared`]).
+//! A file is opened by all processes of a communicator; it has a duplicate of the communicator for the library's own
+//! messages. Data go through a [`view`], in the form of a [`representation`], to and from the operating system
+//! ([`posix`]) by [`access`]: each process by itself, or all together ([`two_phase`]). The shared file pointer is in
+//! shared memory of the host, or in a named entry of the job ([`shared`]).
 //!
-//! Nothing of a file is kept in memory: what a call has written is in the system's hands when it returns. So accesses that
-//! the program begins and waits for later are done when they are begun: they cost a copy to or from the system's memory,
-//! which another thread would make no faster on cores that compute.
+//! The library caches no data of files: when a call returns, what it has written has been passed to the kernel. So
+//! nonblocking accesses are done when they are begun. They cost a copy to or from the page cache, which another thread
+//! would not make faster on cores that are busy computing.
 
 pub mod access;
 mod gather_writes;
@@ -39,34 +40,34 @@ use view::View;
 
 /// An open file.
 pub struct Open {
-    /// How it was opened.
+    /// Its access mode (MPI_MODE_).
     pub amode: c_int,
-    /// The system's file.
+    /// The file of the operating system.
     pub posix: Posix,
-    /// The processes that have opened it.
+    /// The duplicate of the communicator, for the library's own messages.
     pub comm: Communicator,
-    /// The processes, by the communicator that the program has named.
+    /// The processes, by rank in the communicator that the program has passed.
     pub members: Members,
     /// Its error handler.
     pub errhandler: HandlerSlot,
     /// Whether accesses are atomic.
     pub atomic: AtomicBool,
-    /// In atomic mode one thread at a time accesses it: locks of files do not tell threads apart.
+    /// Locked by the thread that accesses the file in atomic mode: file locks do not exclude threads of one process.
     pub turn: Mutex<()>,
-    /// The pointer of all processes.
+    /// The shared file pointer.
     pub shared: Shared,
     state: Mutex<State>,
 }
 
-/// The part that calls change.
+/// The mutable state of a file.
 pub struct State {
     /// The view.
     pub view: Arc<View>,
-    /// This process' pointer, in etypes.
+    /// The individual file pointer, in etypes.
     pub position: i64,
-    /// The hints that the program has given.
+    /// The hints that the program has set.
     pub hints: Hints,
-    /// A split collective access that has begun.
+    /// The active split collective access.
     pub split: Option<Split>,
 }
 
@@ -74,16 +75,16 @@ pub struct State {
 pub struct Split {
     /// Whether it reads or writes.
     pub direction: Direction,
-    /// Where it began.
+    /// The position at which it began.
     pub position: Position,
-    /// Its buffer.
+    /// The address of its buffer.
     pub buffer: usize,
-    /// Its outcome.
+    /// Its status, for the call that ends it.
     pub status: Status,
 }
 
 impl Split {
-    /// The call that ends it.
+    /// Returns the name of the function that ends it.
     pub fn end(&self) -> &'static str {
         match (self.direction, self.position) {
             (Direction::Read, Position::Own) => "MPI_File_read_all_end",
@@ -107,16 +108,16 @@ impl Handled for Open {
 /// The buffer of an access.
 #[derive(Clone, Copy)]
 pub struct Memory {
-    /// Its address; nothing is written there by accesses that write to the file.
+    /// Its address. Accesses that write to the file only read it.
     pub buffer: *mut c_void,
-    /// How many elements.
+    /// Number of elements.
     pub count: i64,
-    /// Their type.
+    /// Datatype of the elements.
     pub datatype: Datatype,
 }
 
 impl Memory {
-    /// The elements of a buffer.
+    /// Returns a buffer with these elements.
     pub fn new(buffer: *mut c_void, count: i64, datatype: Datatype) -> Memory {
         Memory {
             buffer,
@@ -126,18 +127,18 @@ impl Memory {
     }
 }
 
-/// Adds a file; its handle.
+/// Adds a file and returns its handle.
 pub fn insert(file: Arc<Open>) -> Result<File> {
     let handle = FILES.insert(file).map(File);
     handle.ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many open files"))
 }
 
-/// Takes a file out: its handle is stale from now on.
+/// Removes a file; its handle is invalid from now on.
 pub fn remove(file: File) {
     FILES.remove(file.0);
 }
 
-/// The file with this handle.
+/// Returns the file with this handle.
 pub fn get(file: File) -> Result<Arc<Open>> {
     FILES.get(file.0).ok_or_else(|| none(file))
 }
@@ -155,7 +156,7 @@ fn none(file: File) -> Error {
 }
 
 impl Open {
-    /// A file that has just been opened.
+    /// Returns a file that has just been opened.
     pub fn new(
         posix: Posix,
         amode: c_int,
@@ -182,27 +183,27 @@ impl Open {
         })
     }
 
-    /// The part that calls change, for as long as no other thread has it.
+    /// Locks the mutable state.
     pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The view.
+    /// Returns the current view.
     pub fn view(&self) -> Arc<View> {
         self.state().view.clone()
     }
 
-    /// The system's error, with a sentence.
+    /// Converts an error of the operating system to one with a text.
     pub fn checked<T>(&self, outcome: Outcome<T>, act: &str) -> Result<T> {
         outcome.map_err(|number| refused(self.posix.name(), act, number))
     }
 
-    /// Whether data may be written.
+    /// Returns whether the access mode allows writing.
     pub fn is_writable(&self) -> bool {
         self.amode & RDONLY == 0
     }
 
-    /// The file may be written.
+    /// Fails if the access mode does not allow writing.
     pub fn check_writable(&self) -> Result {
         match self.is_writable() {
             true => Ok(()),
@@ -213,7 +214,7 @@ impl Open {
         }
     }
 
-    /// The file may be read.
+    /// Fails if the access mode does not allow reading.
     pub fn check_readable(&self) -> Result {
         match self.amode & WRONLY {
             0 => Ok(()),
@@ -224,7 +225,7 @@ impl Open {
         }
     }
 
-    /// Other accesses than those by the shared pointer are possible.
+    /// Fails if the access mode allows only accesses by the shared file pointer.
     pub fn check_not_sequential(&self) -> Result {
         match self.amode & MODE_SEQUENTIAL {
             0 => Ok(()),
@@ -235,7 +236,7 @@ impl Open {
         }
     }
 
-    /// All processes have given the same number.
+    /// Fails if the processes have passed different numbers.
     pub fn check_same(&self, number: i64, name: &str) -> Result {
         let mine = two_phase::words(number);
         let all = crate::communicator::internal_messages::allgather(self.comm.hidden, mine)?;
@@ -248,12 +249,12 @@ impl Open {
         }
     }
 
-    /// Waits for all processes, each with its own outcome so far. An error of one is everybody's.
+    /// Waits for all processes, each with its own outcome so far. If one has failed, all fail.
     pub fn agree<T>(&self, own: Result<T>) -> Result<T> {
         agree_on_outcome(self.comm.hidden, own, "nothing is changed")
     }
 
-    /// Fails while a split collective access is to be ended first.
+    /// Fails if a split collective access is active.
     pub fn check_no_split(&self) -> Result {
         match &self.state().split {
             None => Ok(()),
@@ -269,7 +270,7 @@ impl Open {
         crate::communicator::internal_messages::barrier(self.comm.hidden)
     }
 
-    /// The first process does something to the file, and all hear of the outcome.
+    /// Lets the first process do something with the file, and all get its outcome.
     pub fn by_first(&self, act: &str, work: impl FnOnce(&Posix) -> Outcome) -> Result {
         let mut number = 0;
         if self.comm.rank == 0 {
@@ -282,7 +283,7 @@ impl Open {
         }
     }
 
-    /// The end of the file, in etypes of the view.
+    /// Returns the end of the file, in etypes of the view.
     pub fn end(&self) -> Result<i64> {
         let size = self.checked(self.posix.size(), "the query")?;
         Ok(self.view().etypes_before(size))

@@ -13,7 +13,7 @@ use crate::process;
 
 static GROUPS: Table<Members> = Table::new(Kind::Group);
 
-/// A new group; that of nobody is MPI_GROUP_EMPTY.
+/// Makes a group. An empty one is MPI_GROUP_EMPTY.
 pub fn make(members: Members) -> Result<Group> {
     if members.is_empty() {
         return Ok(GROUP_EMPTY);
@@ -23,7 +23,7 @@ pub fn make(members: Members) -> Result<Group> {
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many groups"))
 }
 
-/// The members of a group.
+/// Returns the members of a group.
 pub fn get(group: Group) -> Result<Members> {
     if group == GROUP_EMPTY {
         return Ok(Members::from(Vec::new()));
@@ -31,7 +31,7 @@ pub fn get(group: Group) -> Result<Members> {
     GROUPS.get(group.0).ok_or_else(|| none(group))
 }
 
-/// Forgets a group.
+/// Frees a group.
 pub fn remove(group: Group) -> Result {
     match group {
         GROUP_EMPTY => Ok(()),
@@ -51,7 +51,7 @@ fn none(group: Group) -> Error {
     Error::new(ERR_GROUP, text)
 }
 
-/// This process' rank among these, or MPI_UNDEFINED.
+/// Returns this process's rank among the members, or MPI_UNDEFINED.
 pub fn own_rank(members: &Members) -> Result<c_int> {
     // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
@@ -59,12 +59,12 @@ pub fn own_rank(members: &Members) -> Result<c_int> {
     Ok(members.rank_of(own).unwrap_or(UNDEFINED))
 }
 
-/// Number of members up to which a linear search is used.
+/// Maximum number of members for which a linear search is used.
 const MAX_LINEAR_SEARCH_MEMBERS: usize = 8;
 
-/// Ranks of members by task number.
+/// An index of the ranks of members by task number.
 enum Ranks<'a> {
-    /// Consecutive task numbers, as tasks have that are started together: the first one, and how many.
+    /// Consecutive task numbers, as tasks have that are started together: the first one, and their number.
     Row(c_int, c_int),
     Few(&'a Members),
     Many(FxHashMap<c_int, c_int>),
@@ -98,7 +98,7 @@ impl Ranks<'_> {
     }
 }
 
-/// The members of both, the first group's in front.
+/// Returns the members of both groups, those of the first one first.
 pub fn union(first: &Members, second: &Members) -> Members {
     let known = Ranks::of(first);
     let others = second.iter().copied().filter(|&it| !known.has(it));
@@ -106,7 +106,7 @@ pub fn union(first: &Members, second: &Members) -> Members {
     all.into()
 }
 
-/// The members of the first group that are (`true`) or are not in the second.
+/// Returns the members of the first group that are in the second (`among`) or are not.
 pub fn filtered(first: &Members, second: &Members, among: bool) -> Members {
     let known = Ranks::of(second);
     let chosen = first.iter().copied();
@@ -114,7 +114,7 @@ pub fn filtered(first: &Members, second: &Members, among: bool) -> Members {
     chosen.into()
 }
 
-/// MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
+/// Compares two groups: MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL.
 pub fn compare(first: &Members, second: &Members) -> c_int {
     if first.is_same_list(second) {
         return IDENT;
@@ -131,7 +131,7 @@ pub fn compare(first: &Members, second: &Members) -> c_int {
     }
 }
 
-/// The ranks of members of the first group in the second, or MPI_UNDEFINED.
+/// Translates ranks of the first group to ranks of the second, or MPI_UNDEFINED.
 pub fn translate(first: &Members, ranks: &[c_int], second: &Members) -> Result<Vec<c_int>> {
     let known = match ranks.len() {
         0..4 => Ranks::Few(second),
@@ -144,7 +144,7 @@ pub fn translate(first: &Members, ranks: &[c_int], second: &Members) -> Result<V
     ranks.iter().map(one).collect()
 }
 
-/// The task with a rank.
+/// Returns the task with a rank.
 fn member(members: &Members, rank: c_int) -> Result<c_int> {
     let found = usize::try_from(rank).ok().and_then(|it| members.get(it));
     found.copied().ok_or_else(|| {
@@ -156,13 +156,13 @@ fn member(members: &Members, rank: c_int) -> Result<c_int> {
     })
 }
 
-/// The members with these ranks, each at most once.
+/// Returns the members with these ranks. Fails if a rank occurs twice.
 pub fn included(members: &Members, ranks: &[c_int]) -> Result<Members> {
     let chosen: Vec<c_int> = each(members, ranks)?;
     Ok(chosen.into())
 }
 
-/// The members without those with these ranks, each at most once.
+/// Returns the members except those with these ranks. Fails if a rank occurs twice.
 pub fn excluded(members: &Members, ranks: &[c_int]) -> Result<Members> {
     let left_out = Members::from(each(members, ranks)?);
     Ok(filtered(members, &left_out, false))
@@ -180,12 +180,12 @@ fn each(members: &Members, ranks: &[c_int]) -> Result<Vec<c_int>> {
     ranks.iter().map(one).collect()
 }
 
-/// The ranks of ranges of first, last and stride.
+/// Expands ranges of first rank, last rank and stride to ranks.
 pub fn expand(ranges: &[[c_int; 3]], size: usize) -> Result<Vec<c_int>> {
     let mut ranks = Vec::new();
     for &[first, last, stride] in ranges {
         for rank in [first, last] {
-            // The last one need not be reached; both are to be ranks of the group all the same.
+            // The last rank need not be reached, but must be a rank of the group.
             if usize::try_from(rank).is_ok_and(|rank| rank < size) {
                 continue;
             }

@@ -16,12 +16,12 @@ use crate::process;
 pub struct Hints(IndexMap<CString, CString, FxBuildHasher>);
 
 impl Hints {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &CStr) -> Option<&CStr> {
         self.0.get(key).map(CString::as_c_str)
     }
 
-    /// The value of a key, if it is UTF-8.
+    /// Returns the value of a key if it is UTF-8.
     pub fn text(&self, key: &CStr) -> Option<&str> {
         self.get(key)?.to_str().ok()
     }
@@ -34,18 +34,18 @@ impl Hints {
         }
     }
 
-    /// Sets a key to a text, which ends at its first zero byte.
+    /// Sets a key to a text, truncated at its first NUL.
     pub fn set_text(&mut self, key: &CStr, value: &str) {
         let value: Vec<u8> = value.bytes().take_while(|&byte| byte != 0).collect();
         self.set(key, &CString::new(value).unwrap_or_default());
     }
 
-    /// Takes a key out; whether it was there.
+    /// Removes a key. Returns whether it was set.
     pub fn remove(&mut self, key: &CStr) -> bool {
         self.0.shift_remove(key).is_some()
     }
 
-    /// Sets all keys of others.
+    /// Sets all keys of `others`.
     pub fn merge(&mut self, others: &Hints) {
         for (key, value) in &others.0 {
             self.set(key, value);
@@ -63,17 +63,17 @@ impl Hints {
         )
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key in this place.
+    /// Returns the key with this index.
     pub fn key(&self, index: usize) -> Option<&CStr> {
         self.0.get_index(index).map(|(key, _)| key.as_c_str())
     }
@@ -81,19 +81,19 @@ impl Hints {
 
 static OBJECTS: Table<Hints> = Table::new(Kind::Info);
 
-/// A new info object.
+/// Makes an info object.
 pub fn make(hints: Hints) -> Result<Info> {
     let made = OBJECTS.insert(hints);
     made.map(Info)
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many info objects"))
 }
 
-/// Acts on the keys of an object that a program has made. It calls nothing that has info objects.
+/// Calls `act` with the keys of an object that the program has made. `act` must not use other info objects.
 pub fn with_object<T>(info: Info, act: impl FnOnce(&mut Hints) -> T) -> Result<T> {
     OBJECTS.with(info.0, act).ok_or_else(|| none(info))
 }
 
-/// Forgets an object that a program has made.
+/// Frees an object that the program has made.
 pub fn remove(info: Info) -> Result {
     OBJECTS.remove(info.0).map(drop).ok_or_else(|| none(info))
 }
@@ -108,7 +108,7 @@ fn none(info: Info) -> Error {
     Error::new(ERR_INFO, text)
 }
 
-/// Calls `use_them` with the keys of any object, MPI_INFO_ENV among them, as [`with_object`] does.
+/// Calls `use_them` with the keys of any object, including MPI_INFO_ENV; see [`with_object`].
 pub fn with_hints<T>(info: Info, use_them: impl FnOnce(&Hints) -> Result<T>) -> Result<T> {
     match info {
         INFO_ENV => use_them(&environment()),
@@ -116,12 +116,12 @@ pub fn with_hints<T>(info: Info, use_them: impl FnOnce(&Hints) -> Result<T>) -> 
     }
 }
 
-/// A copy of the keys of any object, MPI_INFO_ENV among them.
+/// Returns a copy of the keys of any object, including MPI_INFO_ENV.
 pub fn hints(info: Info) -> Result<Hints> {
     with_hints(info, |hints| Ok(hints.clone()))
 }
 
-/// The keys of an object, or of MPI_INFO_NULL, which has none.
+/// Returns a copy of the keys of an object. MPI_INFO_NULL is allowed and has none.
 pub fn optional(info: Info) -> Result<Hints> {
     match info {
         INFO_NULL => Ok(Hints::default()),
@@ -129,12 +129,12 @@ pub fn optional(info: Info) -> Result<Hints> {
     }
 }
 
-/// How this process was started, as far as it knows.
+/// Returns the keys of MPI_INFO_ENV: how this process was started, as far as it is known.
 fn environment() -> Hints {
     of_arguments(std::env::args_os().map(|it| it.into_encoded_bytes()))
 }
 
-/// How this process was started, with these arguments, the program first.
+/// Returns keys that state how this process was started with these arguments, of which the first is the program.
 pub fn of_arguments(arguments: impl Iterator<Item = Vec<u8>>) -> Hints {
     let mut hints = Hints::default();
     let mut arguments = arguments.map(|it| String::from_utf8_lossy(&it).into_owned());

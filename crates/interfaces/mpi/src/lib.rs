@@ -1,11 +1,11 @@
-//! MPI over `regatta.h`: objects, and a function for each of MPI's calls.
+//! MPI implemented with `regatta.h`: objects, and a function for each MPI function.
 //!
-//! The values that callers give and get (handles, constants, statuses) are those of MPI's standard ABI; a library for another
-//! ABI translates them, and calls the functions of [`checked`] as libmpi_abi.so does. A call returns `Result<()>`; its
-//! library hands an error to the error handler of the call's object ([`error::finish`]).
+//! The values that callers pass and get (handles, constants, statuses) are those of MPI's standard ABI. A library for
+//! another ABI translates them and calls the functions of [`checked`], as libmpi_abi.so does. A call returns
+//! `Result<()>`, and the library passes an error to the error handler of the call's object ([`error::finish`]).
 //!
-//! Rules of the paths that small messages take (`calls/send.rs`, `calls/receive.rs`, `requests`): no lock, no allocation, no
-//! loop but that over the requests of the call.
+//! Rules for the paths of small messages (`calls/send.rs`, `calls/receive.rs`, `requests`): no lock, no allocation, and
+//! no loop except over the requests of the call.
 
 pub mod abi;
 pub mod arguments;

@@ -1,11 +1,13 @@
-//! Numbers that are given in turn and are not given again while they are in use: tags, keys, parts of names.
+//! Unique numbers for tags, keys and parts of names. They are assigned in ascending order and not reused while they are
+//! in use.
 //!
-//! A counter alone comes round: after all numbers have been given once, it gives those that something which has lived as long still has.
+//! A mere counter would wrap around: after all numbers have been assigned once, it would reuse those of long-lived
+//! objects.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The numbers below a limit.
+/// An allocator of the numbers below a limit.
 pub struct Numbers {
     limit: u32,
     state: Mutex<State>,
@@ -18,7 +20,7 @@ struct State {
 }
 
 impl Numbers {
-    /// The numbers below `limit`, none of them in use.
+    /// Returns an allocator of the numbers below `limit`, none of them in use.
     pub const fn below(limit: u32) -> Numbers {
         let state = State {
             next: 0,
@@ -34,12 +36,12 @@ impl Numbers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a number; `None` if all are in use.
+    /// Takes a number. Returns `None` if all are in use.
     pub fn take(&self) -> Option<u32> {
         self.take_run(1)
     }
 
-    /// Takes so many numbers in a row, one or more: the first of them. `None` if there is no such run.
+    /// Takes `length` consecutive numbers, at least one, and returns the first. Returns `None` if there is no such run.
     pub fn take_run(&self, length: u32) -> Option<u32> {
         let mut state = self.state();
         let mut first = state.next;
@@ -65,12 +67,12 @@ impl Numbers {
         }
     }
 
-    /// Gives back what was taken from this number on.
+    /// Returns the number, or the run of numbers, that begins with `first`.
     pub fn give_back(&self, first: u32) {
         self.state().used.remove(&first);
     }
 
-    /// Whether something that was taken begins with this number.
+    /// Returns whether a number or a run in use begins with `first`.
     pub fn is_used(&self, first: u32) -> bool {
         self.state().used.contains_key(&first)
     }

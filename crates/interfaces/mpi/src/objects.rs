@@ -1,8 +1,9 @@
 //! Objects behind handles.
 //!
-//! A handle that the library gives out is a number of 31 bits: four bits of kind, five of generation, 22 of index. It is
-//! checked at each use: one that was freed, or never was, leads to nothing. (After some million further objects a stale handle
-//! may lead to another object of its kind: see [`Places`].) Values below 4096 are predefined objects, which each kind keeps by itself.
+//! A handle that the library assigns is a number of 31 bits: 4 bits for the kind, 5 for the generation, 22 for the
+//! index. It is checked at each use: a freed or invented handle is invalid. (After about a million more objects a stale
+//! handle may refer to another object of its kind: see [`Places`].) Values below 4096 are predefined objects, which
+//! each kind manages itself.
 
 use std::collections::VecDeque;
 
@@ -27,9 +28,10 @@ pub enum Kind {
     Request,
     Session,
     Win,
-    /// Of the tool interface.
+    /// Objects of the tool interface.
     Tool,
-    /// Of attributes of communicators, as the next two are of other objects: these are an int of the program's.
+    /// Keys of attributes of communicators; the next two are those of datatypes and windows. Programs hold these in an
+    /// `int`.
     CommKey,
     DatatypeKey,
     WinKey,
@@ -37,44 +39,44 @@ pub enum Kind {
 
 const INDEX: u32 = 22;
 const GENERATION: u32 = 5;
-/// Generations that handles tell apart.
+/// Number of generations that handles distinguish.
 pub const GENERATIONS: u32 = 1 << GENERATION;
-/// Places that have had all their generations and rest, at least: so many times [`GENERATIONS`] objects come between two with one handle.
+/// Minimum number of resting slots. A handle is reused only after this number times [`GENERATIONS`] objects.
 pub const MIN_RESTING: usize = 1 << 15;
-/// How far the kind is from the lowest bit of a handle.
+/// Position of the kind's lowest bit in a handle.
 pub const KIND_SHIFT: u32 = INDEX + GENERATION;
-/// The first value that is no predefined handle.
+/// The lowest value that is not a predefined handle.
 pub const FIRST: usize = 0x1000;
-/// Most objects of a kind at a time.
+/// Maximum number of objects of a kind at a time.
 pub const MAX_OBJECTS: usize = 1 << INDEX;
 
-/// The handle of the object of a kind in this place.
+/// Returns the handle of the object of a kind with this index.
 pub const fn handle(kind: Kind, generation: u32, index: usize) -> usize {
     let generation = (generation % GENERATIONS) as usize;
     ((kind as usize) << GENERATION | generation) << INDEX | index
 }
 
-/// The place that a handle of this kind names, if it is one.
+/// Returns the index in a handle of this kind.
 #[inline(always)]
 pub fn index(kind: Kind, handle: usize) -> Option<usize> {
     (handle >> KIND_SHIFT == kind as usize).then_some(handle & (MAX_OBJECTS - 1))
 }
 
-/// The places of a table, and their generations.
+/// The slots of a table, and their generations.
 ///
-/// The place that was given back last is taken first. One that has had all its generations rests until [`MIN_RESTING`] others rest, too, so
-/// that a handle does not soon come again.
+/// The slot that was freed last is reused first. A slot that has used all its generations rests until [`MIN_RESTING`]
+/// others rest too, so that a handle is not reused soon.
 pub struct Places {
-    /// How many there may be.
+    /// Maximum number of slots.
     most: usize,
     generations: Vec<u8>,
     free: Vec<u32>,
-    /// The one that has rested longest is in front.
+    /// The slot that has rested longest is first.
     resting: VecDeque<u32>,
 }
 
 impl Places {
-    /// No places yet, and at most so many.
+    /// Returns no slots, with a limit of `most`.
     pub const fn new(most: usize) -> Places {
         Places {
             most,
@@ -84,7 +86,7 @@ impl Places {
         }
     }
 
-    /// Takes a place: its index, and its generation; `None` if all are in use.
+    /// Takes a slot. Returns its index and generation, or `None` if all are in use.
     pub fn take(&mut self) -> Option<(usize, u32)> {
         let index = self.free.pop().or_else(|| self.rested()).or_else(|| {
             let next = self.generations.len();
@@ -104,7 +106,7 @@ impl Places {
         }
     }
 
-    /// Gives a place back: the handle that it had is stale from now on.
+    /// Frees a slot; its handle is invalid from now on.
     pub fn give_back(&mut self, index: usize) {
         let generation = &mut self.generations[index];
         *generation = (*generation + 1) % GENERATIONS as u8;
@@ -115,17 +117,18 @@ impl Places {
     }
 }
 
-/// The error of a call that a signal handler makes while this thread is at objects.
+/// Returns the error of a call from a signal handler that has interrupted this thread while it had a table of objects
+/// locked.
 #[cold]
 pub fn interrupted() -> Error {
     let text = "a signal handler calls MPI, and has interrupted such a call";
     Error::new(ERR_OTHER, text)
 }
 
-/// All objects of a kind, or what stands for them.
+/// All objects of a kind, or values that stand for them.
 ///
-/// A program of one thread gets at them without an atomic instruction: the lock is [`Biased`]. So what is done under it is short, and calls neither the program nor
-/// this table.
+/// A single-threaded program accesses them without an atomic instruction: the lock is [`Biased`]. So work under the
+/// lock is short, and calls neither the program nor this table.
 pub struct Table<V> {
     kind: Kind,
     entries: Biased<Entries<V>>,
@@ -137,13 +140,13 @@ struct Entries<V> {
 }
 
 struct TableEntry<V> {
-    /// While there is an object.
+    /// The handle of the object. It may be stale while there is no object.
     handle: usize,
     object: Option<V>,
 }
 
 impl<V> Table<V> {
-    /// An empty one.
+    /// Returns an empty table.
     pub const fn new(kind: Kind) -> Table<V> {
         Table {
             kind,
@@ -154,7 +157,8 @@ impl<V> Table<V> {
         }
     }
 
-    /// Returns the objects, which nobody else gets at meanwhile; `None` in a signal handler that has interrupted this thread here.
+    /// Locks the table. Returns `None` in a signal handler that has interrupted this thread while it had the table
+    /// locked.
     pub fn locked(&self) -> Option<Locked<'_, V>> {
         Some(Locked {
             kind: self.kind,
@@ -162,12 +166,12 @@ impl<V> Table<V> {
         })
     }
 
-    /// Adds an object; its handle, or `None` if there are too many.
+    /// Adds an object and returns its handle. Returns `None` if there are too many.
     pub fn insert(&self, object: V) -> Option<usize> {
         self.insert_with(|_| object)
     }
 
-    /// Adds an object that knows its own handle.
+    /// Adds an object that `make` returns for its handle. Returns the handle, or `None` if there are too many.
     pub fn insert_with(&self, make: impl FnOnce(usize) -> V) -> Option<usize> {
         let mut entries = self.entries.lock().ok()?;
         let (index, generation) = entries.places.take()?;
@@ -183,12 +187,12 @@ impl<V> Table<V> {
         Some(handle)
     }
 
-    /// Acts on the object, if the handle is right.
+    /// Calls `act` with the object. Returns `None` if the handle is invalid.
     pub fn with<T>(&self, handle: usize, act: impl FnOnce(&mut V) -> T) -> Option<T> {
         self.locked()?.get(handle).map(act)
     }
 
-    /// The object, if the handle is right.
+    /// Returns the object. Returns `None` if the handle is invalid.
     pub fn get(&self, handle: usize) -> Option<V>
     where
         V: Clone,
@@ -196,26 +200,26 @@ impl<V> Table<V> {
         self.with(handle, |object| object.clone())
     }
 
-    /// Takes the object out; the handle is stale from now on.
+    /// Removes the object; its handle is invalid from now on.
     pub fn remove(&self, handle: usize) -> Option<V> {
         self.remove_if(handle, |_| true)?
     }
 
-    /// Takes the object out if this holds for it; `None` if the handle is wrong.
+    /// Removes the object if `is_over` returns true for it, and returns it. Returns `None` if the handle is invalid.
     pub fn remove_if(
         &self,
         handle: usize,
         is_over: impl FnOnce(&mut V) -> bool,
     ) -> Option<Option<V>> {
         let mut locked = self.locked()?;
-        // It is dropped when nobody has the lock.
+        // The object is dropped after the lock is released.
         match is_over(locked.get(handle)?) {
             true => Some(locked.remove(handle)),
             false => Some(None),
         }
     }
 
-    /// All objects that are there.
+    /// Returns all objects.
     pub fn all(&self) -> Vec<V>
     where
         V: Clone,
@@ -226,20 +230,20 @@ impl<V> Table<V> {
     }
 }
 
-/// The objects of a table, locked.
+/// A locked table.
 pub struct Locked<'a, V> {
     kind: Kind,
     entries: Guard<'a, Entries<V>>,
 }
 
 impl<V> Locked<'_, V> {
-    /// The object, if the handle is right.
+    /// Returns the object. Returns `None` if the handle is invalid.
     pub fn get(&mut self, handle: usize) -> Option<&mut V> {
         let slot = self.entries.slots.get_mut(index(self.kind, handle)?)?;
         slot.object.as_mut().filter(|_| slot.handle == handle)
     }
 
-    /// Takes the object out; the handle is stale from now on.
+    /// Removes the object; its handle is invalid from now on.
     pub fn remove(&mut self, handle: usize) -> Option<V> {
         self.get(handle)?;
         let place = handle & (MAX_OBJECTS - 1);

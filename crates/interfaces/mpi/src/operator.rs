@@ -1,7 +1,7 @@
-//! Operators of reductions, predefined and the program's.
+//! Reduction operators, predefined and user-defined.
 //!
-//! Reductions that the engine can do by itself are told without a lock ([`engine`]); all else is a [`Reduction`], which combines
-//! elements in memory.
+//! [`engine`] tells without a lock whether the engine can do a reduction by itself. Everything else is a [`Reduction`],
+//! which combines elements in memory.
 
 mod kernels;
 mod long_double;
@@ -23,30 +23,30 @@ use crate::datatype::builtin::{self, BASICS, Basic, Kind};
 use crate::datatype::{self, Kept, Type, fortran};
 use crate::error::{Error, Result};
 
-/// Combines `count` elements of `in` with those of `inout`.
+/// A function that combines `count` elements of the first buffer with those of the second, which gets the result.
 pub type Kernel = unsafe fn(*const u8, *mut u8, usize);
 
-/// An operator for elements of a type.
+/// An operator for elements of a datatype.
 pub struct Reduction {
-    /// The engine's type and operator that do it, if it has them.
+    /// The engine's type and operator, if the engine supports them.
     pub engine: Option<Engine>,
-    /// Whether operands may be exchanged.
+    /// Whether the operator is commutative.
     pub commutative: bool,
-    /// The type.
+    /// The datatype.
     pub of: Arc<Type>,
-    /// Its handle, which a function of the program's is told.
+    /// Its handle, which is passed to a user-defined operator.
     datatype: Kept,
     how: How,
 }
 
-/// The engine's type and operator for elements of a type.
+/// The engine's type and operator for elements of a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
-    /// Its type.
+    /// The engine's type.
     pub kind: c_int,
-    /// Its operator.
+    /// The engine's operator.
     pub op: rg::Op,
-    /// How many of its elements one element is.
+    /// Number of the engine's elements in one element.
     pub times: usize,
 }
 
@@ -57,10 +57,10 @@ enum How {
 }
 
 impl Reduction {
-    /// Puts `in (op) inout` into `inout`, for this many elements.
+    /// Stores `in (op) inout` in `inout`, for `count` elements.
     ///
     /// # Safety
-    /// The elements may be read and written. Elements of a type with gaps lie an extent apart.
+    /// The elements are valid for reads and writes, at distances of their datatype's extent.
     pub unsafe fn combine(&self, input: *const c_void, inout: *mut c_void, count: i64) {
         if count <= 0 {
             return;
@@ -76,7 +76,8 @@ impl Reduction {
     }
 }
 
-/// The engine's type and operator for this operator on elements of this predefined type, if it has them.
+/// Returns the engine's type and operator for this operator and predefined datatype. Returns `None` if the engine does
+/// not support them.
 #[inline]
 pub fn engine(op: Op, datatype: Datatype) -> Option<Engine> {
     const FIRST: usize = 0x200;
@@ -105,7 +106,7 @@ pub fn engine(op: Op, datatype: Datatype) -> Option<Engine> {
     })
 }
 
-/// In place of a number of elements: a truth value.
+/// Stands for the number of the engine's elements if the datatype is logical.
 const LOGICAL_VALUE: u8 = 0;
 
 const fn kinds() -> [(c_int, u8); 256] {
@@ -157,14 +158,15 @@ const fn kinds() -> [(c_int, u8); 256] {
     kinds
 }
 
-/// The operator for elements of a committed type. An error of class MPI_ERR_OP: it is not for that type.
+/// Returns the operator for elements of a committed datatype. Fails with MPI_ERR_OP if it does not support the
+/// datatype.
 pub fn get(op: Op, datatype: Datatype) -> Result<Reduction> {
     let of = datatype::committed(datatype)?;
     let (how, commutative) = match user::find(op) {
         Some(user) => (How::User(user), user.commutative),
         None => (predefined(op, &of)?, true),
     };
-    // A type that was asked for by its precision is another name of its element's.
+    // A datatype that was made by precision is treated as its basic datatype.
     let named = fortran::element(&of).map_or(datatype, |basic| basic.datatype);
     let engine = engine(op, named);
     Ok(Reduction {
@@ -197,8 +199,9 @@ fn predefined(op: Op, of: &Type) -> Result<How> {
     })
 }
 
-/// As [`get`], for accumulating in windows: MPI_REPLACE and MPI_NO_OP too, for elements in one piece. There MPI_BYTE is a number
-/// from 0 to 255 for operators that the standard has for numbers only: other MPIs add up bytes, and programs do.
+/// Returns the operator for accumulates: like [`get`], and also MPI_REPLACE and MPI_NO_OP for contiguous elements. For
+/// operators that the standard defines only for numbers, MPI_BYTE is a number from 0 to 255: other MPI libraries add
+/// bytes, and programs rely on it.
 pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
     let how = match op {
         REPLACE | NO_OP => kernels::Kept::of(op),
@@ -229,11 +232,11 @@ pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
     })
 }
 
-/// The number of the first predefined operator, and behind the last one how far it is from there.
+/// The number of the first predefined operator, and the number of values up to the last one.
 const FIRST: usize = 0x20;
 const ALL: usize = 16;
 
-/// For each predefined type of one element the kernels of all predefined operators, those of windows too.
+/// The kernels of all predefined operators, including those for windows, for each predefined datatype of one element.
 static KERNELS: [[Option<Kernel>; ALL]; BASICS.len()] = kernels();
 
 const fn kernels() -> [[Option<Kernel>; ALL]; BASICS.len()] {
@@ -250,14 +253,14 @@ const fn kernels() -> [[Option<Kernel>; ALL]; BASICS.len()] {
     kernels
 }
 
-/// The kernel of a predefined operator for elements of a type that has always been there: a look at a table.
+/// Returns the kernel of a predefined operator for a predefined datatype, by a table lookup.
 #[inline(always)]
 pub fn of_predefined(op: Op, datatype: Datatype) -> Option<Kernel> {
     let kernels = KERNELS.get(builtin::place(datatype))?;
     *kernels.get(op.0.wrapping_sub(FIRST))?
 }
 
-/// The name of a predefined operator.
+/// Returns the name of a predefined operator.
 pub fn name(op: Op) -> Option<&'static str> {
     Some(match op {
         SUM => "MPI_SUM",
@@ -278,7 +281,7 @@ pub fn name(op: Op) -> Option<&'static str> {
     })
 }
 
-/// Why this is no operator.
+/// Returns the error for an invalid operator.
 #[cold]
 pub fn none(op: Op) -> Error {
     let text = match op {
@@ -288,7 +291,7 @@ pub fn none(op: Op) -> Error {
     Error::new(ERR_OP, text)
 }
 
-/// Whether a number of this type has the format of the machine's long double.
+/// Returns whether numbers of this type have the format of the machine's long double.
 const fn is_long_double(basic: &Basic) -> bool {
     matches!(
         basic.datatype,

@@ -1,9 +1,9 @@
-//! Partitioned messages: buffers of which parts are sent as the program says that they are ready.
+//! Partitioned communication: the partitions of a buffer are sent as the program marks them ready.
 //!
-//! The sends and the receives of two processes with the same tag in a communicator match in the order in which they are
-//! made. So MPI_Psend_init sends a [`Plan`] in the hidden group, and MPI_Precv_init posts the receive of it. Each partition
-//! of the sender's is then a message with a tag of its own, in every round the same one. The receiver learns from the plan
-//! how long they are; its own partitions may be others.
+//! Sends and receives of two processes with the same tag in a communicator match in the order in which they are
+//! initialized. So MPI_Psend_init sends a [`Plan`] in the hidden group, and MPI_Precv_init posts its receive. Each of
+//! the sender's partitions is then a message with a tag of its own, the same in every round. The plan tells the
+//! receiver the number and length of the sender's partitions, which may differ from its own.
 
 pub mod receive;
 pub mod send;
@@ -14,18 +14,19 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::numbers::Numbers;
 
-/// Tags of plans in the hidden group; collectives have those below, partitions those from `PARTS` on.
+/// The lowest tag of plans in the hidden group. Collectives use the tags below, partitions those from `PARTS` on.
 const PLANS: c_int = 0x4000_0000;
 const PARTS: c_int = 0x6000_0000;
-/// Partitions that the sends of a process may have together: each has a tag, and the tags after these make communicators.
+/// Maximum number of partitions of all partitioned sends of a process: each has a tag. The tags above these are used
+/// for making communicators.
 const MAX_PARTITIONS: u32 = 0x1000_0000;
 
-/// The tag of a plan. Of two tags of the program's that lead to the same one, [`Plan::check`] tells.
+/// Returns the tag of a plan. Different tags of the program may give the same one; [`Plan::check`] detects that.
 fn plan_tag(tag: c_int) -> c_int {
     PLANS | (tag & (PARTS - PLANS - 1))
 }
 
-/// The tags of the sends that this process has made and not freed.
+/// Tags of the partitioned sends that this process has made and not freed.
 static NUMBERS: Numbers = Numbers::below(MAX_PARTITIONS);
 
 /// The tags of the partitions of a send, until it is dropped.
@@ -34,9 +35,9 @@ struct PartTags {
 }
 
 impl PartTags {
-    /// Takes tags for so many partitions.
+    /// Takes tags for this many partitions.
     fn take(partitions: c_int) -> Result<PartTags> {
-        // One without partitions has a tag, too, so that each has its own first one.
+        // A send without partitions takes a tag too, so that each send has a distinct first tag.
         let first = NUMBERS.take_run(partitions.max(1) as u32).ok_or_else(|| {
             let text = format!(
                 "there are no tags for {partitions} partitions beside those of this process' other partitioned sends, which may have {MAX_PARTITIONS} together: free some of their requests"
@@ -46,7 +47,7 @@ impl PartTags {
         Ok(PartTags { first })
     }
 
-    /// The tag of the first partition.
+    /// Returns the tag of the first partition.
     fn first(&self) -> c_int {
         PARTS + self.first as c_int
     }
@@ -58,22 +59,22 @@ impl Drop for PartTags {
     }
 }
 
-/// The facts that a sender tells its receiver, once for all rounds.
+/// What a sender tells its receiver, once for all rounds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
-    /// Bytes of a partition.
+    /// Length of a partition in bytes.
     bytes: u64,
     partitions: c_int,
     /// The program's tag.
     tag: c_int,
-    /// Of the messages: that of the first partition.
+    /// The tag of the first partition's messages.
     first: c_int,
     padding: c_int,
 }
 
 impl Plan {
-    /// Whether it was made for this tag, and can be true: it comes from another process.
+    /// Checks that it was sent for this tag, and that its contents are valid: they come from another process.
     fn check(&self, tag: c_int) -> Result {
         if self.tag == tag {
             return check_count(self.partitions);
@@ -87,10 +88,10 @@ impl Plan {
     }
 }
 
-/// How many messages a call waits for at a time: those that are not among them go on too.
+/// Maximum number of messages that a call waits for at a time. Other messages advance too.
 const AT_ONCE: usize = 32;
 
-/// A number of partitions.
+/// Checks a number of partitions.
 pub fn check_count(partitions: c_int) -> Result {
     match partitions {
         0.. if (partitions as u32) <= MAX_PARTITIONS => Ok(()),
@@ -101,7 +102,7 @@ pub fn check_count(partitions: c_int) -> Result {
     }
 }
 
-/// A partition of so many.
+/// Checks the index of a partition.
 pub fn check_index(partition: c_int, partitions: c_int) -> Result {
     let text = match partitions {
         _ if (0..partitions).contains(&partition) => return Ok(()),

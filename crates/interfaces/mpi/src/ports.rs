@@ -1,7 +1,8 @@
 //! Ports: names by which processes of one job that have no communicator in common connect.
-//!
-//! A port is known to the job's launcher while it is open, by an entry of the process that has opened it. A process that connects
-//! sends a message to that process, whose tag is the port's number. It also puts an entry, which the process that accepts
+//! An open port is a named entry at the job's launcher that belongs to the process that has opened it. A process that
+//! connects sends a message to that process, with the port's number in its tag. It also puts an entry, which the
+//! accepting process takes. When its time is over, the connecting process takes the entry back. So both always agree
+//! whether they are connected.
 //! takes. A process that has waited long enough takes its entry back: the two never disagree whether they are connected.
 
 use std::ffi::{CStr, CString, c_int};
@@ -15,18 +16,19 @@ use crate::communicator::internal_messages;
 use crate::error::{Error, Result, checked};
 use crate::numbers::Numbers;
 
-/// Tags of messages that ask to be connected; answers have the next one.
+/// The lowest tag of messages that request a connection. An answer has the next tag.
 const TAGS: c_int = 0x1000_0000;
 const LAST: c_int = 0x0fff_ffff / 2;
-/// Of the ports that this process has open.
+/// Numbers of the ports that this process has open.
 static NUMBERS: Numbers = Numbers::below(LAST as u32 + 1);
 /// The tag of messages between the two ends of a socket.
 pub const JOIN: c_int = 2;
 
-/// Seconds after which a process that waits looks whether it still has to, such as whether the port is still open: nobody tells it.
+/// Time in seconds after which a waiting process checks whether to go on, for instance whether the port is still open:
+/// it is not notified of that.
 const LOOK: f64 = 0.5;
 
-/// The task that has opened a port, and its number there.
+/// The task that has opened a port, and the port's number in that task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Port {
     task: c_int,
@@ -58,7 +60,7 @@ impl Port {
     }
 }
 
-/// The task number of this process.
+/// Returns the task number of this process.
 fn own() -> Result<c_int> {
     // SAFETY: the call has no arguments and no preconditions.
     let own = unsafe { rg::rg_tid() };
@@ -66,7 +68,7 @@ fn own() -> Result<c_int> {
     Ok(own)
 }
 
-/// The name under which the launcher knows something of MPI's.
+/// Returns the name of an entry of MPI at the launcher.
 fn entry(kind: &str, name: &[u8]) -> CString {
     let text = [b"mpi.", kind.as_bytes(), b".", name].concat();
     CString::new(text).unwrap_or_default()
@@ -87,7 +89,7 @@ fn put(entry: &CStr, value: &[u8], flags: c_int) -> c_int {
     }
 }
 
-/// The value under a name, if there is one. With RG_TAKE only one process gets it.
+/// Returns the value of an entry, or `None` if there is none. With RG_TAKE only one process gets it.
 fn look(entry: &CStr, flags: c_int) -> Result<Option<Vec<u8>>> {
     let mut value = vec![0; MAX_PORT_NAME as usize];
     let (mut length, mut found) = (0, 0);
@@ -111,7 +113,7 @@ fn look(entry: &CStr, flags: c_int) -> Result<Option<Vec<u8>>> {
     Ok(Some(value))
 }
 
-/// Opens a port.
+/// Opens a port and returns its name.
 pub fn open() -> Result<String> {
     let task = own()?;
     let taken = NUMBERS.take().ok_or_else(|| {
@@ -127,7 +129,7 @@ pub fn open() -> Result<String> {
     opened.map(|()| name)
 }
 
-/// Closes a port of this process'.
+/// Closes a port of this process.
 pub fn close(name: &CStr) -> Result {
     let port = own_port(name)?;
     let entry = entry("port", name.to_bytes());
@@ -148,7 +150,8 @@ fn own_port(name: &CStr) -> Result<Port> {
     }
 }
 
-/// Waits for somebody to connect to a port of this process': gives him these words, and returns his. Ends when `check` fails before that.
+/// Waits until a process connects to a port of this process. Sends it these words and returns those of that process.
+/// Fails if `check` does before that.
 pub fn accept(name: &CStr, words: &[c_int], check: &dyn Fn() -> Result) -> Result<Vec<c_int>> {
     let port = own_port(name)?;
     let channel = internal_messages::CHANNEL;
@@ -161,7 +164,7 @@ pub fn accept(name: &CStr, words: &[c_int], check: &dyn Fn() -> Result) -> Resul
         let Some((&number, theirs)) = theirs.split_first() else {
             continue;
         };
-        // It may not want to wait any more.
+        // The process may no longer wait.
         if look(&asking(from, number), rg::TAKE)?.is_some() {
             internal_messages::send(channel, from, port.tag() + 1, words)?;
             return Ok(theirs.to_vec());
@@ -169,12 +172,13 @@ pub fn accept(name: &CStr, words: &[c_int], check: &dyn Fn() -> Result) -> Resul
     }
 }
 
-/// The entry of a process that waits to be accepted.
+/// Returns the name of the entry of a process that waits to be accepted.
 fn asking(task: c_int, number: c_int) -> CString {
     entry("asking", format!("{task}.{number}").as_bytes())
 }
 
-/// Connects to a port: gives these words to the process that accepts, and returns its. It waits so many seconds at most, and until `check` fails.
+/// Connects to a port: sends these words to the accepting process and returns its words. Fails after this many seconds,
+/// or when `check` fails.
 pub fn connect(
     name: &CStr,
     words: &[c_int],
@@ -193,13 +197,14 @@ pub fn connect(
     let words = [&[number], words].concat();
     let outcome = await_acceptance(&port, name, &asking, &words, seconds, check);
     if outcome.is_err() {
-        // An error of a message, as after the death of the port's owner, leaves the entry.
+        // After an error of a message, for instance because the port's owner has died, the entry is left.
         let _ = look(&asking, rg::TAKE);
     }
     outcome
 }
 
-/// Sends the words of [`connect`] to the owner of a port and waits for the answer, as long as the entry `asking` is there.
+/// Sends the words of [`connect`] to the owner of a port and waits for the answer. Gives up only if it can take back
+/// the entry `asking`.
 fn await_acceptance(
     port: &Port,
     name: &CStr,
@@ -246,7 +251,7 @@ fn await_acceptance(
 /// Publishes a port under the name of a service.
 pub fn publish(service: &CStr, port: &CStr) -> Result {
     let entry = entry("service", service.to_bytes());
-    // An entry of this process itself would be replaced.
+    // `put` would replace an entry of this process.
     let code = match look(&entry, 0)? {
         Some(_) => rg::ERR_EXISTS,
         None => put(&entry, port.to_bytes(), 0),
@@ -260,7 +265,7 @@ pub fn publish(service: &CStr, port: &CStr) -> Result {
     }
 }
 
-/// The port of a service.
+/// Returns the port of a service.
 pub fn lookup(service: &CStr) -> Result<Vec<u8>> {
     let found = look(&entry("service", service.to_bytes()), 0)?;
     found.ok_or_else(|| not_published(service, ERR_NAME))
@@ -271,7 +276,7 @@ fn not_published(service: &CStr, class: c_int) -> Error {
     Error::new(class, text)
 }
 
-/// Takes a service away that this process has published.
+/// Unpublishes a service that this process has published.
 pub fn unpublish(service: &CStr) -> Result {
     let entry = entry("service", service.to_bytes());
     // SAFETY: the name is NUL-terminated.

@@ -1,7 +1,7 @@
-//! This process' part: before, during and after MPI.
+//! The state of this process: before, during and after the use of MPI.
 //!
-//! MPI is in use between MPI_Init and MPI_Finalize, and while there is a session. Whenever it is in use no more, sessions may begin later:
-//! so this process stays a task of the engine's then, may end in any way, and leaves when it does.
+//! MPI is in use between MPI_Init and MPI_Finalize, and while there is a session. When it is no longer in use, sessions
+//! may begin later. So this process stays a task of the engine, may end at any time, and leaves the job when it ends.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
@@ -15,31 +15,31 @@ use crate::error::{Error, Result, checked};
 use crate::progress;
 use crate::window;
 
-/// How far the process is with MPI_Init and MPI_Finalize.
+/// The progress of this process from MPI_Init to MPI_Finalize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Stage {
     /// MPI has not been initialized.
     Before,
-    /// It has.
+    /// MPI has been initialized and not finalized.
     During,
-    /// It has been finalized.
+    /// MPI has been finalized.
     After,
 }
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::Before as u8);
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 static LEVEL: AtomicI32 = AtomicI32::new(THREAD_SINGLE);
-/// The system's number of the thread that has initialized MPI; 0: none has.
+/// The kernel's thread id of the thread that has initialized MPI; 0 if none has.
 static MAIN: AtomicI32 = AtomicI32::new(0);
 static ENGINE: Mutex<Engine> = Mutex::new(Engine::Unused);
 
-/// Whether this process is a task of the engine's.
+/// Whether this process is a task of the engine.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Engine {
     Unused,
     InUse,
-    /// MPI is not in use, and may be again.
+    /// MPI is not in use, but may be used again.
     Spare,
     Left,
 }
@@ -48,7 +48,7 @@ fn engine() -> MutexGuard<'static, Engine> {
     ENGINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How far this process is.
+/// Returns the stage of this process.
 pub fn stage() -> Stage {
     match STAGE.load(Ordering::Acquire) {
         0 => Stage::Before,
@@ -57,17 +57,17 @@ pub fn stage() -> Stage {
     }
 }
 
-/// Whether MPI is in use.
+/// Returns whether MPI is in use.
 pub fn is_active() -> bool {
     stage() == Stage::During || SESSIONS.load(Ordering::Acquire) != 0
 }
 
-/// The level of thread support that was provided.
+/// Returns the level of thread support that was provided.
 pub fn thread_level() -> c_int {
     LEVEL.load(Ordering::Relaxed)
 }
 
-/// Whether several threads may be in calls at once: MPI_Init or a session has allowed it, whichever. For good.
+/// Whether several threads may call MPI at once, because MPI_Init or any session has allowed it. Never reset.
 static MANY_THREADS: AtomicBool = AtomicBool::new(false);
 
 fn expect_threads(level: c_int) {
@@ -76,13 +76,13 @@ fn expect_threads(level: c_int) {
     }
 }
 
-/// Whether several threads may be in calls at once.
+/// Returns whether several threads may call MPI at once.
 #[inline(always)]
 pub fn has_many_threads() -> bool {
     MANY_THREADS.load(Ordering::Relaxed)
 }
 
-/// The name of a level of thread support.
+/// Returns the name of a level of thread support.
 pub fn level_name(level: c_int) -> &'static str {
     match level {
         THREAD_MULTIPLE => "MPI_THREAD_MULTIPLE",
@@ -92,18 +92,18 @@ pub fn level_name(level: c_int) -> &'static str {
     }
 }
 
-/// The system's number of this thread. The standard library's is not there any more in functions of `atexit`.
+/// Returns the kernel's thread id of this thread. That of the standard library is not available in `atexit` functions.
 fn this_thread() -> c_int {
     // SAFETY: the call has no preconditions.
     unsafe { libc::gettid() }
 }
 
-/// Whether this thread has initialized MPI.
+/// Returns whether this thread has initialized MPI.
 pub fn is_main_thread() -> bool {
     MAIN.load(Ordering::Relaxed) == this_thread()
 }
 
-/// MPI has to be in use.
+/// Fails unless MPI is in use.
 pub fn require() -> Result {
     if is_active() {
         return Ok(());
@@ -115,7 +115,7 @@ pub fn require() -> Result {
     Err(Error::new(ERR_OTHER, text))
 }
 
-/// Becomes a task of the engine's, if this process is none yet.
+/// Makes this process a task of the engine if it is none yet.
 fn enter(engine: &mut Engine) -> Result {
     match engine {
         Engine::InUse => return Ok(()),
@@ -130,7 +130,7 @@ fn enter(engine: &mut Engine) -> Result {
         Engine::Unused => {
             // SAFETY: the call has no arguments and no preconditions.
             checked(unsafe { rg::rg_init() })?;
-            // SAFETY: the function takes nothing and does not unwind.
+            // SAFETY: the callback takes no arguments and does not unwind.
             unsafe { libc::atexit(leave_at_exit) };
         }
     }
@@ -138,7 +138,7 @@ fn enter(engine: &mut Engine) -> Result {
     Ok(())
 }
 
-/// Notes that MPI is not in use for now, if it is not: this process may end.
+/// Tells the engine that this process may end, if MPI is not in use.
 fn rest(engine: &mut Engine) -> Result {
     if is_active() || *engine != Engine::InUse {
         return Ok(());
@@ -148,9 +148,9 @@ fn rest(engine: &mut Engine) -> Result {
     checked(unsafe { rg::rg_may_end(1) })
 }
 
-/// A process that has used MPI leaves when it ends.
+/// Leaves the job when a process that has used MPI ends.
 extern "C" fn leave_at_exit() {
-    // A thread that is in the midst of a call when the process ends has the lock for ever.
+    // A thread that is in a call when the process ends never releases the lock.
     if !is_active()
         && let Ok(mut engine) = ENGINE.try_lock()
     {
@@ -167,7 +167,7 @@ fn leave(engine: &mut Engine) -> Result {
     checked(unsafe { rg::rg_finalize() })
 }
 
-/// Joins the job, and makes the world.
+/// Joins the job, and makes MPI_COMM_WORLD and MPI_COMM_SELF.
 pub fn initialize(level: c_int) -> Result {
     let mut engine = engine();
     if stage() != Stage::Before {
@@ -185,7 +185,7 @@ pub fn initialize(level: c_int) -> Result {
     Ok(())
 }
 
-/// Forgets the world.
+/// Finalizes MPI.
 pub fn finalize() -> Result {
     let text = match stage() {
         Stage::During => {
@@ -202,7 +202,7 @@ pub fn finalize() -> Result {
     Err(Error::new(ERR_OTHER, text))
 }
 
-/// A session begins, with this level of thread support.
+/// Counts a new session, with this level of thread support.
 pub fn begin_session(level: c_int) -> Result {
     let mut engine = engine();
     enter(&mut engine)?;
@@ -214,19 +214,19 @@ pub fn begin_session(level: c_int) -> Result {
     Ok(())
 }
 
-/// A session ends.
+/// Counts the end of a session.
 pub fn end_session() -> Result {
     let mut engine = engine();
     SESSIONS.fetch_sub(1, Ordering::AcqRel);
     rest(&mut engine)
 }
 
-/// Ends the job with this code: as of exit, the low eight bits are the status.
+/// Ends the job with this code. As with `exit`, the low eight bits are the status.
 pub fn abort(code: c_int) -> ! {
     // SAFETY: the calls take a number or nothing. Outside a job they fail, and only this process ends.
     unsafe {
         match code & 0xff {
-            // The engine's abort is a failure, with a status to match.
+            // The engine's abort always reports a failure, so status 0 needs `rg_halt`.
             0 => rg::rg_halt(),
             _ => rg::rg_abort(code),
         };

@@ -1,8 +1,8 @@
-//! Waiting, while operations of several stages advance.
+//! Waiting, while multi-stage operations advance.
 //!
-//! Another process may wait for a later stage of an operation that this one has begun and not yet waited for. So every call
-//! that waits also waits for what these operations wait for, and lets them go on. While there are none, which is mostly
-//! so, a wait is the engine's own.
+//! Another process may wait for a later stage of an operation that this process has begun but does not wait for yet. So
+//! every call that waits also waits for the requests of these operations, and advances them. While there are none,
+//! which is the usual case, a wait is the engine's own.
 
 pub mod watch;
 
@@ -19,7 +19,7 @@ use crate::requests::{FoundRequest, LockedOperation, Operation, State, find};
 use watch::Watch;
 
 static STAGED: Mutex<Vec<Request>> = Mutex::new(Vec::new());
-/// Operations whose requests were freed while they were under way.
+/// Operations whose requests were freed while they were pending.
 static ORPHANS: Mutex<Vec<Request>> = Mutex::new(Vec::new());
 static STAGED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -27,14 +27,15 @@ fn staged() -> MutexGuard<'static, Vec<Request>> {
     STAGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This operation advances in all calls that wait, until it is removed.
+/// Lets this operation advance in all calls that wait, until it is removed.
 pub fn add(request: Request) {
     let mut staged = staged();
     staged.push(request);
     STAGED_COUNT.store(staged.len(), Ordering::Release);
 }
 
-/// Nobody will ask for this operation any more: it advances as those of stages do, and is forgotten when it is complete.
+/// Adds an operation whose request was freed while it was pending. It advances like multi-stage operations, and is
+/// freed when it is complete.
 pub fn orphan(request: Request) {
     let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
     orphans.push(request);
@@ -45,8 +46,8 @@ pub fn orphan(request: Request) {
     forget_orphans();
 }
 
-/// Hands the operations that were freed while under way to the engine, which completes them: it lets this process leave only when nobody can
-/// still receive what they send. Their memory is never freed.
+/// Hands operations whose requests were freed over to the engine, which completes them: it lets this process leave only
+/// when no other process can still receive what they send. Their memory is leaked.
 pub fn give_away_orphans() {
     advance();
     let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(PoisonError::into_inner));
@@ -65,7 +66,7 @@ pub fn give_away_orphans() {
     STAGED_COUNT.store(0, Ordering::Release);
 }
 
-/// Forgets those that are complete.
+/// Frees the complete ones among the operations whose requests were freed.
 fn forget_orphans() {
     let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
     if orphans.is_empty() {
@@ -89,7 +90,7 @@ fn forget_orphans() {
     }
 }
 
-/// It is complete, or forgotten.
+/// Removes an operation that is complete or freed.
 pub fn remove(request: Request) {
     if is_idle() {
         return;
@@ -99,41 +100,42 @@ pub fn remove(request: Request) {
     STAGED_COUNT.store(staged.len(), Ordering::Release);
 }
 
-/// Whether no operation has to advance.
+/// Returns whether no operation has to advance.
 #[inline(always)]
 pub fn is_idle() -> bool {
     STAGED_COUNT.load(Ordering::Acquire) == 0
 }
 
-/// Waits for one request of the engine's. The code is that of the operation, not of the wait.
+/// Waits for one request of the engine. Returns the code of the operation, not of the wait.
 pub fn wait(request: rg::Request, status: &mut rg::Status) -> c_int {
     wait_any(&[request], status).1
 }
 
-/// Waits for one of these, which is none any more; its index and code.
+/// Waits for one of these requests, which is freed. Returns its index and code.
 pub fn wait_any(own: &[rg::Request], status: &mut rg::Status) -> (usize, c_int) {
     loop {
         match wait_once(own, &[], &[], status) {
             Waited::Complete(index, code) => return (index, code),
             Waited::Advanced => {}
-            // So has everything that is waited for.
+            // If the wait has failed, all requests have.
             Waited::Failed(code) => return (0, code),
         }
     }
 }
 
-/// How a wait has ended.
+/// The result of a wait.
 pub enum Waited {
-    /// The request in this place is complete, with this code, and none any more.
+    /// The request with this index is complete, with this code, and has been freed.
     Complete(usize, c_int),
-    /// A staged operation has gone on, or another thread has let go of one that is waited for, or asks for one that this thread has: it lets them all go, and looks again.
+    /// The caller must release its operations and check again: a multi-stage operation has advanced, another thread has
+    /// released an operation that is waited for, or another thread asks for one that this thread has locked.
     Advanced,
     /// The wait itself has failed, with this code.
     Failed(c_int),
 }
 
-/// Waits until one of `own` is complete or a staged operation has gone on; or until one of `elsewhere` is let go, which other threads have.
-/// `held` are the addresses of operations that the caller has locked.
+/// Waits until one of `own` is complete, a multi-stage operation has advanced, or another thread has released one of
+/// `elsewhere`. `held` are the addresses of operations that the caller has locked.
 pub fn wait_once(
     own: &[rg::Request],
     held: &[usize],
@@ -181,7 +183,7 @@ pub fn wait_operation(request: Request) -> Result {
             // SAFETY: the request belongs to the engine, and the status may be written.
             let code = unsafe { rg::rg_wait(&mut only, &mut status) };
             if only != rg::REQUEST_NULL {
-                // Only the wait is over.
+                // Only the wait has failed.
                 return checked(code);
             }
             inner.completed(0, &status, code);
@@ -204,7 +206,7 @@ pub fn wait_operation(request: Request) -> Result {
     }
 }
 
-/// Lets everything go on that can, without waiting.
+/// Advances everything as far as possible without blocking.
 pub fn advance() {
     // SAFETY: the call has no arguments and no preconditions.
     unsafe { rg::rg_progress() };
@@ -221,8 +223,9 @@ pub fn advance() {
     forget_orphans();
 }
 
-/// Looks once at each operation of several stages that nobody else is at, and lets it go on as far as it can: where one has gone on, others
-/// mostly can, and to wait for each in turn would take as long as there are others, each time.
+/// Checks each multi-stage operation once that no other thread has locked, and advances it as far as possible. When one
+/// operation has advanced, others usually can too, and waiting for each in turn would take time proportional to their
+/// number, each time.
 fn advance_staged() {
     let requests = staged().clone();
     for request in requests {
@@ -235,7 +238,7 @@ fn advance_staged() {
     }
 }
 
-/// Lets an operation go on as far as it can without waiting.
+/// Advances an operation as far as possible without blocking.
 pub fn advance_one(operation: &mut dyn Operation) {
     while operation.state() == State::Pending {
         let mut requests = operation.waits_for().to_vec();
@@ -259,23 +262,25 @@ fn test_any(requests: &mut [rg::Request], status: &mut rg::Status) -> Option<(us
     (done != 0 && index >= 0).then_some((index as usize, code))
 }
 
-/// The requests to wait for: the caller's, then those of all staged operations that nobody else is at.
+/// The requests to wait for: those of the caller, then those of all multi-stage operations that no other thread has
+/// locked.
 struct WaitSet {
     requests: Vec<rg::Request>,
     staged: Vec<StagedWait>,
-    /// The addresses of the caller's operations, which it has locked.
+    /// The addresses of operations that the caller has locked.
     held: Vec<usize>,
-    /// Operations that other threads have.
+    /// Operations that other threads have locked.
     elsewhere: Vec<FoundRequest>,
 }
 
-/// Polls of a call of one of several threads before it sleeps in a way that lets the others wake it, which costs about as much as a message.
+/// Number of polls before one of several threads sleeps in such a way that the others can wake it, which costs about as
+/// much as a message.
 const POLLS_BEFORE_SLEEP: usize = 100;
 
-/// A staged operation whose requests are waited for.
+/// A multi-stage operation whose requests are waited for.
 struct StagedWait {
     operation: LockedOperation,
-    /// The place of its first request.
+    /// Index of its first request.
     begin: usize,
 }
 
@@ -284,7 +289,7 @@ impl WaitSet {
         WaitSet::without(own, REQUEST_NULL)
     }
 
-    /// Without an operation that the caller has locked.
+    /// Returns the set without an operation that the caller has locked.
     fn without(own: &[rg::Request], except: Request) -> WaitSet {
         let mut set = WaitSet {
             requests: own.to_vec(),
@@ -340,7 +345,8 @@ impl WaitSet {
         }
     }
 
-    /// Returns whether other threads have operations that are waited for, or may ask for some that this one has.
+    /// Returns whether other threads have locked operations that are waited for, or may ask for some that this thread
+    /// has locked.
     fn needs_watch(&self) -> bool {
         let has_any = !self.held.is_empty() || !self.staged.is_empty();
         !self.elsewhere.is_empty() || (has_any && process::has_many_threads())
@@ -351,7 +357,7 @@ impl WaitSet {
         self.held.iter().copied().chain(staged).collect()
     }
 
-    /// Tells the operation whose request is complete.
+    /// Notifies the operation whose request is complete.
     fn tell(&mut self, index: usize, status: &rg::Status, code: c_int) {
         let part = self.staged.iter_mut().rfind(|part| part.begin <= index);
         if let Some(part) = part

@@ -1,11 +1,12 @@
 //! Requests.
 //!
-//! A request is *plain* if it is one of the engine's whose bytes go where they are to be, which most are: then its slot
-//! holds the engine's request, and no more is to be done. All others are [`Operation`]s: state machines that are told which
-//! of the engine's requests they wait for are complete.
+//! A request is *plain* if it is a request of the engine that transfers its bytes directly, as most are: then its slot
+//! has the engine's request, and nothing else needs to be done. All others are [`Operation`]s: state machines that are
+//! notified when the engine's requests that they wait for are complete.
 //!
-//! Slots are never freed, only used again; a handle is compared with its slot's at each use. A plain request stands in the slot of the number that the
-//! engine's has; for operations each thread keeps some free slots, so neither needs a lock.
+//! Slots are never freed, only reused. A handle is compared with that of its slot at each use. A plain request is in
+//! the slot with the number of the engine's slot. For operations each thread keeps some free slots. So neither needs a
+//! lock.
 
 mod chunk;
 mod operation;
@@ -30,7 +31,7 @@ use crate::abi::*;
 use crate::error::{Result, checked};
 use crate::progress;
 
-/// A request for one of the engine's.
+/// Returns a request for a request of the engine.
 #[inline(always)]
 pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
     match plain::open(request, comm) {
@@ -39,10 +40,11 @@ pub fn plain(request: rg::Request, comm: Comm) -> Result<Request> {
     }
 }
 
-/// Makes a request of the engine's, which the engine has just written where one of MPI's is to be, one of MPI's; or says why there is none.
+/// Converts a request of the engine, which the engine has just written to `request`, to an MPI request. Fails if `code`
+/// is an error.
 ///
 /// # Safety
-/// `request` may be read and written.
+/// `request` is valid for reads and writes.
 #[inline(always)]
 pub unsafe fn begun(code: c_int, comm: Comm, request: *mut Request) -> Result {
     checked(code)?;
@@ -54,7 +56,7 @@ pub unsafe fn begun(code: c_int, comm: Comm, request: *mut Request) -> Result {
     Ok(())
 }
 
-/// A request for an operation, which begins to advance.
+/// Returns a request for an operation. If it has several stages, it begins to advance.
 pub fn of_operation(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
     let stages = operation.has_stages();
     let request = slots::take(operation, comm)?;
@@ -64,7 +66,7 @@ pub fn of_operation(operation: Box<dyn Operation>, comm: Comm) -> Result<Request
     Ok(request)
 }
 
-/// Takes the operation out of a request, which is none any more.
+/// Takes the operation out of a request and frees the request.
 pub fn dissolve(request: Request) -> Result<Box<dyn Operation>> {
     if request == REQUEST_NULL {
         return Ok(Box::new(Single::complete(Status::empty(ANY_SOURCE))));
@@ -79,8 +81,8 @@ pub fn dissolve(request: Request) -> Result<Box<dyn Operation>> {
     Ok(operation.unwrap_or_else(|| Box::new(Single::complete(Status::empty(ANY_SOURCE)))))
 }
 
-/// Forgets a request that is complete, or that nobody wants to hear of any more. As it was found: the slot of a plain one that is complete may
-/// have another one by now.
+/// Frees a request that is complete or that the program has freed. `found` was read before completion: the slot of a
+/// complete plain request may have another request by now.
 #[inline(always)]
 pub fn release(request: Request, found: FoundRequest) {
     match found.plain() {
@@ -95,19 +97,19 @@ fn release_operation(request: Request) {
     slots::give_back(request);
 }
 
-/// Forgets a request whose operation the caller has locked, as [`release`] does.
+/// Frees a request whose operation the caller has locked; see [`release`].
 pub fn release_held(request: Request, operation: LockedOperation) {
     progress::remove(request);
     slots::give_back_held(request, operation);
 }
 
-/// The request of the engine's of a plain one, and its communicator.
+/// Returns the engine's request of a plain request, and its communicator. Returns `None` for other requests.
 #[inline(always)]
 pub fn plain_of(request: Request) -> Option<(rg::Request, Comm)> {
     plain::find(request)
 }
 
-/// Forgets a plain request that is complete, whose engine's request this was.
+/// Frees a complete plain request. `found` was its engine request.
 #[inline(always)]
 pub fn release_plain(found: rg::Request) {
     plain::close(found);

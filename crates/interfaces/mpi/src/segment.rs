@@ -1,10 +1,11 @@
-//! Memory that several processes of a host map. It has no name in any folder: nothing is left when its processes end.
+//! Memory that several processes of a host map. It has no name in any folder, so nothing is left when its processes
+//! end.
 //!
-//! Its file is sealed: it can grow and never shrinks, so no process can cut it off under another one. What a process uses of it is reserved before:
-//! too little memory is an error then, and no SIGBUS later.
+//! Its file is sealed: it can grow but never shrink, so no process can truncate it under another one. What a process
+//! uses is reserved beforehand, so lack of memory is an error then instead of a SIGBUS later.
 //!
-//! The kernel takes the number of a process for that of its first thread, which has no files any more when it has left (`pthread_exit`), however long
-//! others go on: then they are had by another one.
+//! In `/proc`, the number of a process refers to its first thread. When that thread has ended (`pthread_exit`) while
+//! others go on, it no longer has any files; they are then found through another thread.
 
 use std::ffi::{CString, c_int};
 use std::io::Error as SystemError;
@@ -23,25 +24,25 @@ pub struct Segment {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to no thread.
+// SAFETY: the mapping is not bound to a thread.
 unsafe impl Send for Segment {}
-// SAFETY: the mapping belongs to no thread; what lies in it is shared by processes anyhow.
+// SAFETY: the mapping is not bound to a thread, and its contents are shared by processes in any case.
 unsafe impl Sync for Segment {}
 
-/// A file without a name, by which other processes map a segment.
+/// An unnamed file by which other processes map a segment.
 pub struct File {
     descriptor: OwnedFd,
     mark: c_int,
 }
 
-/// What a process tells others of its file: the descriptor, or -1, and the low bits of the inode number. These are checked, because in another
-/// process' view of the machine (a container) the descriptor's path may lead to another file.
+/// What other processes need to open a file: the descriptor, or -1, and the low bits of the inode number. The latter
+/// are compared because in another container the descriptor's path may refer to another file.
 pub type Address = [c_int; 2];
 /// The address of no file.
 pub const NOWHERE: Address = [-1, 0];
 
 impl File {
-    /// Makes an empty file, which can grow and never shrinks.
+    /// Creates an empty file that can grow but never shrinks.
     pub fn new() -> Result<File> {
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: the text is NUL-terminated.
@@ -54,7 +55,7 @@ impl File {
         }
     }
 
-    /// Takes over the descriptor that a call has returned, or its error.
+    /// Takes ownership of the descriptor that a call has returned, or returns its error.
     fn of(descriptor: c_int) -> Result<File> {
         let failed = || no_memory(0, &SystemError::last_os_error());
         if descriptor < 0 {
@@ -62,9 +63,9 @@ impl File {
         }
         // SAFETY: nothing else owns the descriptor.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        // SAFETY: the call takes numbers, and a valid pointer for its result.
+        // SAFETY: all-zero bytes are a valid value of this struct of numbers.
         let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the call takes numbers, and a valid pointer for its result.
+        // SAFETY: the call takes a number, and may write `facts`.
         if unsafe { libc::fstat(descriptor.as_raw_fd(), &mut facts) } != 0 {
             return Err(failed());
         }
@@ -72,19 +73,19 @@ impl File {
         Ok(File { descriptor, mark })
     }
 
-    /// Returns whether nobody can shorten it.
+    /// Returns whether no process can truncate it.
     fn is_sealed(&self) -> bool {
         // SAFETY: the call takes numbers and no pointers.
         let seals = unsafe { libc::fcntl(self.descriptor.as_raw_fd(), libc::F_GET_SEALS) };
         seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
     }
 
-    /// Returns what others need to open it.
+    /// Returns what other processes need to open it.
     pub fn address(&self) -> Address {
         [self.descriptor.as_raw_fd(), self.mark]
     }
 
-    /// Maps so many bytes of it, of which these parts are there from now on.
+    /// Maps `length` bytes of it, and reserves memory for these parts.
     pub fn memory(&self, length: usize, parts: impl Parts) -> Result<Segment> {
         let segment = Segment::map(self.descriptor.as_raw_fd(), length)?;
         self.reserve(parts)?;
@@ -100,12 +101,12 @@ impl File {
     }
 }
 
-/// Parts of a file: from which byte to which.
+/// Byte ranges of a file.
 pub trait Parts: IntoIterator<Item = Range<usize>> + Clone {}
 
 impl<T: IntoIterator<Item = Range<usize>> + Clone> Parts for T {}
 
-/// The numbers of the threads of a process other than the first one.
+/// Returns the thread ids of a process except that of the first thread.
 pub fn other_threads(process: c_int) -> impl Iterator<Item = c_int> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let names = threads.into_iter().flatten().flatten();
@@ -120,8 +121,8 @@ fn no_memory(length: usize, why: &SystemError) -> Error {
 }
 
 impl Segment {
-    /// Maps so many bytes of the file of another process, of which these parts are there from now on. Others are there when the process says so whose
-    /// they are. `None`: it cannot be mapped.
+    /// Maps `length` bytes of the file of another process, and reserves memory for these parts. Other parts are
+    /// reserved once the processes that own them have said so. Returns `None` if the file cannot be mapped.
     pub fn open(
         process: c_int,
         address: Address,
@@ -158,7 +159,7 @@ impl Segment {
         Some(file.reserve(parts).map(|()| segment))
     }
 
-    /// New memory of this process alone.
+    /// Allocates memory for this process only.
     pub fn private(length: usize) -> Result<Segment> {
         Segment::map(-1, length)
     }
@@ -180,7 +181,7 @@ impl Segment {
         }
     }
 
-    /// Where it begins.
+    /// Returns its address.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
@@ -204,7 +205,7 @@ mod tests {
         Segment::open(process, address, SEGMENT_BYTES, Some(0..SEGMENT_BYTES)).expect("memory")
     }
 
-    /// Returns whether the system lets a file have this length.
+    /// Returns whether the kernel allows the file to be set to this length.
     fn cut(file: &File, length: libc::off_t) -> bool {
         // SAFETY: the call takes numbers and no pointers.
         unsafe { libc::ftruncate(file.descriptor.as_raw_fd(), length) == 0 }
@@ -216,9 +217,9 @@ mod tests {
         let _own = file.memory(SEGMENT_BYTES, [0..100, SEGMENT_BYTES / 2..SEGMENT_BYTES]);
         assert!(opened(file.address()).is_some());
         assert!(!cut(&file, 0));
-        // SAFETY: the call takes numbers, and a valid pointer for its result.
+        // SAFETY: all-zero bytes are a valid value of this struct of numbers.
         let mut facts: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the call takes numbers, and a valid pointer for its result.
+        // SAFETY: the call takes a number, and may write `facts`.
         assert_eq!(unsafe { libc::fstat(file.address()[0], &mut facts) }, 0);
         assert_eq!(facts.st_size as usize, SEGMENT_BYTES);
         assert_eq!(facts.st_blocks as usize * 512, SEGMENT_BYTES);

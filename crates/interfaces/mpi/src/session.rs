@@ -1,4 +1,4 @@
-//! Sessions: a part of a program that uses MPI by itself.
+//! Sessions: a part of a program uses MPI independently of others.
 
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub fn end(session: Session) -> Result {
     process::end_session()
 }
 
-/// The session with this handle.
+/// Returns the session with this handle.
 pub fn get(session: Session) -> Result<Arc<Object>> {
     SESSIONS.get(session.0).ok_or_else(|| none(session))
 }
@@ -65,7 +65,7 @@ fn none(session: Session) -> Error {
 /// The names of the process sets.
 pub const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 
-/// The processes of a set; names do not depend on case.
+/// Returns the processes of a set. Names are case-insensitive.
 pub fn set(name: &CStr) -> Result<Members> {
     let index = SETS
         .iter()
@@ -85,7 +85,7 @@ pub fn set(name: &CStr) -> Result<Members> {
     }
 }
 
-/// Facts of a set.
+/// Returns the properties of a process set.
 pub fn set_hints(name: &CStr) -> Result<Hints> {
     let mut hints = Hints::default();
     hints.set_text(c"mpi_size", &set(name)?.len().to_string());

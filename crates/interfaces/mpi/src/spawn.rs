@@ -1,4 +1,5 @@
-//! Starting processes: the engine's tasks, which form one world however many commands they run.
+//! Starting processes as tasks of the engine. Processes that are started together share one MPI_COMM_WORLD, whatever
+//! commands they run.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -9,30 +10,31 @@ use crate::communicator::{self, Communicator, LeaderExchange, Made, internal_mes
 use crate::error::{Error, Result};
 use crate::info::Hints;
 
-/// A command, and how many processes are to run it.
+/// A command, and the number of processes to run it.
 pub struct Command {
     /// The program.
     pub program: CString,
     /// Its arguments.
     pub arguments: Vec<CString>,
-    /// At most this many processes.
+    /// Maximum number of processes.
     pub count: c_int,
-    /// Where and how.
+    /// The hints on where and how to start it.
     pub hints: Hints,
 }
 
-/// The tasks that were started, with the command that each runs, and a code for each that was to be.
+/// The started tasks, the index of the command of each, and an error code for each process that was requested.
 #[derive(Default)]
 struct Started {
     tasks: Vec<c_int>,
     applications: Vec<c_int>,
     codes: Vec<c_int>,
-    /// Why not as many were started as had to be.
+    /// The error if fewer processes were started than required.
     failed: Option<Error>,
 }
 
-/// Starts processes for a communicator's, whose process with rank `root` alone has the commands. Any process may have an error of its arguments
-/// instead, which is everybody's. The way to them, and a code for each process that was to be started, which is there even if the call fails.
+/// Starts processes for a communicator. Only the process with rank `root` has the commands. Any process may pass the
+/// error of an invalid argument instead; then all fail. Returns an error code for each process to be started, even if
+/// the call fails, and the intercommunicator with the started processes.
 pub fn spawn(
     comm: &Communicator,
     root: c_int,
@@ -67,7 +69,7 @@ pub fn spawn(
     (share(comm, root, codes), made)
 }
 
-/// All processes hear of the codes.
+/// Distributes the codes to all processes.
 fn share(comm: &Communicator, root: c_int, codes: Vec<c_int>) -> Vec<c_int> {
     internal_messages::broadcast(comm.group, root, codes).unwrap_or_default()
 }
@@ -85,7 +87,7 @@ fn start_all(commands: &[Command]) -> Started {
     all
 }
 
-/// The least number of processes that hints allow, as `soft` says: a list of numbers and of ranges a:b or a:b:c.
+/// Returns the minimum number of processes that the hint `soft` allows: a list of numbers and of ranges a:b or a:b:c.
 fn least(hints: &Hints, count: c_int) -> c_int {
     let Some(soft) = hints.text(c"soft") else {
         return count;
@@ -98,7 +100,7 @@ fn least(hints: &Hints, count: c_int) -> c_int {
     firsts.min().map_or(count, |least| least.clamp(0, count))
 }
 
-/// Whether a name that a program gives means the host it runs on, whatever that is called in the job.
+/// Returns whether a name that the program passes refers to this host, whatever its name in the job is.
 fn is_own(host: &CStr) -> bool {
     let mut own: [c_char; MAX_PROCESSOR_NAME as usize] = [0; MAX_PROCESSOR_NAME as usize];
     // SAFETY: the length excludes the last byte of the array, which stays 0.
@@ -132,7 +134,7 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
     let count = command.count.max(0);
     let mut tasks = vec![0; count as usize];
     let mut started = 0;
-    // SAFETY: all texts end and stay, and the array has `count` elements.
+    // SAFETY: all texts are NUL-terminated and outlive the call, and the array has `count` elements.
     let code = unsafe {
         rg::rg_spawn(
             command.program.as_ptr(),
@@ -156,7 +158,7 @@ fn start(command: &Command, application: c_int, all: &mut Started) {
     all.applications.resize(all.tasks.len(), application);
 }
 
-/// Tells each started process of its world, its parents, and which command it runs.
+/// Sends each started process its MPI_COMM_WORLD, its parents, and the index of its command.
 fn tell(tasks: &[c_int], parents: &[c_int], applications: &[c_int]) -> Result {
     for (&task, &application) in tasks.iter().zip(applications) {
         let words = communicator::parent_message(tasks, parents, application);

@@ -1,12 +1,13 @@
-//! The forms of a status: C's structure, and the array of ints and the derived type of Fortran. In each ABI they have the same bytes.
+//! The forms of a status: C's struct, and Fortran's array of ints and derived type. In each ABI all have the same
+//! bytes.
 
 use crate::abi::ERR_ARG;
 use crate::error::{Error, Result, not_null};
 
-/// Copies a status of any ABI to another form. `is_ignored`: it is MPI_STATUS_IGNORE of that ABI.
+/// Copies a status of any ABI to another form. Fails if `is_ignored`: then `from` is MPI_STATUS_IGNORE of that ABI.
 ///
 /// # Safety
-/// The first may be read if it is a status, the second may be written.
+/// `from` is valid for reads unless it is ignored. `to` is null or valid for writes.
 pub unsafe fn copy<S: Copy>(from: *const S, is_ignored: bool, to: *mut S) -> Result {
     if is_ignored {
         let text = "the status is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE, which is none";

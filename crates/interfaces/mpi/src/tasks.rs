@@ -1,4 +1,4 @@
-//! The tasks of the job, as its launcher knows them.
+//! The tasks of the job, as the launcher reports them.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ use regatta_sys as rg;
 
 use crate::error::{Result, checked};
 
-/// All tasks that run.
+/// Returns all running tasks.
 pub fn running() -> Result<Vec<rg::Task>> {
     let (mut room, mut count) = (0, 0);
     loop {
@@ -19,12 +19,12 @@ pub fn running() -> Result<Vec<rg::Task>> {
             tasks.truncate(count.max(0) as usize);
             return Ok(tasks);
         }
-        // Some may be started between two looks.
+        // More tasks may be started between two queries.
         room = count.saturating_add(16);
     }
 }
 
-/// The ones of these tasks that do not run any more.
+/// Returns those of these tasks that are no longer running.
 pub fn ended(tasks: &[c_int]) -> Result<Vec<c_int>> {
     let running: std::collections::HashSet<c_int> =
         running()?.iter().map(|task| task.tid).collect();

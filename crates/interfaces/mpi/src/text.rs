@@ -1,14 +1,15 @@
-//! Texts that callers give and get.
+//! Strings that callers pass and get.
 
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::arguments::Out;
 use crate::error::{Error, Result, not_null};
 
-/// A text that the caller gives: at most this many bytes with its end, else an error of this class.
+/// Returns a string that the caller passes. Fails with an error of this class if it is longer than `room` bytes,
+/// including its NUL.
 ///
 /// # Safety
-/// It is null, or ends and stays.
+/// The string is null, or NUL-terminated and valid for `'a`.
 pub unsafe fn given<'a>(
     text: *const c_char,
     name: &str,
@@ -27,16 +28,16 @@ pub unsafe fn given<'a>(
     Ok(text)
 }
 
-/// Writes a text into the caller's room, cut if it does not fit; its length there.
+/// Writes a string into the caller's buffer, truncated if it does not fit. Returns the length written.
 ///
 /// # Safety
-/// This many bytes may be written.
+/// `to` is valid for writes of `room` bytes.
 pub unsafe fn give(text: &[u8], to: Out<c_char>, room: c_int) -> c_int {
     let Some(most) = usize::try_from(room).ok().and_then(|it| it.checked_sub(1)) else {
         return 0;
     };
     let length = text.len().min(most);
-    // SAFETY: the caller upholds the safety contract of this function; a byte is left for the end.
+    // SAFETY: the caller upholds the safety contract of this function; one byte is left for the NUL.
     unsafe {
         let to = to.address();
         std::ptr::copy_nonoverlapping(text.as_ptr(), to.cast(), length);

@@ -1,4 +1,5 @@
-//! The tool interface: variables that tell settings and count what happens. It has no error handlers: calls return codes.
+//! The tool interface: control variables for settings, and performance variables that count events. It has no error
+//! handlers: calls return codes.
 
 pub mod control;
 pub mod performance;
@@ -10,15 +11,15 @@ use crate::abi::*;
 use crate::arguments::Out;
 use crate::error::{Error, Result};
 
-/// How often the interface was initialized and not finalized.
+/// How often the interface has been initialized without being finalized.
 static DEPTH: AtomicI64 = AtomicI64::new(0);
 
-/// A tool begins.
+/// Initializes the interface once more.
 pub fn enter() {
     DEPTH.fetch_add(1, Ordering::AcqRel);
 }
 
-/// A tool ends.
+/// Finalizes the interface once. Fails if it is not initialized.
 pub fn leave() -> Result {
     let left = DEPTH.fetch_update(Ordering::AcqRel, Ordering::Acquire, |depth| {
         (depth > 0).then(|| depth - 1)
@@ -26,7 +27,7 @@ pub fn leave() -> Result {
     left.map(drop).map_err(|_| not_initialized())
 }
 
-/// The interface is initialized.
+/// Fails unless the interface is initialized.
 pub fn require() -> Result {
     match DEPTH.load(Ordering::Acquire) {
         0 => Err(not_initialized()),
@@ -40,7 +41,7 @@ fn not_initialized() -> Error {
     Error::new(T_ERR_NOT_INITIALIZED, text)
 }
 
-/// An index of so many things.
+/// Checks an index of `count` objects.
 pub fn index(index: c_int, count: usize, name: &str) -> Result<usize> {
     let found = usize::try_from(index).ok().filter(|&it| it < count);
     found.ok_or_else(|| {
@@ -49,20 +50,20 @@ pub fn index(index: c_int, count: usize, name: &str) -> Result<usize> {
     })
 }
 
-/// No thing has this name.
+/// Returns the error for an unknown name.
 #[cold]
 pub fn no_name(kind: &str, name: &CStr) -> Error {
     Error::new(T_ERR_INVALID_NAME, format!("no {kind} is called {name:?}"))
 }
 
-/// This is no handle, or one that has been freed.
+/// Returns the error for an invalid handle.
 #[cold]
 pub fn no_handle(kind: &str) -> Error {
     let text = format!("this is no {kind}, or one that has been freed");
     Error::new(T_ERR_INVALID_HANDLE, text)
 }
 
-/// An argument that may not be null.
+/// Fails if the pointer is null.
 pub fn given<T>(pointer: *const T, name: &str) -> Result {
     match pointer.is_null() {
         true => Err(Error::new(
@@ -73,20 +74,20 @@ pub fn given<T>(pointer: *const T, name: &str) -> Result {
     }
 }
 
-/// A text that the caller gives.
+/// Returns a string that the caller passes.
 ///
 /// # Safety
-/// It is null, or ends and stays.
+/// The string is null, or NUL-terminated and valid for `'a`.
 pub unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a CStr> {
     given(text, name)?;
     // SAFETY: the caller upholds the safety contract of this function.
     Ok(unsafe { CStr::from_ptr(text) })
 }
 
-/// Writes a number where the caller wants it, if anywhere.
+/// Writes a value unless the pointer is null.
 ///
 /// # Safety
-/// The place is null or may be written.
+/// The pointer is null or valid for writes.
 pub unsafe fn give<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: the caller upholds the safety contract of this function.
@@ -94,10 +95,10 @@ pub unsafe fn give<T>(to: *mut T, value: T) {
     }
 }
 
-/// Writes a text into the room that the caller has, cut if it does not fit, and the length that it needs.
+/// Writes a string into the caller's buffer, truncated if it does not fit, and the size of the buffer that it needs.
 ///
 /// # Safety
-/// Both are null or may be written, as many bytes of `to` as `length` says.
+/// Both pointers are null or valid for writes, `to` for as many bytes as `length` says.
 pub unsafe fn give_text(text: &str, to: *mut c_char, length: *mut c_int) {
     if length.is_null() {
         return;
@@ -111,19 +112,19 @@ pub unsafe fn give_text(text: &str, to: *mut c_char, length: *mut c_int) {
     }
 }
 
-/// A category: what its variables are about.
+/// A category of variables.
 pub struct Category {
     /// Its name.
     pub name: &'static str,
     /// Its description.
     pub description: &'static str,
-    /// How many control variables: all, or none.
+    /// Number of control variables: all or none.
     pub control: usize,
-    /// How many performance variables: all, or none.
+    /// Number of performance variables: all or none.
     pub performance: usize,
 }
 
-/// All of them.
+/// All categories.
 pub static CATEGORIES: [Category; 2] = [
     Category {
         name: "regatta_settings",

@@ -10,14 +10,14 @@ pub use grid::Grid;
 
 use crate::abi::*;
 
-/// A topology, and what this process has to know of it.
+/// A topology, as far as this process needs it.
 #[derive(Clone, Debug)]
 pub enum Topology {
-    /// A grid of any number of dimensions.
+    /// A Cartesian grid.
     Grid(Arc<Grid>),
-    /// Edges that every process knows, by rank.
+    /// A graph whose edges every process knows, by rank.
     Graph(Arc<Graph>),
-    /// Edges that are known where they end.
+    /// A distributed graph: each process knows its own edges.
     Distributed(Arc<Distributed>),
 }
 
@@ -26,12 +26,12 @@ pub enum Topology {
 pub struct Graph {
     /// For each process, the end of its neighbours in `edges`.
     pub ends: Vec<c_int>,
-    /// Neighbours.
+    /// Neighbours of all processes.
     pub edges: Vec<c_int>,
 }
 
 impl Graph {
-    /// The neighbours of a process.
+    /// Returns the neighbours of a process.
     pub fn neighbours(&self, rank: c_int) -> &[c_int] {
         let end = |index: usize| self.ends[index] as usize;
         let rank = rank as usize;
@@ -40,23 +40,23 @@ impl Graph {
     }
 }
 
-/// This process' edges in a distributed graph.
+/// This process's edges in a distributed graph.
 #[derive(Clone, Debug, Default)]
 pub struct Distributed {
     /// The processes that send to this one.
     pub sources: Vec<c_int>,
-    /// The weights of these edges.
+    /// The weights of the edges from `sources`.
     pub source_weights: Vec<c_int>,
     /// The processes that it sends to.
     pub destinations: Vec<c_int>,
-    /// The weights of these edges.
+    /// The weights of the edges to `destinations`.
     pub destination_weights: Vec<c_int>,
-    /// Whether the program has given weights.
+    /// Whether the program has passed weights.
     pub weighted: bool,
 }
 
 impl Topology {
-    /// MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH.
+    /// Returns its kind: MPI_CART, MPI_GRAPH or MPI_DIST_GRAPH.
     pub fn kind(&self) -> c_int {
         match self {
             Topology::Grid(_) => CART,
@@ -65,8 +65,8 @@ impl Topology {
         }
     }
 
-    /// From whom the process with this rank receives in a collective among neighbours, and to whom it sends, in the order
-    /// of the buffers. MPI_PROC_NULL is nobody, beyond the border of a grid.
+    /// Returns the sources and the destinations of the process with this rank in a neighbourhood collective, in the
+    /// order of the buffers. Beyond the border of a grid a neighbour is MPI_PROC_NULL.
     pub fn neighbours(&self, rank: c_int) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Grid(grid) => grid.neighbours(rank),

@@ -1,5 +1,5 @@
-//! Requests of the engine's that this process completes itself, so that a thread that sleeps in the engine wakes up: each is the receive of an empty message from
-//! this process, in a channel of their own.
+//! Requests of the engine that this process completes itself, to wake a thread that sleeps in the engine. Each is the
+//! receive of an empty message from this process, in a channel of its own.
 
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
@@ -20,7 +20,7 @@ fn own_rank() -> Result<c_int> {
     checked(tid).map(|()| tid)
 }
 
-/// Makes such a request; its tag is for [`wake`], which is called once, or for [`cancel`].
+/// Makes such a request. Its tag is for one call of [`wake`] or [`cancel`].
 pub fn sleep() -> Result<(c_int, rg::Request)> {
     let from = own_rank()?;
     let taken = NUMBERS.take();
@@ -34,7 +34,7 @@ pub fn sleep() -> Result<(c_int, rg::Request)> {
     checked(code).map(|()| (tag, message))
 }
 
-/// Completes the request. Its tag may be another one's from now on.
+/// Completes the request. Its tag may be reused from now on.
 pub fn wake(tag: c_int) -> Result {
     // SAFETY: the message is empty, so no memory is accessed.
     checked(unsafe { rg::rg_bsend(null(), 0, own_rank()?, tag, CHANNEL) })?;
@@ -42,7 +42,7 @@ pub fn wake(tag: c_int) -> Result {
     Ok(())
 }
 
-/// Withdraws a request that nobody completes.
+/// Cancels a request that has not been completed by [`wake`].
 pub fn cancel(tag: c_int, mut request: rg::Request) {
     let mut cancelled = 0;
     // SAFETY: the engine checks requests at each use; the call may write `cancelled`.

@@ -1,12 +1,16 @@
-//! Windows: memory of processes that others reach.
+//! Windows: memory that other processes can access (RMA).
 //!
-//! A process reaches the memory of another one in one of three ways. *Mapped*: the library has made it, in a segment that all
-//! processes of a host map. *Copied*: it is memory of the program's on the same host, and the system copies it from process to
-//! process; elements in many blocks are asked for. *Asked*: all else; a thread of the target's ([`service`]) acts for whoever asks. The first two are complete when the
-//! call is; of the third one, puts and accumulates are complete after a flush.
+//! A process accesses the memory of a target in one of three ways:
 //!
-//! Each accumulate, whichever way it comes, holds the target's word for accumulates on the [`lock_table`] of its host, for all of its
-//! elements.
+//! - *Mapped*: the library has allocated it in a segment that all processes of a host map.
+//! - *Copied*: it is memory of the program on the same host, and the kernel copies it between processes. For elements
+//!   in many blocks, the target is asked to copy them.
+//! - *Asked*: in all other cases a thread of the target ([`service`]) acts on behalf of the origin.
+//!
+//! The first two are complete when the call returns. With the third, puts and accumulates are complete after a flush.
+//!
+//! Each accumulate, whichever way it is made, holds the target's accumulate lock in the [`lock_table`] of its host, for
+//! all of its elements.
 
 pub mod accumulate;
 mod attached;
@@ -48,47 +52,48 @@ use crate::process;
 pub struct Window {
     /// Its handle.
     pub handle: Win,
-    /// The processes, and two groups of the engine's: the first for epochs, the hidden one for requests to services.
+    /// The processes, with two groups of the engine: the first one for epochs, the hidden one for requests to services.
     pub comm: Communicator,
-    /// MPI_WIN_FLAVOR_.
+    /// Its flavor (MPI_WIN_FLAVOR_).
     pub flavor: c_int,
     /// The memory of each process.
     pub targets: Vec<Target>,
-    /// Predefined attributes.
+    /// The values of predefined attributes.
     pub facts: Facts,
     /// Its error handler.
     pub errhandler: HandlerSlot,
     /// Its attributes.
     pub attributes: Attributes<Win>,
-    /// Whether some process is reached through its service.
+    /// Whether any process is accessed through its service.
     pub has_service: bool,
-    /// Its number in requests to this process' inbox; 0 if none come.
+    /// Its number in requests to this process's inbox; 0 if it gets none.
     number: u32,
-    /// The thread that serves this process' memory.
+    /// The thread that serves this process's memory.
     server: Mutex<Option<JoinHandle<()>>>,
     locks: lock_table::LockTable,
     epochs: Mutex<Epochs>,
-    /// Which targets the epochs let this process reach, as far as one number tells it: a look at it takes no lock.
+    /// The targets that the present epochs allow to access, as far as one number can express that; checking it takes no
+    /// lock.
     open_to: AtomicI32,
     /// Memory that the program has attached.
     attached: Mutex<Attached>,
-    /// Requests to services that have a reply.
+    /// Number of requests with a reply that have been sent to services.
     replies: AtomicU32,
     described: Mutex<(CString, Hints)>,
 }
 
-/// The values of predefined attributes, which programs are given the addresses of.
+/// The values of predefined attributes, whose addresses programs get.
 #[derive(Debug)]
 pub struct Facts {
-    /// The memory of this process.
+    /// Address of this process's memory.
     pub base: usize,
-    /// Its bytes.
+    /// Size of this process's memory in bytes.
     pub size: i64,
-    /// Bytes of a unit of displacements.
+    /// Displacement unit in bytes.
     pub unit: c_int,
-    /// MPI_WIN_FLAVOR_.
+    /// Flavor (MPI_WIN_FLAVOR_).
     pub flavor: c_int,
-    /// MPI_WIN_UNIFIED.
+    /// Memory model (MPI_WIN_UNIFIED).
     pub model: c_int,
 }
 
@@ -96,8 +101,8 @@ static WINDOWS: Table<Arc<Window>> = Table::new(Kind::Win);
 
 const CHUNK: usize = 256;
 
-/// The windows again, to be found without a lock; null where there is none. The first of them, which is all that most programs
-/// have, are a step nearer.
+/// Pointers to all windows, for lookup without a lock; null if there is none. `NEAR` has the first ones, which are all
+/// that most programs have, and saves one indirection.
 static NEAR: [AtomicPtr<Window>; CHUNK] = [const { AtomicPtr::new(null_mut()) }; CHUNK];
 static PLACES: [OnceLock<Box<[AtomicPtr<Window>]>>; MAX_OBJECTS / CHUNK] =
     [const { OnceLock::new() }; MAX_OBJECTS / CHUNK];
@@ -111,12 +116,12 @@ fn place(win: Win) -> Option<&'static AtomicPtr<Window>> {
     }
 }
 
-/// The window with this handle, which stays until it is freed. As with communicators, a program that frees it while another
-/// thread uses it breaks MPI's rules.
+/// Returns the window with this handle, which must not be freed while it is used. As with communicators, a program that
+/// frees it while another thread uses it breaks MPI's rules.
 #[inline(always)]
 pub fn get(win: Win) -> Result<&'static Window> {
     let found = place(win).map(|place| place.load(Ordering::Acquire));
-    // SAFETY: the window is in the table as long as its place leads to it.
+    // SAFETY: the table owns the window as long as the pointer to it is set.
     let found = found.and_then(|window| unsafe { window.as_ref() });
     match found {
         Some(window) if window.handle == win => Ok(window),
@@ -124,12 +129,12 @@ pub fn get(win: Win) -> Result<&'static Window> {
     }
 }
 
-/// The window with this handle, held by whoever asks.
+/// Returns the window with this handle, kept alive by the caller.
 pub fn held(win: Win) -> Result<Arc<Window>> {
     WINDOWS.get(win.0).ok_or_else(|| none(win))
 }
 
-/// Lets a window be found.
+/// Makes a window available to [`get`].
 fn open(window: &Arc<Window>) {
     if let Some(index) = objects::index(Kind::Win, window.handle.0)
         && index >= CHUNK
@@ -154,7 +159,7 @@ fn none(win: Win) -> Error {
     Error::new(ERR_WIN, text)
 }
 
-/// The handle of a window leads nowhere from now on.
+/// Removes a window; its handle is invalid from now on.
 pub fn remove(win: Win) {
     if let Some(window) = WINDOWS.get(win.0) {
         service::remove(&window);
@@ -165,7 +170,7 @@ pub fn remove(win: Win) {
     WINDOWS.remove(win.0);
 }
 
-/// Ends the services of windows that were never freed: MPI is being finalized.
+/// Ends the services of windows that were never freed, because MPI is being finalized.
 pub fn leave_all() {
     for window in WINDOWS.all() {
         window.end_service();
@@ -174,7 +179,7 @@ pub fn leave_all() {
 }
 
 impl Window {
-    /// The processes of the window.
+    /// Returns the number of processes of the window.
     pub fn size(&self) -> c_int {
         self.comm.size()
     }
@@ -185,27 +190,27 @@ impl Window {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> CString {
         self.described().0.clone()
     }
 
-    /// Gives it a name.
+    /// Sets its name.
     pub fn set_name(&self, name: CString) {
         self.described().0 = name;
     }
 
-    /// The program's hints.
+    /// Returns the program's hints.
     pub fn hints(&self) -> Hints {
         self.described().1.clone()
     }
 
-    /// Sets hints; others stay.
+    /// Sets these hints; other hints keep their values.
     pub fn set_hints(&self, hints: &Hints) {
         self.described().1.merge(hints);
     }
 
-    /// The target with this rank; nothing of MPI_PROC_NULL.
+    /// Returns the target with this rank; `None` for MPI_PROC_NULL.
     pub fn target(&self, rank: c_int) -> Result<Option<&Target>> {
         match usize::try_from(rank)
             .ok()
@@ -221,7 +226,7 @@ impl Window {
         }
     }
 
-    /// Where memory of this process begins that others may reach at this address, if so many bytes are.
+    /// Returns whether other processes may access `length` bytes at this address of this process.
     fn allows(&self, address: u64, length: u64) -> bool {
         if self.flavor == WIN_FLAVOR_DYNAMIC {
             return self.attached().has(address as usize, length as usize);
@@ -235,7 +240,7 @@ impl Window {
         self.attached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets others reach memory of the program's.
+    /// Attaches memory of the program.
     pub fn attach(&self, base: usize, length: usize) -> Result {
         self.check_dynamic()?;
         match self.attached().add(base, length) {
@@ -247,7 +252,7 @@ impl Window {
         }
     }
 
-    /// Takes that back.
+    /// Detaches memory of the program.
     pub fn detach(&self, base: usize) -> Result {
         self.check_dynamic()?;
         match self.attached().remove(base) {
@@ -269,7 +274,7 @@ impl Window {
         }
     }
 
-    /// Puts and accumulates to these targets have happened there.
+    /// Waits until all puts and accumulates to these targets are complete at the targets.
     pub fn flush(&self, ranks: impl IntoIterator<Item = c_int>) -> Result {
         fence(Ordering::SeqCst);
         service::serve_own();
@@ -283,7 +288,7 @@ impl Window {
         result
     }
 
-    /// Puts and accumulates to all targets have happened there.
+    /// Waits until all puts and accumulates are complete at the targets.
     pub fn flush_all(&self) -> Result {
         self.flush(0..self.size())
     }
@@ -298,7 +303,7 @@ impl Window {
 
     fn end_service(&self) {
         let server = self.server().take();
-        // If the engine refuses, nobody waits for the service, which may not hear of it.
+        // If the engine refuses the request to stop, the service is not waited for, since it may never get the request.
         if let Some(server) = server
             && service::stop(self).is_ok()
         {
@@ -306,8 +311,8 @@ impl Window {
         }
     }
 
-    /// The end of a window, after all processes have come here; of this process' part alone if one has died. The window stays for all while one
-    /// has an epoch open, or cannot delete its attributes, which `delete` does.
+    /// Frees the window after all processes have called this. If a process has died, frees the local part only. The
+    /// window stays in all processes if one has an open epoch, or cannot delete its attributes, which `delete` does.
     pub fn end(&self, delete: impl FnOnce() -> Result) -> Result {
         const STAYS: &str = "the window stays";
         let group = self.comm.group;
@@ -320,7 +325,7 @@ impl Window {
         let came = internal_messages::allgather(group, [class_of(&free), has_attributes]);
         free?;
         let met = match came {
-            // One that has died has no attributes any more that others would have to hear of.
+            // If a process has died, the others need not agree on the deletion of attributes.
             Err(gone) => {
                 delete()?;
                 Err(gone)

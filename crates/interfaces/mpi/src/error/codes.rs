@@ -1,4 +1,4 @@
-//! The codes of errors: their classes and general texts, those that programs add among them. Available at any time.
+//! Error codes: their classes and texts, including those that programs add. Available at any time.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_int};
@@ -11,12 +11,12 @@ use crate::abi::*;
 /// A code that the program has added.
 #[derive(Clone, Debug)]
 struct Added {
-    /// Equal to the code, if it is a class itself.
+    /// The class of the code; equal to the code if it is itself a class.
     class: c_int,
     text: CString,
 }
 
-/// The codes from MPI_ERR_LASTCODE + 1 on.
+/// The added codes, from MPI_ERR_LASTCODE + 1 on.
 static ADDED: Mutex<BTreeMap<c_int, Added>> = Mutex::new(BTreeMap::new());
 
 /// The value of the attribute MPI_LASTUSEDCODE.
@@ -28,7 +28,7 @@ fn added() -> MutexGuard<'static, BTreeMap<c_int, Added>> {
     ADDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The code after the last one in use, or after that the lowest that is free.
+/// Returns the code after the highest one in use, or the lowest free one if there is none.
 fn free_code(added: &BTreeMap<c_int, Added>) -> c_int {
     let next = added
         .keys()
@@ -43,7 +43,7 @@ fn free_code(added: &BTreeMap<c_int, Added>) -> c_int {
         .unwrap_or(c_int::MAX)
 }
 
-/// The class of a code.
+/// Returns the class of a code.
 pub fn class(code: c_int) -> Result<c_int> {
     if code == ERR_LASTCODE || predefined(code).is_some() {
         return Ok(code);
@@ -54,7 +54,7 @@ pub fn class(code: c_int) -> Result<c_int> {
         .ok_or_else(|| unknown(code))
 }
 
-/// The general text of a code.
+/// Returns the text of a code.
 pub fn text(code: c_int) -> Result<CString> {
     if let Some(text) = predefined(code) {
         return Ok(text.to_owned());
@@ -84,12 +84,12 @@ fn note_last(added: &BTreeMap<c_int, Added>) {
     LAST_USED.store(last.unwrap_or(ERR_LASTCODE), Ordering::Relaxed);
 }
 
-/// A new class.
+/// Adds a class and returns it.
 pub fn add_class() -> c_int {
     add(|code| code)
 }
 
-/// A new code of a class.
+/// Adds a code of a class and returns it.
 pub fn add_code(of: c_int) -> Result<c_int> {
     if class(of)? != of {
         let text = format!("{of} is the code of an error, and no class");
@@ -98,7 +98,7 @@ pub fn add_code(of: c_int) -> Result<c_int> {
     Ok(add(|_| of))
 }
 
-/// Gives a code that the program has added a text; an empty one takes it away.
+/// Sets the text of a code that the program has added. An empty text removes it.
 pub fn set_text(code: c_int, text: &CStr) -> Result {
     let mut added = added();
     let found = added.get_mut(&code).ok_or_else(|| not_added(code))?;
@@ -106,7 +106,8 @@ pub fn set_text(code: c_int, text: &CStr) -> Result {
     Ok(())
 }
 
-/// Takes away a class (`true`) or another code that the program has added.
+/// Removes a class or another code that the program has added. Fails if the code still has a text, or the class still
+/// has codes.
 pub fn remove(code: c_int, is_class: bool) -> Result {
     let mut added = added();
     let class = added.get(&code).ok_or_else(|| not_added(code))?.class;
@@ -138,7 +139,7 @@ fn not_added(code: c_int) -> Error {
 
 macro_rules! texts {
     ($($code:ident $text:literal)*) => {
-        /// The text of a code that the library has.
+        /// Returns the text of a predefined code.
         fn predefined(code: c_int) -> Option<&'static CStr> {
             match code {
                 $($code => Some($text),)*

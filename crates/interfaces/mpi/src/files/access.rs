@@ -24,41 +24,41 @@ pub enum Direction {
     Write,
 }
 
-/// Where in the view an access begins.
+/// The position in the view at which an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
-    /// At this offset in etypes.
+    /// An explicit offset in etypes.
     At(i64),
-    /// At the process' own pointer.
+    /// The individual file pointer.
     Own,
-    /// At the pointer of all; of a collective access in the order of ranks.
+    /// The shared file pointer. In a collective access processes are ordered by rank.
     Shared,
 }
 
-/// Bytes in memory, and in the view.
+/// A transfer of bytes between memory and the view.
 #[derive(Clone, Copy)]
 pub struct Transfer<'a> {
     /// The file.
     pub file: &'a Open,
     /// The view.
     pub view: &'a View,
-    /// Whether they are read or written.
+    /// Whether the bytes are read or written.
     pub direction: Direction,
-    /// The bytes of the view in front.
+    /// Offset of the first byte in the view, in bytes.
     pub from: usize,
-    /// Where they are in memory.
+    /// Address of the bytes in memory.
     pub data: *mut u8,
-    /// How many.
+    /// Number of bytes.
     pub length: usize,
-    /// Set when they begin to move: of a collective access the part that others wait for.
+    /// Set when the transfer begins: in a collective access that is the part that other processes wait for.
     pub begun: &'a Cell<bool>,
 }
 
 impl Transfer<'_> {
-    /// Moves the bytes; returns how many there were in front of the file's end.
+    /// Transfers the bytes, noncollectively. Returns how many of them are before the end of the file.
     ///
     /// # Safety
-    /// The memory may be read or written.
+    /// The memory is valid for reads or writes, depending on the direction.
     pub unsafe fn alone(&self) -> Outcome<usize> {
         let (posix, mut outcome) = (&self.file.posix, Ok(()));
         match self.direction {
@@ -89,10 +89,10 @@ impl Transfer<'_> {
         }
     }
 
-    /// Moves the bytes while nobody else has those of the file from the first to the last.
+    /// Transfers the bytes while the range of the file from the first to the last of them is locked.
     ///
     /// # Safety
-    /// The memory may be read or written.
+    /// The memory is valid for reads or writes, depending on the direction.
     unsafe fn atomic(&self) -> Outcome<usize> {
         let Some((start, end)) = self.view.range(self.from, self.length) else {
             return Ok(0);
@@ -111,10 +111,10 @@ impl Transfer<'_> {
         moved.and_then(|moved| unlocked.map(|()| moved))
     }
 
-    /// Moves the bytes, with all processes or alone.
+    /// Transfers the bytes, collectively if `all`.
     ///
     /// # Safety
-    /// The memory may be read or written.
+    /// The memory is valid for reads or writes, depending on the direction.
     unsafe fn go(&self, all: bool) -> Result<usize> {
         let atomic = self.file.atomic.load(Ordering::Acquire);
         self.begun.set(true);
@@ -127,7 +127,7 @@ impl Transfer<'_> {
             }
         };
         if self.direction == Direction::Write {
-            // Others may have written it for this process.
+            // Another process may have written it on behalf of this one.
             self.file.posix.note_written();
         }
         let act = match self.direction {
@@ -138,7 +138,7 @@ impl Transfer<'_> {
     }
 }
 
-/// Checks an access; the type of its elements, and their bytes in the file.
+/// Checks an access. Returns the datatype of its elements, and their length in the file in bytes.
 fn check(file: &Open, view: &View, direction: Direction, memory: Memory) -> Result<(Kept, usize)> {
     match direction {
         Direction::Read => file.check_readable()?,
@@ -159,10 +159,10 @@ fn check(file: &Open, view: &View, direction: Direction, memory: Memory) -> Resu
     Ok((Kept::new(memory.datatype, of), length))
 }
 
-/// Moves data between memory and the view, from so many bytes of it on. How many bytes in the file and in memory.
+/// Transfers data between memory and the view. Returns the number of bytes in the file and in memory.
 ///
 /// # Safety
-/// The memory's elements may be read or written.
+/// The elements are valid for reads or writes, depending on the direction.
 unsafe fn transfer(
     transfer: Transfer<'_>,
     memory: Memory,
@@ -203,19 +203,20 @@ unsafe fn transfer(
     }
 }
 
-/// How far this process is in a collective access, in whose stages the others wait for it.
+/// The stages of a collective access that this process has reached. The other processes wait for it in each of them.
 #[derive(Default)]
 struct Stages {
-    /// The pointer of all has been moved on.
+    /// Whether the shared file pointer has been advanced.
     ordered: Cell<bool>,
-    /// The bytes have begun to move.
+    /// Whether the transfer has begun.
     begun: Cell<bool>,
-    /// The end has been waited for.
+    /// Whether the final barrier has been entered.
     ended: Cell<bool>,
 }
 
 impl Stages {
-    /// Goes through the stages that are left with no bytes at all: an error of this process' call alone keeps nobody waiting.
+    /// Takes part in the remaining stages without any bytes, after an error of this process only, so that the others do
+    /// not wait for it.
     fn finish(&self, file: &Open, view: &View, direction: Direction, position: Position) {
         if position == Position::Shared && !self.ordered.replace(true) {
             let _ = file.shared.ordered(&file.comm, 0);
@@ -239,24 +240,26 @@ impl Stages {
     }
 }
 
-/// Takes part in a collective access with no bytes at all: this process' call is wrong, which keeps nobody waiting.
+/// Takes part in a collective access without any bytes, because this process's call is invalid. So the others do not
+/// wait for it.
 pub fn decline(file: &Open, direction: Direction, position: Position) {
-    // There all fail before anybody waits.
+    // In this case the call fails in all processes before any of them waits.
     if position != Position::Shared && file.check_not_sequential().is_err() {
         return;
     }
     Stages::default().finish(file, &file.view(), direction, position);
 }
 
-/// Whether all wait for the end of a collective access: a read after an ordered one finds the bytes of all processes.
+/// Returns whether a collective access ends with a barrier: a read after an ordered write must find the bytes of all
+/// processes.
 fn has_end(position: Position, direction: Direction) -> bool {
     position == Position::Shared && direction == Direction::Write
 }
 
-/// Accesses a file, collectively or not; the status.
+/// Accesses a file, collectively if `all`, and returns the status.
 ///
 /// # Safety
-/// The memory's elements may be read or written.
+/// The elements are valid for reads or writes, depending on the direction.
 pub unsafe fn access(
     file: &Open,
     direction: Direction,

@@ -1,4 +1,5 @@
-//! Writing many short runs that lie close together: through a [`Mapping`](super::mapping::Mapping) of that part of the file.
+//! Writing many short runs that are close together, through a [`Mapping`](super::mapping::Mapping) of that part of the
+//! file.
 //!
 //! A pwrite of 8 bytes takes 400 to 900 ns. A mapping takes some 3 us, each of its pages 1 us, and each run 20 ns.
 
@@ -7,12 +8,12 @@ use super::posix::{Outcome, Posix};
 use super::sieve::are_close;
 use super::view::Run;
 
-/// Number of runs whose calls of pwrite take as long as making a mapping.
+/// Number of runs whose pwrite calls take as long as making a mapping.
 const RUNS_PER_MAPPING: usize = 8;
-/// Number of runs whose calls of pwrite take as long as a page of the mapping.
+/// Number of runs whose pwrite calls take as long as one page of a mapping.
 const RUNS_PER_PAGE: usize = 3;
 
-/// Runs that are still to be written, in rising order and close together.
+/// Runs that are still to be written, in ascending order and close together.
 pub struct GatherWrites<'a> {
     file: &'a Posix,
     data: *const u8,
@@ -20,7 +21,7 @@ pub struct GatherWrites<'a> {
 }
 
 impl<'a> GatherWrites<'a> {
-    /// Writes from the memory at `data`, to which all runs are relative.
+    /// Returns an empty list of runs. `data` is the memory to which all runs are relative.
     pub fn new(file: &'a Posix, data: *const u8) -> GatherWrites<'a> {
         GatherWrites {
             file,
@@ -29,23 +30,23 @@ impl<'a> GatherWrites<'a> {
         }
     }
 
-    /// Adds a run, and writes those before it unless it lies close behind them.
+    /// Adds a run. Unless it follows closely, writes the runs before it first.
     ///
     /// # Safety
-    /// The run's part of the memory may be read.
+    /// The run's part of the memory is valid for reads.
     pub unsafe fn add(&mut self, run: Run) -> Outcome {
         if !are_close(&self.runs, &run) {
-            // SAFETY: the caller upholds the safety contract of this function, of these runs.
+            // SAFETY: the caller guarantees that the runs' memory is valid for reads.
             unsafe { self.write()? };
         }
         self.runs.push(run);
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining runs.
     ///
     /// # Safety
-    /// As for [`add`](GatherWrites::add).
+    /// See [`add`](GatherWrites::add).
     pub unsafe fn finish(mut self) -> Outcome {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.write() }
@@ -71,7 +72,7 @@ impl<'a> GatherWrites<'a> {
         Ok(())
     }
 
-    /// Writes several runs, as far as a mapping can; returns the others.
+    /// Writes several runs through a mapping as far as possible, and returns the others.
     unsafe fn write_together<'r>(&self, runs: &'r [Run]) -> Outcome<&'r [Run]> {
         let [first, front @ .., last] = runs else {
             return Ok(runs);
@@ -81,8 +82,9 @@ impl<'a> GatherWrites<'a> {
         }
         let mut before = runs;
         if self.file.size()? < last.end() {
-            // The last run makes the file long enough for the mapping. It is written out of turn, so only once there is space for all: where there is not, the
-            // others are written up to where the device is full, and nothing lies behind that.
+            // Writing the last run makes the file long enough for the mapping. That is out of order, so space for all
+            // runs is reserved first. If there is not enough, the runs are written in order until the device is full,
+            // and nothing is written behind that.
             let data = self.data.wrapping_add(last.at);
             // SAFETY: the caller upholds the safety contract of this function.
             let is_long = self.file.reserve(first.offset, last.end())
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    /// Writes runs one by one and together: the same file. Returns the file and its bytes.
+    /// Writes runs one by one and together, and checks that both give the same file. Returns the file and its bytes.
     fn check(before: usize, runs: &[(i64, usize)]) -> (Posix, Vec<u8>) {
         let name = format!(
             "gather-writes-{}-{before}-{}",
@@ -152,7 +154,7 @@ mod tests {
         check(500_003, &many);
     }
 
-    /// What a mapping cannot take is left to pwrite, which has the error.
+    /// Runs that a mapping cannot write are left to pwrite, which reports the error.
     #[test]
     fn a_run_behind_the_file_is_not_taken_by_a_mapping() {
         let (file, _) = check(4096, &[(0, 8)]);

@@ -1,20 +1,21 @@
-//! A part of a file in memory, to which many short runs are written at once.
+//! A part of a file mapped into memory, to which many short runs are written with one system call.
 //!
-//! Bytes that nobody names are not touched, unlike those that data sieving writes back: the page cache holds the file's only copy for mappings and for
-//! pwrite alike, on file systems of this host. The system copies ([`process_vm_readv`](libc::process_vm_readv) of this process), so that a place
-//! which cannot be written (the device is full, the file was cut) is an error here, and no SIGBUS.
+//! Bytes between the runs are not touched, unlike with data sieving, which writes them back. On local file systems
+//! mappings and pwrite share the page cache. The kernel does the copying ([`process_vm_readv`](libc::process_vm_readv)
+//! of this process), so an address that cannot be written (the device is full, the file was truncated) causes an error
+//! instead of SIGBUS.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
 use super::view::Run;
 
-/// Bytes of a page, or a part of them: mappings begin at multiples.
+/// Size of a page in bytes, or a divisor of it: mappings begin at multiples.
 pub(super) const PAGE_BYTES: i64 = 4096;
-/// Maximum number of blocks in one call of the system.
+/// Maximum number of blocks in one system call.
 const MAX_BLOCKS_PER_CALL: usize = 1024;
 
-/// File systems of one host that keep mappings and pwrite in one page cache.
+/// Magic numbers of local file systems, on which mappings and pwrite share one page cache.
 const LOCAL: [u64; 6] = [
     0xef53,      // ext2 to ext4
     0x5846_5342, // XFS
@@ -24,7 +25,7 @@ const LOCAL: [u64; 6] = [
     0x794c_7630, // overlayfs
 ];
 
-/// Returns whether the file is in a file system of this host, whose page cache has what any process has written.
+/// Returns whether the file is on a local file system, whose page cache has what any process has written.
 pub fn is_local(fd: c_int) -> bool {
     // SAFETY: a struct of numbers, which is written.
     unsafe {
@@ -33,14 +34,14 @@ pub fn is_local(fd: c_int) -> bool {
     }
 }
 
-/// Returns whether the file is open for both directions, as mappings need it.
+/// Returns whether the file is open for reading and writing, as mappings require.
 pub fn is_open_for_both(fd: c_int) -> bool {
     // SAFETY: the call takes numbers and no pointers.
     let flags = unsafe { libc::fcntl(fd, libc::F_GETFL) };
     flags & libc::O_ACCMODE == libc::O_RDWR
 }
 
-/// Bytes of a file as memory.
+/// A part of a file mapped into memory.
 pub struct Mapping {
     base: *mut u8,
     length: usize,
@@ -48,7 +49,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the file's bytes `start .. end`; `None` if the system refuses.
+    /// Maps bytes `start .. end` of the file. Returns `None` if the kernel refuses.
     pub fn new(fd: c_int, start: i64, end: i64) -> Option<Mapping> {
         let start = start / PAGE_BYTES * PAGE_BYTES;
         let length = usize::try_from(end - start).ok()?;
@@ -62,10 +63,11 @@ impl Mapping {
         })
     }
 
-    /// Copies runs of `data` to their places, which lie inside, and returns how many of them, from the first on, are certainly there.
+    /// Copies runs from `data` to the mapping, which contains them. Returns how many of them, from the first on, are
+    /// certain to be written.
     ///
     /// # Safety
-    /// The runs' bytes of `data` may be read.
+    /// The runs' bytes of `data` are valid for reads.
     pub unsafe fn write(&self, data: *const u8, runs: &[Run]) -> usize {
         let mut to = Vec::with_capacity(runs.len().min(MAX_BLOCKS_PER_CALL));
         let mut from: Vec<libc::iovec> = Vec::new();
@@ -81,7 +83,7 @@ impl Mapping {
                 let place = self.base.wrapping_add((run.offset - self.start) as usize);
                 to.push(block(place));
                 let given = block(data.wrapping_add(run.at).cast_mut());
-                // Data of runs usually follow each other.
+                // Most runs are consecutive in `data`, so their blocks are merged.
                 match from.last_mut() {
                     Some(last)
                         if last.iov_base.wrapping_byte_add(last.iov_len) == given.iov_base =>

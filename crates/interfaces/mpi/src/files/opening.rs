@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::info::Hints;
 use crate::segment::NOWHERE;
 
-/// What becomes of an open that has failed at one process.
+/// The consequence, in error messages, of an open that has failed at one process.
 pub(super) const UNOPENED: &str = "no process opens the file";
 
-/// An access mode makes sense.
+/// Checks an access mode.
 fn check_amode(amode: c_int) -> Result {
     let ways = [MODE_RDONLY, MODE_WRONLY, MODE_RDWR];
     let all = ways.iter().sum::<c_int>()
@@ -43,7 +43,7 @@ fn check_amode(amode: c_int) -> Result {
     Ok(())
 }
 
-/// The system's flags.
+/// Returns the flags of `open` for an access mode.
 fn flags(amode: c_int) -> c_int {
     let way = match amode {
         _ if amode & MODE_RDONLY != 0 => libc::O_RDONLY,
@@ -57,7 +57,8 @@ fn flags(amode: c_int) -> c_int {
     way | create
 }
 
-/// Opens the file of a process: the first creates it, if it is to be new. Beside the file it returns where the pointers begin.
+/// Opens the file in this process. The first process creates it if necessary. Returns the file, and the initial value
+/// of the file pointers in bytes.
 fn open_one(name: &CStr, amode: c_int, first: bool) -> Outcome<(Posix, i64)> {
     let exclusive = match amode & MODE_EXCL != 0 && amode & MODE_CREATE != 0 && first {
         true => libc::O_EXCL,
@@ -74,14 +75,15 @@ fn open_one(name: &CStr, amode: c_int, first: bool) -> Outcome<(Posix, i64)> {
     Ok((opened, begin))
 }
 
-/// Deletes a file again that was to be new, if it cannot be opened by all.
+/// Deletes a newly created file that could not be opened by all processes.
 fn discard(comm: &Communicator, name: &CStr, amode: c_int) {
     if comm.rank == 0 && amode & MODE_CREATE != 0 && amode & MODE_EXCL != 0 {
         let _ = posix::delete(name);
     }
 }
 
-/// Opens a file on all processes, or on none. Beside the file and the pointer of all it returns where this process' pointer begins.
+/// Opens a file in all processes or in none. Returns the file, the shared file pointer, and the initial value of the
+/// individual one.
 fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, Shared, i64)> {
     let (mut own, mut offer) = (None, None);
     if comm.rank == 0 {
@@ -101,7 +103,7 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, Sh
         return Err(refused(name, "opening", first));
     }
     let own = own.unwrap_or_else(|| open_one(name, amode, false));
-    // The first process' file stays open until all have mapped the memory.
+    // The first process keeps the file of the shared memory open until all have mapped it.
     let (segment, _file) = offer.map(|offer| (offer.segment, offer.file)).unzip();
     let shared = Shared::mapped(segment, process, [file, mark]);
     let outcome = [posix::number(&own), c_int::from(shared.is_some())];
@@ -118,13 +120,13 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, Sh
     Ok((posix, shared, begin))
 }
 
-/// Opens a file, of which each process has said the name and the hints, or has an error: that is everybody's.
+/// Opens a file. Each process passes its name and hints, or the error of an invalid argument; then all fail.
 pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) -> Result<File> {
     if comm.remote.is_some() {
         let text = "the communicator is an intercommunicator; files are opened by the processes of one side";
         return Err(Error::new(ERR_COMM, text));
     }
-    // Errors of some processes alone are errors of all: nobody waits for them then.
+    // An error in some processes is an error in all, so none waits for the others.
     let checked = given.and_then(|given| check_amode(amode).map(|()| given));
     let class = internal_messages::class_of(&checked);
     let all = internal_messages::allgather(comm.hidden, [amode, class])?;
@@ -145,14 +147,14 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
     insert(Arc::new(file))
 }
 
-/// Closes a file on all processes; the first deletes it, if that was said. If one of them does not come, the part of this process alone. It stays
-/// open for all while one has to end a split collective access first.
+/// Closes a file in all processes. The first process deletes it if the access mode says so. If a process has failed,
+/// only the local file is closed. If a process has an active split collective access, the file stays open in all.
 pub fn close(handle: File) -> Result {
     let file = get(handle)?;
     let ready = file.check_no_split();
     let ((), met) = internal_messages::meet_with(file.comm.hidden, ready, "the file stays open")?;
     remove(handle);
-    // The others may still use the shared pointer if not all have come.
+    // If not all have called it, the others may still use the shared file pointer.
     met?;
     file.shared.forget(&file.comm);
     match file.amode & MODE_DELETE_ON_CLOSE {

@@ -1,4 +1,4 @@
-//! Files as the operating system has them. An error has a class and names the file.
+//! Files of the operating system. An error has a class and names the file.
 
 use std::ffi::{CStr, CString, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,23 +14,23 @@ use crate::error::Error;
 pub struct Posix {
     fd: OwnedFd,
     name: CString,
-    /// Whether it may be written through a mapping, once that was asked.
+    /// Whether it can be written through a mapping; set at the first query.
     can_be_mapped: OnceLock<bool>,
-    /// Whether its file system is this host's, once that was asked.
+    /// Whether its file system is local; set at the first query.
     is_local: OnceLock<bool>,
-    /// Whether something was written that no `sync` has taken to the storage yet.
+    /// Whether something has been written since the last `sync`.
     unsynced: AtomicBool,
 }
 
-/// Most bytes of one call: the system takes no more than a few less than 2 GiB.
+/// Maximum number of bytes in one call: the kernel transfers slightly less than 2 GiB at most.
 const MAX_TRANSFER_BYTES: usize = 1 << 30;
 
-/// The number of the system's last error in this thread.
+/// Returns `errno`.
 fn last() -> c_int {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The class of the system's error.
+/// Returns the error class for an `errno` value.
 fn class(number: c_int) -> c_int {
     match number {
         libc::ENOENT => ERR_NO_SUCH_FILE,
@@ -46,7 +46,7 @@ fn class(number: c_int) -> c_int {
     }
 }
 
-/// A refusal of the system's, with the number of its error.
+/// Returns the error for an `errno` value.
 #[cold]
 pub fn refused(name: &CStr, act: &str, number: c_int) -> Error {
     let reason = std::io::Error::from_raw_os_error(number);
@@ -54,10 +54,10 @@ pub fn refused(name: &CStr, act: &str, number: c_int) -> Error {
     Error::new(class(number), text)
 }
 
-/// The numbers of errors, as processes tell each other of them: 0 is none.
+/// An outcome with an `errno` value as its error. Processes exchange these values; 0 is success.
 pub type Outcome<T = ()> = std::result::Result<T, c_int>;
 
-/// The number of an outcome.
+/// Returns the `errno` value of an outcome, or 0.
 pub fn number<T>(outcome: &Outcome<T>) -> c_int {
     outcome.as_ref().err().copied().unwrap_or(0)
 }
@@ -69,7 +69,7 @@ fn done(code: c_int) -> Outcome {
     }
 }
 
-/// Makes a call again when a signal has interrupted it.
+/// Repeats a call while signals interrupt it.
 fn uninterrupted(mut call: impl FnMut() -> isize) -> Outcome<usize> {
     loop {
         match call() {
@@ -87,7 +87,7 @@ pub fn delete(name: &CStr) -> Outcome {
 }
 
 impl Posix {
-    /// Opens a file with these flags of the system's.
+    /// Opens a file with these flags of `open`.
     pub fn open(name: &CStr, flags: c_int) -> Outcome<Posix> {
         let call = || {
             // SAFETY: the name is NUL-terminated; the mode is for a new file.
@@ -104,7 +104,7 @@ impl Posix {
         })
     }
 
-    /// Returns whether it may be written through a mapping as well as by [`write`](Posix::write).
+    /// Returns whether it can be written through a mapping as well as by [`write`](Posix::write).
     pub fn can_be_mapped(&self) -> bool {
         *self
             .can_be_mapped
@@ -115,12 +115,12 @@ impl Posix {
         *self.is_local.get_or_init(|| mapping::is_local(self.fd()))
     }
 
-    /// Maps a part of it; `None` if the system refuses.
+    /// Maps a part of it. Returns `None` if the kernel refuses.
     pub fn map(&self, start: i64, end: i64) -> Option<Mapping> {
         Mapping::new(self.fd(), start, end)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &CStr {
         &self.name
     }
@@ -137,24 +137,24 @@ impl Posix {
         Ok(stat)
     }
 
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     pub fn size(&self) -> Outcome<i64> {
         self.stat().map(|stat| stat.st_size)
     }
 
-    /// Whether it is a file with a size, and no device or pipe.
+    /// Returns whether it is a regular file, not a device or pipe.
     pub fn is_regular(&self) -> bool {
         let kind = self.stat().map(|stat| stat.st_mode & libc::S_IFMT);
         kind == Ok(libc::S_IFREG)
     }
 
-    /// Whether it is a directory.
+    /// Returns whether it is a directory.
     pub fn is_directory(&self) -> bool {
         let kind = self.stat().map(|stat| stat.st_mode & libc::S_IFMT);
         kind == Ok(libc::S_IFDIR)
     }
 
-    /// Cuts it, or lets it grow.
+    /// Sets its size, truncating or extending it.
     pub fn set_size(&self, size: i64) -> Outcome {
         // SAFETY: the call takes numbers and no pointers.
         let set = || unsafe { libc::ftruncate(self.fd(), size) as isize };
@@ -163,12 +163,12 @@ impl Posix {
         done
     }
 
-    /// Has space for this many bytes from the beginning on; what is there stays.
+    /// Allocates space for the first `size` bytes. Existing data stay.
     pub fn preallocate(&self, size: i64) -> Outcome {
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: the call takes numbers and no pointers; it returns an error code.
+        // SAFETY: the call takes numbers and no pointers; it returns an `errno` value.
         let call = || unsafe { libc::posix_fallocate(self.fd(), 0, size) as isize };
         let number = loop {
             match within_limit(size, call) as c_int {
@@ -183,7 +183,8 @@ impl Posix {
         }
     }
 
-    /// Reserves space for the file's bytes from `start` to `end`, whose size stays; returns false if there is not enough, or the system cannot tell.
+    /// Reserves space for bytes `start` to `end` without changing the file's size. Returns false if there is not
+    /// enough, or the file system cannot reserve it.
     pub fn reserve(&self, start: i64, end: i64) -> bool {
         let mode = libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: the call takes numbers and no pointers.
@@ -191,7 +192,8 @@ impl Posix {
         uninterrupted(call).is_ok()
     }
 
-    /// Takes what was written here, or by others for this process, to the storage, and lets this process read what others have taken there.
+    /// Writes to storage what was written by this process or by others on its behalf, and makes what other processes
+    /// have synced visible to this one.
     pub fn sync(&self) -> Outcome {
         if !self.is_sync_due() {
             return Ok(());
@@ -203,16 +205,16 @@ impl Posix {
         done
     }
 
-    /// Returns whether a sync has something to do: here nobody else's data are to be had otherwise than by reading them.
+    /// Returns whether a sync has something to do. On a local file system other processes' data are always visible.
     fn is_sync_due(&self) -> bool {
         self.unsynced.load(Ordering::Acquire) || !self.is_local()
     }
 
-    /// Has a file system of several hosts ask for the data anew: NFS does so when it gets a lock. Where there are no locks the data are the same at all hosts,
-    /// or nothing can be done.
+    /// Makes a network file system fetch data again: NFS does so when it grants a lock. Without lock support either the
+    /// data are the same on all hosts, or nothing can be done.
     fn forget_cached(&self) {
-        // Of a byte that nobody has, so nobody is waited for, and no lock of an atomic access is given back. A file that is open for writing only gets none, and is
-        // not read.
+        // Locks a byte that no access uses, so this waits for no other process and releases no lock of an atomic
+        // access. A file open only for writing gets no such lock, but it is not read either.
         let end = i64::MAX - 1;
         if self.lock(libc::F_RDLCK as c_int, end, 1).is_ok() {
             let _ = self.lock(libc::F_UNLCK as c_int, end, 1);
@@ -223,22 +225,22 @@ impl Posix {
         self.unsynced.store(false, Ordering::Release);
         // SAFETY: the call takes a number and no pointers.
         match uninterrupted(|| unsafe { libc::fsync(self.fd()) as isize }) {
-            // Pipes and the like have no storage.
+            // Pipes and similar files have no storage.
             Err(libc::EINVAL | libc::EROFS) => Ok(()),
             other => other.map(drop).inspect_err(|_| self.note_written()),
         }
     }
 
-    /// Notes that something has been written, so that the next [`sync`](Posix::sync) has something to do. Called afterwards, so that one that
-    /// runs meanwhile takes nothing away from the next.
+    /// Notes that something has been written, so that the next [`sync`](Posix::sync) writes it to storage. Called after
+    /// the write, so that a concurrent sync does not clear the flag for data that it misses.
     pub fn note_written(&self) {
         self.unsynced.store(true, Ordering::Release);
     }
 
-    /// Reads bytes from this offset on; fewer only at the end of the file.
+    /// Reads bytes at this offset. Returns fewer only at the end of the file.
     ///
     /// # Safety
-    /// This many bytes may be written at `to`.
+    /// `to` is valid for writes of this many bytes.
     pub unsafe fn read(&self, to: *mut u8, length: usize, offset: i64) -> Outcome<usize> {
         let mut done = 0;
         while done < length {
@@ -257,10 +259,10 @@ impl Posix {
         Ok(done)
     }
 
-    /// Writes bytes from this offset on, all of them.
+    /// Writes all bytes at this offset.
     ///
     /// # Safety
-    /// This many bytes may be read at `from`.
+    /// `from` is valid for reads of this many bytes.
     pub unsafe fn write(&self, from: *const u8, length: usize, offset: i64) -> Outcome {
         // SAFETY: the caller upholds the safety contract of this function.
         let done = unsafe { self.write_all(from, length, offset) };
@@ -280,7 +282,7 @@ impl Posix {
             // SAFETY: the caller upholds the safety contract of this function.
             let write = || unsafe { libc::pwrite(self.fd(), from.cast(), rest, at) };
             match uninterrupted(|| within_limit(end, write))? {
-                // Nothing is written, and no error told: the device is full.
+                // Nothing is written without an error: the device is full.
                 0 => return Err(libc::ENOSPC),
                 moved => done += moved,
             }
@@ -288,7 +290,7 @@ impl Posix {
         Ok(())
     }
 
-    /// Locks bytes against all other openings of the file, or unlocks them.
+    /// Locks bytes against all other open file descriptions, or unlocks them.
     pub fn lock(&self, kind: c_int, start: i64, length: i64) -> Outcome {
         // SAFETY: all-zero bytes are a valid value of this struct of numbers.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
@@ -302,8 +304,8 @@ impl Posix {
     }
 }
 
-/// Makes a call that lets a file reach this size. If the process may not have files as long, the system would end it by a
-/// signal: that is held back, and taken away, so that an error is left.
+/// Makes a call that lets a file reach this size. If that exceeds the process's limit, the kernel would raise SIGXFSZ.
+/// The signal is blocked and consumed, so the call fails with an error instead.
 fn within_limit(size: i64, call: impl FnOnce() -> isize) -> isize {
     // SAFETY: a struct of numbers, which is written.
     let limit = unsafe {
@@ -316,7 +318,7 @@ fn within_limit(size: i64, call: impl FnOnce() -> isize) -> isize {
     if limit == libc::RLIM_INFINITY || size as u64 <= limit {
         return call();
     }
-    // SAFETY: sets of signals, which are written before they are read; the mask of this thread is what it was afterwards.
+    // SAFETY: the signal sets are written before they are read, and this thread's signal mask is restored afterwards.
     unsafe {
         let mut signal: libc::sigset_t = std::mem::zeroed();
         let mut before: libc::sigset_t = std::mem::zeroed();
@@ -347,7 +349,7 @@ mod tests {
         delete(&name).unwrap();
         let is_due = || file.unsynced.load(Ordering::Relaxed);
         assert!(!is_due());
-        // SAFETY: the byte is read.
+        // SAFETY: one byte is read, from a constant.
         let write = || unsafe { file.write(&7, 1, 0) };
         let changes: [&dyn Fn() -> Outcome; 3] =
             [&write, &|| file.set_size(9), &|| file.preallocate(9)];

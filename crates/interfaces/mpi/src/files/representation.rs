@@ -1,4 +1,4 @@
-//! Data representations: how elements lie in a file.
+//! Data representations: the form of elements in a file.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +12,18 @@ use crate::datatype::signature::{Signature, Totals};
 use crate::datatype::{Kept, Staging, Type, construct, external, memory};
 use crate::error::{Error, Result};
 
-/// How elements lie in a file.
+/// The form of elements in a file.
 #[derive(Clone)]
 pub enum Representation {
-    /// As in memory, under this name.
+    /// The same bytes as in memory; `native` or `internal`.
     Native(&'static str),
-    /// In the form external32.
+    /// external32.
     External,
-    /// As functions of the program's convert them.
+    /// A representation of the program, converted by its callbacks.
     User(Arc<User>),
 }
 
-/// A representation that the program has registered.
+/// A data representation that the program has registered.
 pub struct User {
     name: CString,
     read: Conversion,
@@ -32,9 +32,9 @@ pub struct User {
     extra: *mut c_void,
 }
 
-// SAFETY: the program gives its functions and their argument for whichever thread accesses a file.
+// SAFETY: the program allows any thread that accesses a file to call its callbacks with their argument.
 unsafe impl Send for User {}
-// SAFETY: the program gives its functions and their argument for whichever thread accesses a file.
+// SAFETY: the program allows any thread that accesses a file to call its callbacks with their argument.
 unsafe impl Sync for User {}
 
 static REGISTERED: Mutex<Vec<Arc<User>>> = Mutex::new(Vec::new());
@@ -52,7 +52,7 @@ fn predefined(name: &CStr) -> Option<Representation> {
     }
 }
 
-/// The representation with this name.
+/// Returns the representation with this name.
 pub fn find(name: &CStr) -> Result<Representation> {
     if let Some(found) = predefined(name) {
         return Ok(found);
@@ -67,7 +67,7 @@ pub fn find(name: &CStr) -> Result<Representation> {
     })
 }
 
-/// Adds a representation.
+/// Registers a representation.
 pub fn register(
     name: &CStr,
     read: Conversion,
@@ -94,14 +94,14 @@ fn too_large() -> Error {
     Error::new(ERR_ARG, "the datatype's bounds in the file are no numbers")
 }
 
-/// For each dimension the size of the array, that of the part, and where that begins.
+/// Returns for each dimension the size of the array, the size of the subarray, and its start.
 fn sizes_of_subarray(dimensions: usize, numbers: &[i64]) -> Vec<[i64; 3]> {
     let of = |it: usize| [0, 1, 2].map(|row| numbers[row * dimensions + it]);
     (0..dimensions).map(of).collect()
 }
 
 impl Representation {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &[u8] {
         match self {
             Representation::Native(name) => name.as_bytes(),
@@ -110,18 +110,18 @@ impl Representation {
         }
     }
 
-    /// Bytes of an element in the file.
+    /// Returns the size of an element in the file, in bytes.
     fn size_of(&self, basic: &Basic) -> Result<i64> {
         match self {
             Representation::Native(_) => Ok(basic.size as i64),
             Representation::External => Ok(basic.external as i64),
-            // Without functions nothing is converted.
+            // Without conversion callbacks nothing is converted.
             Representation::User(user) if !user.reads() && !user.writes() => Ok(basic.size as i64),
             Representation::User(user) => user.extent_of(basic.datatype),
         }
     }
 
-    /// Whether the elements of a type have other sizes in the file than in memory.
+    /// Returns whether any element of a datatype has another size in the file than in memory.
     fn differs(&self, of: &Type) -> Result<bool> {
         let mut differs = Ok(false);
         kinds(&of.map().signature, &mut |basic| {
@@ -132,8 +132,8 @@ impl Representation {
         differs
     }
 
-    /// The type map of a type in the file. Sizes and distances that count elements are those of the file; displacements that
-    /// the program has given in bytes stay.
+    /// Returns the type map of a datatype in the file. Extents of elements are those in the file. Displacements that
+    /// the program has given in bytes stay the same.
     pub fn map(&self, of: &Type) -> Result<Map> {
         match self {
             Representation::Native(_) => Ok(of.map().clone()),
@@ -155,7 +155,7 @@ impl Representation {
         let (extent, addresses) = (old_map.bounds.extent(), &made.addresses);
         let displacement = |index: usize| match made.counts.is_empty() {
             true => addresses.get(index).copied(),
-            // The form for large counts has byte displacements among its counts.
+            // The large-count form has displacements in bytes among its counts.
             false => integers.get(integers.len() / 2 + 1 + index).copied(),
         };
         let map = match made.combiner {
@@ -226,7 +226,7 @@ impl Representation {
         })
     }
 
-    /// Bytes in the file of this many elements of a type.
+    /// Returns the length of `count` elements in the file, in bytes.
     pub fn length(&self, of: &Type, count: i64) -> Result<usize> {
         let native = of.packed_size(count)?;
         if let Representation::Native(_) = self {
@@ -250,10 +250,10 @@ impl Representation {
         length.ok_or_else(too_large)
     }
 
-    /// Data for the file, of a buffer.
+    /// Converts the elements of a buffer to their form in the file.
     ///
     /// # Safety
-    /// The buffer's elements may be read.
+    /// The elements may be read.
     pub unsafe fn encode(&self, buffer: *mut c_void, count: i64, of: &Kept) -> Result<Vec<u8>> {
         let length = self.length(of.of(), count)?;
         let mut data = memory(length)?;
@@ -261,8 +261,8 @@ impl Representation {
         match self {
             Representation::User(user) if user.writes() => {
                 let file = data.as_mut_ptr().cast();
-                // SAFETY: the program guarantees that its callback may be called, and memory as long as it has said
-                // that it needs.
+                // SAFETY: the program guarantees that its callback may be called; the memory has the size that the
+                // program has stated.
                 unsafe { user.convert(user.write, buffer, count, of.handle(), file, "write")? };
             }
             _ => {
@@ -289,10 +289,11 @@ impl Representation {
         Ok(data)
     }
 
-    /// Takes data of a file, of which the first `valid` bytes were there, to a buffer. How many bytes that are there.
+    /// Converts data of a file, of which the first `valid` bytes were read, to a buffer. Returns the number of bytes in
+    /// the buffer.
     ///
     /// # Safety
-    /// The buffer's elements may be written.
+    /// The elements may be written.
     pub unsafe fn decode(
         &self,
         mut data: Vec<u8>,
@@ -307,7 +308,7 @@ impl Representation {
             let one = self.length(of.of(), 1)?.max(1);
             let whole = (valid / one) as i64;
             let file = data.as_mut_ptr().cast();
-            // SAFETY: the program guarantees that its callback may be called, and the data of this many elements.
+            // SAFETY: the program guarantees that its callback may be called; `data` has this many elements.
             unsafe { user.convert(user.read, buffer, whole, of.handle(), file, "read")? };
             return of.of().packed_size(whole);
         }
@@ -318,13 +319,13 @@ impl Representation {
                 let mut native = vec![0; staging.length()];
                 external::decode(signature, count as usize, &data, &mut native)?;
                 let moved = native_bytes(signature, count as usize, valid);
-                // SAFETY: the staging has as many bytes.
+                // SAFETY: the staging memory has at least this many bytes.
                 unsafe { copy(&native[..moved], &staging) };
                 moved
             }
             _ => {
                 let moved = valid.min(staging.length());
-                // SAFETY: the staging has as many bytes.
+                // SAFETY: the staging memory has at least this many bytes.
                 unsafe { copy(&data[..moved], &staging) };
                 moved
             }
@@ -344,7 +345,7 @@ unsafe fn copy(bytes: &[u8], to: &Staging) {
     }
 }
 
-/// Bytes in memory of the elements that the first `valid` bytes of external32 hold whole.
+/// Returns the size in memory of the elements that are complete in the first `valid` bytes of external32.
 fn native_bytes(signature: &Signature, count: usize, valid: usize) -> usize {
     let (mut left, mut native, mut over) = (valid, 0, false);
     signature.walk(count, &mut |basic, elements| {
@@ -358,7 +359,7 @@ fn native_bytes(signature: &Signature, count: usize, valid: usize) -> usize {
     native
 }
 
-/// Calls `visit` with the kinds of elements, some maybe several times.
+/// Calls `visit` with the basic types of the elements, with some of them possibly several times.
 fn kinds(signature: &Signature, visit: &mut impl FnMut(&'static Basic)) {
     match signature {
         Signature::Of(basic, _) => visit(basic),
@@ -434,7 +435,7 @@ impl User {
     }
 }
 
-/// Whether it is a function, and not MPI_CONVERSION_FN_NULL.
+/// Returns whether it is a callback instead of MPI_CONVERSION_FN_NULL.
 fn is_function(conversion: Conversion) -> bool {
     match conversion {
         Conversion::Small(function) => function.is_some(),

@@ -1,8 +1,8 @@
-//! The pointer that all processes of a file have in common.
+//! The shared file pointer.
 //!
-//! Processes of one host have it in memory that all map. Else it is an entry of the job, which is the same for tasks of all hosts and goes with
-//! the job. Either way it moves in one step: a process that ends meanwhile has moved it or has not, and nobody waits for it. A file of one process
-//! needs neither.
+//! Processes on one host have it in shared memory. Otherwise it is a named entry of the job, which tasks on all hosts
+//! can access and which ends with the job. In both cases it is changed atomically: a process that ends meanwhile has
+//! changed it or has not, and no process waits for another. A file of a single process needs neither.
 
 use std::ffi::{CString, c_int};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -20,29 +20,29 @@ use crate::error::{Error, Result, checked};
 use crate::numbers::Numbers;
 use crate::segment::{Address, File, Segment};
 
-/// Where the pointer is kept.
+/// The location of the pointer.
 pub enum Shared {
     /// In this process, which is the only one.
     Own(Mutex<i64>),
     /// In memory that all processes map.
     Mapped(Mapped),
-    /// In the entry with this name, which is made of a number of the first process.
+    /// In the entry with this name, which contains a number that the first process has chosen.
     Entry(CString, u32),
 }
 
-/// Pointers in memory that all processes map. One is current; when all processes set the pointer together, the next one becomes current. It is
-/// not used before all have come, and the old one is not used afterwards.
+/// Pointers in memory that all processes map. One of them is current. When all processes set the pointer together, the
+/// next one becomes current. It is not used before all have entered that call, and the old one is not used afterwards.
 pub struct Mapped {
     segment: Segment,
-    /// How often the pointer has been set by all; tells the current one.
+    /// How often all processes have set the pointer; determines the current one.
     turn: AtomicUsize,
 }
 
-/// The pointer's memory as the first process makes it, with the file by which others map it.
+/// The pointer's memory as the first process creates it, with the file by which the others map it.
 pub struct Offer {
     /// The memory, with the pointer set.
     pub segment: Segment,
-    /// The file, to stay open until all have mapped it.
+    /// The file, to be kept open until all have mapped it.
     pub file: File,
 }
 
@@ -61,7 +61,7 @@ impl Mapped {
     }
 
     fn pointer(&self, turn: usize) -> &AtomicI64 {
-        // SAFETY: the segment has as many numbers, and stays as long as this object.
+        // SAFETY: the segment has this many numbers, and lives as long as this object.
         unsafe { &*self.segment.base().cast::<AtomicI64>().add(turn % POINTERS) }
     }
 
@@ -69,19 +69,21 @@ impl Mapped {
         self.pointer(self.turn.load(Ordering::Relaxed))
     }
 
-    /// Makes the next pointer current, with this value. All processes have come, and each calls this with the same value; the first call sets it.
+    /// Makes the next pointer current, with this value. Each process calls this with the same value once all have
+    /// entered the collective call; the first call sets it.
     fn reset(&self, to: i64) {
         let turn = self.turn.load(Ordering::Relaxed) + 1;
         let next = self.pointer(turn);
         let _ = next.compare_exchange(UNSET, to, Ordering::AcqRel, Ordering::Relaxed);
-        // Nobody has used that one since all came the last time.
+        // No process has used that pointer since the last collective call.
         self.pointer(turn + 1).store(UNSET, Ordering::Release);
         self.turn.store(turn, Ordering::Relaxed);
     }
 }
 
 impl Offer {
-    /// Makes the memory, if there are several processes and all are on this host.
+    /// Creates the memory. Returns `None` if there is only one process, if not all are on this host, or if it cannot be
+    /// created.
     pub fn new(comm: &Communicator, position: i64) -> Option<Offer> {
         if comm.size() == 1 || comm.local.beside(comm.rank).len() != comm.local.len() {
             return None;
@@ -95,9 +97,9 @@ impl Offer {
     }
 }
 
-/// Of the files whose first process this is.
+/// Numbers of the files whose first process this is.
 static NUMBERS: Numbers = Numbers::below(i32::MAX as u32);
-/// In place of a number: there is none left.
+/// Sent instead of a number if none is left.
 const NO_NUMBER: c_int = -1;
 
 const FLAGS: c_int = rg::PERSISTENT | rg::OVERWRITABLE;
@@ -126,7 +128,8 @@ fn add(name: &CString, by: i64) -> Result<i64> {
 }
 
 impl Shared {
-    /// Returns the pointer in memory: `own` at the first process, mapped from its file at the others. `None`: there is none, or it cannot be mapped.
+    /// Returns the pointer in shared memory: `own` in the first process, mapped from its file in the others. Returns
+    /// `None` if there is none, or it cannot be mapped.
     pub fn mapped(own: Option<Segment>, process: c_int, address: Address) -> Option<Shared> {
         let segment =
             own.or_else(|| Segment::open(process, address, LENGTH, Some(0..LENGTH)).ok()?);
@@ -149,7 +152,7 @@ impl Shared {
         made
     }
 
-    /// A pointer in an entry, of a number that the first process has.
+    /// Makes a pointer in an entry, whose name contains the first process's number.
     fn entry(comm: &Communicator, own: Option<u32>, position: i64) -> Result<Shared> {
         let own = own.map_or(NO_NUMBER, |own| own as c_int);
         let [number] = internal_messages::broadcast_words(comm.hidden, 0, [own])?;
@@ -167,7 +170,7 @@ impl Shared {
         Ok(Shared::Entry(name, number as u32))
     }
 
-    /// Moves the pointer on: where it was.
+    /// Advances the pointer, and returns its value before.
     pub fn advance(&self, by: i64) -> Result<i64> {
         match self {
             Shared::Own(own) => {
@@ -181,7 +184,8 @@ impl Shared {
         }
     }
 
-    /// Sets the pointer. All processes have come, and call this with the same value; nobody reads or moves the pointer meanwhile.
+    /// Sets the pointer. All processes call this with the same value once all have entered the collective call; none
+    /// reads or advances the pointer meanwhile.
     pub fn set(&self, file: &Open, to: i64) -> Result {
         let set = match self {
             Shared::Own(own) => {
@@ -198,7 +202,7 @@ impl Shared {
         file.agree(set)
     }
 
-    /// Where the pointer is.
+    /// Returns the pointer's value.
     pub fn get(&self) -> Result<i64> {
         match self {
             Shared::Own(own) => Ok(*own.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -207,7 +211,7 @@ impl Shared {
         }
     }
 
-    /// All processes advance in the order of their ranks, each by so much: where this process' part begins.
+    /// Advances the pointer for all processes in rank order, each by `by`. Returns the start of this process's part.
     pub fn ordered(&self, comm: &Communicator, by: i64) -> Result<i64> {
         let all = internal_messages::allgather(comm.hidden, words(by))?;
         let all: Vec<i64> = all.into_iter().map(number).collect();
@@ -232,7 +236,7 @@ impl Shared {
         }
     }
 
-    /// Nobody will need it any more.
+    /// Deletes the pointer when no process needs it any longer.
     pub fn forget(&self, comm: &Communicator) {
         if let Shared::Entry(name, number) = self
             && comm.rank == 0

@@ -1,20 +1,21 @@
-//! Reading many short runs that lie close together: one long read, from which the runs are copied (data sieving).
+//! Reading many short runs that are close together: one long read, from which the runs are copied (data sieving).
 //!
-//! R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO" (1999). A read of what the page cache holds takes about 300 ns and
-//! 5 ns for each 100 bytes, so a gap of 4 KiB is read in less time than another call takes. Writes are not sieved: a gap that is written back
-//! may undo what another process has written there ([`gather_writes`](super::gather_writes) says what is done instead).
+//! R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO" (1999). A read of data in the page cache
+//! takes about 300 ns and 5 ns for each 100 bytes, so reading a gap of 4 KiB takes less time than another call. Writes
+//! are not sieved: writing a gap back may overwrite what another process has written there.
+//! [`gather_writes`](super::gather_writes) is used instead.
 
 use super::posix::{Outcome, Posix};
 use super::view::Run;
 
 /// Maximum length of a gap that is read together with the runs on either side, in bytes.
 const MAX_GAP_BYTES: i64 = 4 << 10;
-/// Maximum length of a run that is copied out of a longer read, in bytes; longer ones are worth a call each.
+/// Maximum length of a run that is copied out of a longer read, in bytes. A longer run is worth a call of its own.
 const MAX_RUN_BYTES: usize = 16 << 10;
 /// Maximum length of a read, in bytes: about what stays in a core's cache until it is copied.
 const MAX_READ_BYTES: i64 = 256 << 10;
 
-/// Returns whether a run lies so close behind others that all of them are moved together.
+/// Returns whether a run follows others closely enough for all of them to be transferred together.
 pub fn are_close(runs: &[Run], next: &Run) -> bool {
     let is_close = |(first, last): (&Run, &Run)| {
         (0..=MAX_GAP_BYTES).contains(&next.offset.saturating_sub(last.end()))
@@ -24,20 +25,20 @@ pub fn are_close(runs: &[Run], next: &Run) -> bool {
     runs.first().zip(runs.last()).is_none_or(is_close)
 }
 
-/// Runs that are still to be read, in rising order and close together.
+/// Runs that are still to be read, in ascending order and close together.
 pub struct Sieve<'a> {
     file: &'a Posix,
     data: *mut u8,
     runs: Vec<Run>,
     buffer: Vec<u8>,
-    /// Bytes that have been read for runs.
+    /// Number of bytes that have been read for runs.
     moved: usize,
-    /// The file ended within a run.
+    /// Whether the file has ended within a run.
     ended: bool,
 }
 
 impl<'a> Sieve<'a> {
-    /// Reads into the memory at `data`, to which all runs are relative.
+    /// Returns an empty list of runs. `data` is the memory to which all runs are relative.
     pub fn new(file: &'a Posix, data: *mut u8) -> Sieve<'a> {
         Sieve {
             file,
@@ -49,13 +50,13 @@ impl<'a> Sieve<'a> {
         }
     }
 
-    /// Adds a run, and reads those before it unless it lies close behind them. Returns whether the file has not ended yet.
+    /// Adds a run. Unless it follows closely, reads the runs before it first. Returns false if the file has ended.
     ///
     /// # Safety
-    /// The run's part of the memory may be written.
+    /// The run's part of the memory is valid for writes.
     pub unsafe fn add(&mut self, run: Run) -> Outcome<bool> {
         if !are_close(&self.runs, &run) {
-            // SAFETY: the caller upholds the safety contract of this function, of these runs.
+            // SAFETY: the caller guarantees that the runs' memory is valid for writes.
             unsafe { self.read()? };
         }
         if !self.ended {
@@ -64,10 +65,10 @@ impl<'a> Sieve<'a> {
         Ok(!self.ended)
     }
 
-    /// Reads what is left; returns how many bytes of the runs there were in front of the file's end.
+    /// Reads the remaining runs. Returns how many bytes of all runs are before the end of the file.
     ///
     /// # Safety
-    /// As for [`add`](Sieve::add).
+    /// See [`add`](Sieve::add).
     pub unsafe fn finish(mut self) -> Outcome<usize> {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.read()? };
@@ -94,7 +95,7 @@ impl<'a> Sieve<'a> {
         let length = (end - start) as usize;
         self.buffer.reserve(length);
         let from = self.buffer.as_mut_ptr();
-        // SAFETY: the buffer has this much room, and runs are copied as far as it was filled.
+        // SAFETY: the buffer has room for the read, and runs are copied only as far as it was filled.
         unsafe {
             let got = self.file.read(from, length, start)?;
             for run in std::mem::take(&mut self.runs) {
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use std::ffi::CString;
 
-    /// Reads runs one by one and by a sieve: the same bytes, and as many.
+    /// Reads runs one by one and by a sieve, and checks that both give the same bytes and count.
     fn check(file_bytes: usize, runs: &[(i64, usize)]) {
         let path = std::env::temp_dir().join(format!("sieve-{}-{file_bytes}", std::process::id()));
         let bytes: Vec<u8> = (0..file_bytes).map(|at| (at % 251) as u8).collect();

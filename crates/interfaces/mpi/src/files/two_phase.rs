@@ -1,11 +1,11 @@
 //! Collective accesses in two phases.
 //!
-//! If the accesses of processes lie between each other, each process by itself would access many small pieces. So the file's
-//! part that they access is divided among processes: all send what they write to the process to whose part it belongs,
-//! and that writes long runs; to read, it reads long runs and sends to all what they ask for. Large accesses go by
-//! rounds, so that no process needs memory for more than a window of its part at a time.
+//! If the accesses of processes interleave, each process by itself would access many small pieces. So the part of the
+//! file that they access is divided among processes. To write, every process sends its data to the processes that own
+//! the parts, and these write long runs. To read, these read long runs and send every process what it has requested.
+//! Large accesses are done in rounds, so that no process needs memory for more than a window of its part at a time.
 //!
-//! If accesses do not lie between each other, or in long pieces, processes access the file directly.
+//! If accesses do not interleave, or consist of long pieces, processes access the file directly.
 
 use std::ffi::c_int;
 
@@ -18,33 +18,34 @@ use crate::communicator::internal_messages;
 use crate::error::{Result, checked};
 use crate::progress;
 
-/// A number in the words of exchanges.
+/// Splits a number into two words for exchanges.
 pub fn words(number: i64) -> [c_int; 2] {
     [number as c_int, (number >> 32) as c_int]
 }
 
-/// The number in two words.
+/// Returns the number in two words.
 pub fn number([low, high]: [c_int; 2]) -> i64 {
     i64::from(low as u32) | i64::from(high) << 32
 }
 
-/// Bytes of the file that a process has in memory at a time.
+/// Maximum number of bytes of the file that a process has in memory at a time.
 const WINDOW: i64 = 16 << 20;
-/// Parts of processes are no shorter.
+/// Minimum length of a process's part, in bytes.
 const SHORTEST: i64 = 1 << 20;
 
-/// Pieces of this length are worth a call of the system's each.
+/// Minimum length in bytes of pieces that are worth a system call each.
 const LONG: usize = 16 << 10;
 
-/// Maximum ratio of the part of the file from a process' first byte to its last, to the bytes that it reads, up to which it reads them by itself: all of
-/// that part ([`Sieve`](super::sieve::Sieve)), which the page cache has to be asked for once in any case.
+/// Maximum ratio of a process's range in the file, from its first to its last byte, to the bytes that it reads, up to
+/// which it reads by itself. It then reads all of the range ([`Sieve`](super::sieve::Sieve)), which has to be read from
+/// the page cache once in any case.
 const MAX_SIEVED_RATIO: i64 = 4;
 
-/// How the accessed part of the file is divided.
+/// The division of the accessed part of the file.
 struct Division {
     begin: i64,
     end: i64,
-    /// Of each process' part.
+    /// Length of each process's part in bytes.
     part: i64,
     members: usize,
 }
@@ -54,7 +55,7 @@ impl Division {
         (self.part + WINDOW - 1) / WINDOW
     }
 
-    /// The bytes of the file that a process moves in a round.
+    /// Returns the range of the file that a process transfers in a round.
     fn window(&self, member: usize, round: i64) -> (i64, i64) {
         let part = self.begin + member as i64 * self.part;
         let end = (part + self.part).min(self.end);
@@ -63,10 +64,10 @@ impl Division {
     }
 }
 
-/// Accesses the file with all processes.
+/// Accesses the file collectively.
 ///
 /// # Safety
-/// The memory may be read or written.
+/// The memory is valid for reads or writes, depending on the direction.
 pub unsafe fn access(transfer: &Transfer<'_>) -> Result<Outcome<usize>> {
     let file = transfer.file;
     if file.comm.size() == 1 {
@@ -120,7 +121,7 @@ unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outc
         };
         outcome = outcome.and(this.map(|bytes| moved += bytes));
     }
-    // Bytes that one process could not write or read are lost to others, who are told.
+    // Bytes that one process could not transfer are missing in others, so all get its error.
     let file = transfer.file;
     let all = internal_messages::allgather(file.comm.hidden, [number_of(&outcome)])?;
     Ok(match all.iter().find(|it| it[0] != 0) {
@@ -129,7 +130,7 @@ unsafe fn in_rounds(transfer: &Transfer<'_>, division: &Division) -> Result<Outc
     })
 }
 
-/// The runs of this process' access in a window of the file.
+/// Returns the runs of this process's access in a window of the file.
 fn runs_in(transfer: &Transfer<'_>, (begin, end): (i64, i64)) -> Vec<Run> {
     let Transfer {
         view, from, length, ..
@@ -148,10 +149,10 @@ fn runs_in(transfer: &Transfer<'_>, (begin, end): (i64, i64)) -> Vec<Run> {
     runs
 }
 
-/// The words of a run in a message.
+/// Size of a run's description in a message, in bytes.
 const RUN: usize = 16;
 
-/// A message of runs, and maybe their data.
+/// Returns a message of runs, with their data if `data` is given.
 fn message(runs: &[Run], data: Option<*const u8>) -> Vec<u8> {
     if runs.is_empty() {
         return Vec::new();
@@ -168,7 +169,7 @@ fn message(runs: &[Run], data: Option<*const u8>) -> Vec<u8> {
     }
     if let Some(data) = data {
         for run in runs {
-            // SAFETY: the caller guarantees that the data are as long as its runs say.
+            // SAFETY: the caller guarantees that the data are as long as the runs.
             let piece =
                 unsafe { std::slice::from_raw_parts(data.wrapping_add(run.at), run.length) };
             message.extend_from_slice(piece);
@@ -182,7 +183,7 @@ fn word(message: &[u8], at: usize) -> i64 {
     bytes.map_or(0, i64::from_ne_bytes)
 }
 
-/// The runs of a message, with the places of their data in it.
+/// Returns the runs of a message; `at` is the index of their data in the message.
 fn parse(message: &[u8]) -> Vec<Run> {
     let count = word(message, 0) as usize;
     let mut at = 8 + count * RUN;
@@ -197,7 +198,7 @@ fn parse(message: &[u8]) -> Vec<Run> {
         .collect()
 }
 
-/// Runs that cover all of these, which are in the file's order.
+/// Returns the smallest list of runs that covers all of these, which are sorted by offset.
 fn cover(runs: &[Run]) -> Vec<Run> {
     let mut covers: Vec<Run> = Vec::new();
     for run in runs {
@@ -215,14 +216,14 @@ fn cover(runs: &[Run]) -> Vec<Run> {
     covers
 }
 
-/// Where a run's bytes are in the memory of those that cover it.
+/// Returns the index of a run's bytes in the memory of the runs that cover it.
 fn place_in(covers: &[Run], run: &Run) -> usize {
     let index = covers.partition_point(|it| it.offset <= run.offset);
     let cover = &covers[index.saturating_sub(1)];
     cover.at + (run.offset - cover.offset) as usize
 }
 
-/// The runs that all ask for, in the file's order.
+/// Returns the runs in all messages, sorted by offset.
 fn wanted(messages: &[Vec<u8>]) -> Vec<Run> {
     let mut all: Vec<Run> = messages.iter().flat_map(|it| parse(it)).collect();
     all.sort_by_key(|run| run.offset);
@@ -273,7 +274,7 @@ unsafe fn read_round(
     let covers = cover(&wanted(&incoming));
     let total = covers.last().map_or(0, |last| last.at + last.length);
     let mut window = vec![0; total];
-    // Behind the file's end there is nothing to answer.
+    // Requests for bytes behind the end of the file are answered with fewer bytes.
     let mut end = i64::MAX;
     let read = |run: &Run| {
         // SAFETY: the window is as long as the runs.
@@ -305,7 +306,7 @@ unsafe fn read_round(
         for run in runs {
             let (piece, others) = rest.split_at(run.length.min(rest.len()));
             rest = others;
-            // SAFETY: the caller guarantees that the memory is as long as its runs say.
+            // SAFETY: the caller guarantees that the memory is as long as the runs.
             unsafe {
                 let to = transfer.data.add(run.at);
                 std::ptr::copy_nonoverlapping(piece.as_ptr(), to, piece.len());
@@ -315,17 +316,17 @@ unsafe fn read_round(
     Ok(outcome.map(|()| moved))
 }
 
-/// The tag of exchanges: collective accesses of one file are in one order on all processes.
+/// The tag of exchanges. All processes make the collective accesses of one file in the same order.
 const TAG: c_int = 1;
 
-/// Sends a message to each process, and receives one of each; empty ones are not sent.
+/// Sends a message to each process, and receives one from each. Empty messages are not sent.
 fn exchange(transfer: &Transfer<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
     let comm = &transfer.file.comm;
     let (own, group) = (comm.rank as usize, comm.hidden);
     let lengths: Vec<i64> = outgoing.iter().map(|it| it.len() as i64).collect();
     let mut theirs = vec![0i64; lengths.len()];
     let mut request = rg::REQUEST_NULL;
-    // SAFETY: the arrays have a number for each process, and stay until the request is complete.
+    // SAFETY: the arrays have a number for each process, and live until the request is complete.
     let code = unsafe {
         let (from, to) = (lengths.as_ptr().cast(), theirs.as_mut_ptr().cast());
         rg::rg_ialltoall(from, size_of::<i64>(), to, group, &mut request)
@@ -342,7 +343,7 @@ fn exchange(transfer: &Transfer<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<V
             message.resize(theirs[peer] as usize, 0);
             let (to, length) = (message.as_mut_ptr().cast(), message.len());
             begun = begun.and(begin(&mut requests, |request| {
-                // SAFETY: the message stays until the request is complete.
+                // SAFETY: the message lives until the request is complete.
                 unsafe { rg::rg_irecv(to, length, peer as c_int, TAG, group, request) }
             }));
         }
@@ -350,7 +351,7 @@ fn exchange(transfer: &Transfer<'_>, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<V
     for peer in (0..lengths.len()).filter(|&peer| !outgoing[peer].is_empty()) {
         let (from, length) = (outgoing[peer].as_ptr().cast(), outgoing[peer].len());
         begun = begun.and(begin(&mut requests, |request| {
-            // SAFETY: the message stays until the request is complete.
+            // SAFETY: the message lives until the request is complete.
             unsafe { rg::rg_isend(from, length, peer as c_int, TAG, group, request) }
         }));
     }

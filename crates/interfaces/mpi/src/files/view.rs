@@ -1,4 +1,4 @@
-//! Views: which bytes of a file a process sees, and where each of them is.
+//! Views: the bytes of a file that a process can access, and the position of each.
 
 use std::sync::Arc;
 
@@ -11,48 +11,49 @@ use crate::error::{Error, Result};
 
 /// A view of a file.
 pub struct View {
-    /// Where it begins, in bytes of the file.
+    /// Its displacement, in bytes of the file.
     pub displacement: i64,
     /// The unit of offsets.
     pub etype: Arc<Type>,
-    /// The bytes that are visible.
+    /// The pattern of accessible bytes.
     pub filetype: Arc<Type>,
-    /// How data lies in the file.
+    /// The form of data in the file.
     pub representation: Representation,
-    /// Bytes of an etype in the file.
+    /// Size of an etype in the file, in bytes.
     pub unit: usize,
-    /// The order of its bytes.
+    /// The order of its bytes in the file.
     order: Order,
-    /// How long its pieces are in the mean.
+    /// Average length of its contiguous pieces in bytes; `usize::MAX` if all is contiguous.
     pub piece: usize,
-    /// The filetype with the sizes that elements have in the file.
+    /// The type map of the filetype, with the sizes that elements have in the file.
     map: Map,
 }
 
-/// How bytes that follow each other in the view lie in the file.
+/// The order in the file of consecutive bytes of the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// Each lies behind the one before.
+    /// Ascending.
     Rising,
-    /// So they do within a filetype. Another one begins in front of the last one's end: its extent is less than its span.
+    /// Ascending within a filetype, but the next filetype begins before the end of the last one: its extent is less
+    /// than its span.
     RisingWithin,
-    /// Bytes are visible twice within a filetype, which those of a file that is only read may be.
+    /// Some bytes occur several times in a filetype, which is allowed in files open only for reading.
     Overlapping,
 }
 
-/// Part of an access: bytes of the file, and their place in the data.
+/// Part of an access: contiguous bytes of the file, with their index in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// In the file.
+    /// Offset in the file in bytes.
     pub offset: i64,
-    /// In the data.
+    /// Index in the data.
     pub at: usize,
-    /// In bytes.
+    /// Length in bytes.
     pub length: usize,
 }
 
 impl Run {
-    /// Behind its last byte.
+    /// Returns the offset of the byte after its last one.
     pub fn end(&self) -> i64 {
         self.offset + self.length as i64
     }
@@ -63,13 +64,13 @@ fn wrong(text: String) -> Error {
 }
 
 impl View {
-    /// That of a file that is just opened: all of its bytes.
+    /// Returns the default view of a newly opened file: all of its bytes.
     pub fn of_bytes() -> Result<View> {
         let native = Representation::Native("native");
         View::new(0, get(BYTE)?, get(BYTE)?, native, true)
     }
 
-    /// A view. If the file is written, bytes may not be twice in a filetype.
+    /// Returns a view. If the file can be written, no byte may occur twice in a filetype.
     pub fn new(
         displacement: i64,
         etype: Arc<Type>,
@@ -112,13 +113,13 @@ impl View {
         })
     }
 
-    /// The bytes of data in one filetype.
+    /// Returns the number of bytes of data in one filetype.
     fn tile(&self) -> usize {
         self.map.bounds.size as usize
     }
 
-    /// Calls `visit` with the runs of this many bytes, the first of them behind `from` bytes of the view. Runs that touch
-    /// are one. It goes on while that returns `true`.
+    /// Calls `visit` with the runs of `length` bytes at index `from` of the view. Adjacent runs are merged. Stops when
+    /// `visit` returns false.
     pub fn runs(&self, from: usize, length: usize, mut visit: impl FnMut(Run) -> bool) {
         let (mut pending, mut at, mut on): (Option<Run>, usize, bool) = (None, 0, true);
         self.map.walk(from, from + length, &mut |piece: Piece| {
@@ -150,7 +151,7 @@ impl View {
         }
     }
 
-    /// Where in the file the byte behind `from` bytes of the view is.
+    /// Returns the offset in the file of the byte at index `from` of the view.
     pub fn place(&self, from: usize) -> i64 {
         let mut place = self.displacement;
         self.runs(from, 1, |run| {
@@ -160,12 +161,12 @@ impl View {
         place
     }
 
-    /// Where an offset in etypes is, in bytes of the file.
+    /// Converts an offset in etypes to one in bytes of the file.
     pub fn byte_of(&self, offset: i64) -> Result<i64> {
         Ok(self.place(self.bytes(offset)?))
     }
 
-    /// Where an offset in etypes is, in bytes of the view.
+    /// Converts an offset in etypes to an index in bytes of the view.
     pub fn bytes(&self, offset: i64) -> Result<usize> {
         let bytes = usize::try_from(offset).ok();
         let bytes = bytes.and_then(|it| it.checked_mul(self.unit));
@@ -176,20 +177,20 @@ impl View {
         })
     }
 
-    /// Whether this byte of the view, and all in front of it, have a place in the file: a number, 0 or more.
+    /// Returns whether this byte of the view, and all before it, have a valid offset in the file.
     pub fn has_place(&self, byte: usize) -> bool {
         let (tile, bounds) = ((byte / self.tile().max(1)) as i64, &self.map.bounds);
         let begin = tile.checked_mul(bounds.extent());
         let Some(begin) = begin.and_then(|it| it.checked_add(self.displacement)) else {
             return false;
         };
-        // Filetypes of a negative extent go down.
+        // With a negative extent, offsets of filetypes decrease.
         let (low, high) = (begin.min(self.displacement), begin.max(self.displacement));
         let end = high.checked_add(bounds.extent().max(bounds.true_ub).max(0));
         low.saturating_add(bounds.true_lb) >= 0 && end.is_some()
     }
 
-    /// Whether bytes of an access that follow each other do so in the file.
+    /// Returns whether the bytes of an access have ascending offsets in the file.
     pub fn rises(&self, from: usize, length: usize) -> bool {
         let tile = self.tile().max(1);
         match self.order {
@@ -199,10 +200,10 @@ impl View {
         }
     }
 
-    /// How many bytes of the view lie in front of this byte of the file: a number from `low` to `high`, between which
-    /// the view rises.
+    /// Returns how many bytes of the view are before this offset in the file: a number from `low` to `high`. Between
+    /// these the view must be ascending.
     pub fn bytes_before(&self, end: i64, mut low: usize, mut high: usize) -> usize {
-        // Bytes before `low` lie in front, that at `high` and later ones do not.
+        // Bytes before `low` are before the offset; the byte at `high` and all later ones are not.
         while low < high {
             let middle = low + (high - low) / 2;
             match self.place(middle) < end {
@@ -213,8 +214,8 @@ impl View {
         low
     }
 
-    /// How many etypes begin in front of this byte of the file. Where filetypes begin in front of the last one's end,
-    /// those of which all bytes do, if extents are 1 or more, and those of one filetype otherwise.
+    /// Returns how many etypes begin before this offset in the file. If filetypes overlap, counts those of which all
+    /// bytes are before it if the extent is positive, otherwise only those of the first filetype.
     pub fn etypes_before(&self, end: i64) -> i64 {
         let (tile, extent) = (self.tile(), self.map.bounds.extent());
         if tile == 0 || end <= self.displacement {
@@ -228,7 +229,8 @@ impl View {
         bytes.div_ceil(self.unit) as i64
     }
 
-    /// Where the first byte of an access in the file is, and behind the last one. `None` of an empty one.
+    /// Returns the offset in the file of the first byte of an access, and that after the last one. Returns `None` if
+    /// the access is empty.
     pub fn range(&self, from: usize, length: usize) -> Option<(i64, i64)> {
         let last = length.checked_sub(1)?;
         if self.tile() == 0 {
@@ -245,7 +247,7 @@ impl View {
         Some(range)
     }
 
-    /// Whether an access of this many bytes is possible.
+    /// Fails if the filetype has no data but the access has.
     pub fn check_data(&self, length: usize) -> Result {
         match self.tile() == 0 && length != 0 {
             true => {
@@ -257,8 +259,8 @@ impl View {
     }
 }
 
-/// The bytes of a filetype lie in the order in which they are read, and if they are written, none is there twice. Filetypes may
-/// begin in front of the last one's end: their bytes are accessed one filetype after the other.
+/// Checks that the bytes of a filetype are in ascending order, and that none occurs twice if they can be written.
+/// Filetypes may overlap each other: their bytes are accessed one filetype after the other.
 fn check_order(map: &Map, written: bool) -> Result<Order> {
     let (size, extent) = (map.bounds.size as usize, map.bounds.extent());
     let (mut first, mut begin, mut end) = (None, 0, 0);

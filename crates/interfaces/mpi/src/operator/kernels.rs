@@ -4,11 +4,11 @@ use super::{Kernel, is_long_double, long_double};
 use crate::abi::*;
 use crate::datatype::builtin::{Basic, Kind};
 
-/// From so many elements on it is worth a look at what the processor has.
+/// Minimum number of elements for which the processor's features are checked.
 #[cfg(target_arch = "x86_64")]
 const MIN_VECTOR_ELEMENTS: usize = 32;
 
-/// Combines elements one by one. Buffers need no alignment; the compiler moves several elements at once.
+/// Combines elements one by one. Buffers may be unaligned; the compiler vectorizes the loop.
 #[inline(always)]
 unsafe fn each<T: Copy>(
     input: *const u8,
@@ -27,11 +27,11 @@ unsafe fn each<T: Copy>(
     }
 }
 
-/// A kernel for this type and this function of two elements.
+/// Returns a kernel for this type and this function of two elements.
 macro_rules! kernel {
     ($type:ty, $combine:expr) => {{
         unsafe fn kernel(input: *const u8, inout: *mut u8, count: usize) {
-            /// This loop once more, of which the compiler makes wider instructions.
+            /// The same loop, compiled to wider vector instructions.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2")]
             unsafe fn wide(input: *const u8, inout: *mut u8, count: usize) {
@@ -107,7 +107,7 @@ macro_rules! complex {
     };
 }
 
-/// The kernel of an operator for such elements, if it is for them.
+/// Returns the kernel of an operator for such elements, if it supports them.
 pub(super) const fn kernel(op: Op, basic: &Basic) -> Option<Kernel> {
     match (basic.kind, basic.size) {
         (Kind::Signed, 1) => integers!(op, i8),
@@ -130,7 +130,8 @@ pub(super) const fn kernel(op: Op, basic: &Basic) -> Option<Kernel> {
         (Kind::Logical, 4) => truth!(op, u32),
         (Kind::Logical, 8) => truth!(op, u64),
         (Kind::Logical, 16) => truth!(op, u128),
-        // The standard leaves letters out. Other libraries take MPI_CHAR as the small integer that it is in C.
+        // The standard does not define this for characters. Other libraries treat MPI_CHAR as the small integer that it
+        // is in C.
         (Kind::Letter, 1) if matches!(basic.datatype, CHAR) => integers!(op, i8),
         (Kind::Bytes, 1) if matches!(op, BAND | BOR | BXOR) => bits_and_truth!(op, u8),
         _ => None,
@@ -160,12 +161,12 @@ const fn extended_complex(op: Op) -> Option<Kernel> {
     }
 }
 
-/// The operators of windows that combine nothing.
+/// The operators for windows that keep one of the two values.
 #[derive(Clone, Copy)]
 pub(super) enum Kept {
-    /// The new value.
+    /// The new value (MPI_REPLACE).
     New,
-    /// The one that is there.
+    /// The old value (MPI_NO_OP).
     Old,
 }
 
@@ -177,7 +178,7 @@ impl Kept {
         }
     }
 
-    /// The kernel for elements of this many bytes.
+    /// Returns the kernel for elements of `size` bytes.
     pub(super) const fn kernel(self, size: usize) -> Option<Kernel> {
         match (self, size) {
             (Kept::Old, _) => kernel!(u8, |_, old| old),

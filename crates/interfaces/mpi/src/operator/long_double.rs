@@ -1,11 +1,11 @@
-//! Numbers of C's long double: on x86, those of the x87 unit, 80 bits in 16 bytes. Nowhere else are they asked for.
+//! Numbers of C's long double: on x86 those of the x87 unit, 80 bits in 16 bytes. They are not used on other machines.
 
 use std::cmp::Ordering;
 
 /// The 16 bytes of a number.
 pub(super) type Number = u128;
 
-/// The bits that are the number's, without the six bytes behind it.
+/// The bits that are significant, without the six bytes of padding.
 const BITS: u128 = (1 << 80) - 1;
 
 macro_rules! by_instruction {
@@ -47,20 +47,20 @@ macro_rules! by_instruction {
 }
 
 by_instruction! {
-    /// a + b
+    /// Returns a + b.
     add "faddp st(1), st"
 }
 by_instruction! {
-    /// a * b
+    /// Returns a * b.
     multiply "fmulp st(1), st"
 }
 
-/// -a
+/// Returns -a.
 pub(super) fn negative(a: Number) -> Number {
     a ^ 1 << 79
 }
 
-/// How two numbers are ordered; those that are none lie beyond the infinities.
+/// Compares two numbers. NaNs are beyond the infinities.
 pub(super) fn order(a: Number, b: Number) -> Ordering {
     let key = |number: Number| {
         let bits = number & BITS;
@@ -74,7 +74,7 @@ pub(super) fn order(a: Number, b: Number) -> Ordering {
     key(a).cmp(&key(b))
 }
 
-/// a > b
+/// Returns whether a > b.
 pub(super) fn greater(a: Number, b: Number) -> bool {
     order(a, b) == Ordering::Greater
 }

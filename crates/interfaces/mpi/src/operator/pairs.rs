@@ -7,14 +7,14 @@ use crate::abi::*;
 use crate::datatype::Type;
 use crate::datatype::builtin::{Basic, Kind};
 
-/// How two elements of a kind are ordered.
+/// A function that compares two elements.
 type Compare = unsafe fn(*const u8, *const u8) -> Ordering;
 
-/// Which of two pairs is the result.
+/// Decides which of two pairs is the result.
 pub(super) struct Order {
     value: Compare,
     index: Compare,
-    /// Where the index lies.
+    /// Offset of the index in bytes.
     at: usize,
     value_size: usize,
     index_size: usize,
@@ -22,7 +22,7 @@ pub(super) struct Order {
     wanted: Ordering,
 }
 
-/// The order of an operator's, if it is for such pairs.
+/// Returns the order for an operator, if it supports such pairs.
 pub(super) fn order(op: Op, value: &Basic, index: &Basic, of: &Type) -> Option<Order> {
     Some(Order {
         value: comparison(value)?,
@@ -54,7 +54,7 @@ macro_rules! comparison {
     }};
 }
 
-/// Numbers that are none are equal to all others.
+/// Compares numbers. A NaN is equal to all others.
 fn partial<T: PartialOrd>(a: T, b: T) -> Ordering {
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
@@ -78,10 +78,10 @@ fn comparison(basic: &Basic) -> Option<Compare> {
 }
 
 impl Order {
-    /// Puts the wanted pairs into `inout`. Of equal values the lower index stays; gaps are left alone.
+    /// Stores the resulting pairs in `inout`. For equal values the lower index is kept. Gaps are not written.
     ///
     /// # Safety
-    /// The pairs may be read and written.
+    /// The pairs are valid for reads and writes.
     pub(super) unsafe fn combine(&self, input: *const u8, inout: *mut u8, count: usize) {
         for number in 0..count {
             let from = input.wrapping_add(number * self.extent);

@@ -7,7 +7,7 @@ fn combined<T: Copy, const N: usize>(
     mut b: [T; N],
 ) -> [T; N] {
     let reduction = get(op, datatype).expect("an operator for it");
-    // SAFETY: arrays of such elements.
+    // SAFETY: the arrays have `N` elements of this datatype.
     unsafe { reduction.combine(a.as_ptr().cast(), b.as_mut_ptr().cast(), N as i64) };
     b
 }
@@ -37,7 +37,7 @@ fn numbers_are_combined() {
     );
 }
 
-/// 1.5, 2 and -3 as the x87 unit has them.
+/// Uses 1.5, 2 and -3 in the format of the x87 unit.
 #[test]
 fn long_doubles_are_combined() {
     let (one_and_a_half, two) = (

@@ -1,4 +1,4 @@
-//! Operators of programs.
+//! User-defined operators.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::objects::{Kind, Table};
 
-/// An operator of a program's.
+/// A user-defined operator.
 #[derive(Clone, Copy)]
 pub(super) struct User {
     function: UserFunction,
@@ -16,7 +16,7 @@ pub(super) struct User {
 
 static USERS: Table<User> = Table::new(Kind::Op);
 
-/// Makes an operator; its handle.
+/// Creates an operator and returns its handle.
 pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
     let is_none = match function {
         UserFunction::Small(function) => function.is_none(),
@@ -35,7 +35,7 @@ pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
         .ok_or_else(|| Error::new(ERR_NO_MEM, "there are too many operators"))
 }
 
-/// Frees an operator: its handle is stale from now on. Operations that still need it keep it.
+/// Frees an operator: its handle is invalid from now on. Operations that still need the operator keep it.
 pub fn free(op: Op) -> Result {
     if let Some(name) = name(op) {
         let text = format!("{name} is predefined, and cannot be freed");
@@ -44,7 +44,7 @@ pub fn free(op: Op) -> Result {
     USERS.remove(op.0).map(drop).ok_or_else(|| none(op))
 }
 
-/// Whether an operator's operands may be exchanged.
+/// Returns whether an operator is commutative.
 pub fn is_commutative(op: Op) -> Result<bool> {
     match find(op) {
         Some(user) => Ok(user.commutative),
@@ -59,10 +59,10 @@ pub(super) fn find(op: Op) -> Option<User> {
 }
 
 impl User {
-    /// Calls the program's function.
+    /// Calls the program's callback.
     ///
     /// # Safety
-    /// It may be called with these elements.
+    /// The callback may be called with these elements.
     pub(super) unsafe fn combine(
         &self,
         input: *const c_void,
@@ -94,7 +94,7 @@ impl User {
         }
     }
 
-    /// More elements than an int can say.
+    /// Combines more elements than fit into an int, in several calls.
     unsafe fn combine_many(
         &self,
         input: *mut c_void,

@@ -1,4 +1,4 @@
-//! The receiving side: first the plan comes, then in each round a message for each of the sender's partitions.
+//! The receiving side: first it receives the plan, then in each round a message for each of the sender's partitions.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use crate::datatype::{Block, Type, memory};
 use crate::error::{Error, Result, checked};
 use crate::requests::{self, Operation, State};
 
-/// The arguments of a receive, which have been checked.
+/// The arguments of a receive, after they have been checked.
 pub struct Arguments {
     /// The program's buffer.
     pub buffer: *mut c_void,
-    /// Of all partitions.
+    /// The memory of all partitions.
     pub block: Block,
-    /// Elements of all partitions.
+    /// Number of elements of all partitions.
     pub count: i64,
-    /// How many there are.
+    /// Number of partitions.
     pub partitions: c_int,
-    /// The rank in the engine's group.
+    /// The sender's rank in the engine's group.
     pub peer: c_int,
-    /// The program's.
+    /// The program's tag.
     pub tag: c_int,
 }
 
@@ -34,34 +34,34 @@ struct Receiving {
     group: rg::Group,
     peer: c_int,
     tag: c_int,
-    /// Where messages go.
+    /// Memory into which messages are received.
     address: *mut u8,
     length: usize,
     partitions: c_int,
-    /// Elements that lie apart: then messages go to this memory first.
+    /// For noncontiguous elements: datatype, buffer, and the memory into which messages are received first.
     apart: Option<(Arc<Type>, *mut c_void, Vec<u8>)>,
-    /// Where the plan comes to.
+    /// The received plan.
     plan: Box<Plan>,
     known: bool,
     state: State,
-    /// The plan's, or those of the sender's partitions by their numbers; null where it is there.
+    /// The request of the plan, or those of the sender's partitions by index; null once a partition has arrived.
     requests: Vec<rg::Request>,
-    /// All before this one are there.
+    /// Index of the first partition that has not arrived.
     next: usize,
-    /// How many are not.
+    /// Number of partitions that have not arrived.
     left: usize,
-    /// Of the sender's partitions, whether it is there.
+    /// Whether each of the sender's partitions has arrived.
     arrived: Vec<bool>,
-    /// Bytes that have come in this round.
+    /// Number of bytes received in this round.
     bytes: u64,
     source: c_int,
     result: Result,
 }
 
-// SAFETY: the buffer may be written by any thread, from the start of a round to its end.
+// SAFETY: the program guarantees that any thread may write to the buffer, from the start of a round to its end.
 unsafe impl Send for Receiving {}
 
-/// Makes one, and waits for its plan from now on.
+/// Makes a partitioned receive, and begins to receive its plan.
 pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
     let length = super::send::length(&it.block, it.count)?;
     let (address, apart) = match it.block {
@@ -75,7 +75,7 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
     let mut request = rg::REQUEST_NULL;
     let (to, bytes) = ((&raw mut *plan).cast(), size_of::<Plan>());
     let tag = plan_tag(it.tag);
-    // SAFETY: the plan stays until the request is complete, which `drop` sees to.
+    // SAFETY: the plan lives until the request is complete, which `drop` ensures.
     checked(unsafe { rg::rg_irecv(to, bytes, it.peer, tag, comm.hidden, &mut request) })?;
     let operation = Receiving {
         comm: comm.handle,
@@ -101,7 +101,8 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
 }
 
 impl Receiving {
-    /// Where in the buffer a partition of the sender's lies: what does not fit makes the message too long.
+    /// Returns the range of the buffer for one of the sender's partitions. A partition that does not fit gets a shorter
+    /// range, so that its message is truncated.
     fn place(&self, number: usize) -> (usize, usize) {
         let each = self.plan.bytes as usize;
         let from = each.saturating_mul(number).min(self.length);
@@ -118,7 +119,7 @@ impl Receiving {
             let mut request = rg::REQUEST_NULL;
             let (address, tag) = (self.address.wrapping_add(from), self.plan.first + number);
             let (peer, group) = (self.peer, self.group);
-            // SAFETY: the buffer is the program's until the round is complete.
+            // SAFETY: the buffer belongs to the library until the round is complete.
             checked(unsafe {
                 rg::rg_irecv(address.cast(), to - from, peer, tag, group, &mut request)
             })?;
@@ -134,7 +135,7 @@ impl Receiving {
         }
     }
 
-    /// The plan has come.
+    /// Handles the plan, which has been received.
     fn plan_arrived(&mut self, status: &rg::Status, code: c_int) {
         let told = checked(code).and_then(|()| match status.source {
             rg::NONE => Ok(()),
@@ -148,7 +149,7 @@ impl Receiving {
         }
     }
 
-    /// The request with this number is complete.
+    /// Handles the completion of the request with this index.
     fn over(&mut self, number: usize, status: &rg::Status, code: c_int) {
         self.requests[number] = rg::REQUEST_NULL;
         self.left -= 1;
@@ -164,7 +165,7 @@ impl Receiving {
         }
     }
 
-    /// Looks whether this partition of the sender's is there.
+    /// Tests whether this partition of the sender has arrived.
     fn look_at(&mut self, number: usize) -> bool {
         let mut request = self.requests[number];
         let (mut done, mut status) = (0, rg::Status::default());
@@ -184,7 +185,7 @@ impl Receiving {
         self.arrived[number] = true;
         let (from, to) = self.place(number);
         if let (Some((of, buffer, bytes)), rg::OK) = (&self.apart, code) {
-            // SAFETY: the elements are the program's until the round is complete; the bytes have come.
+            // SAFETY: the elements belong to the library until the round is complete; these bytes have been received.
             unsafe { of.unpack(bytes.as_ptr().wrapping_add(from), from, to, *buffer) };
         }
     }
@@ -244,7 +245,7 @@ impl Operation for Receiving {
         true
     }
 
-    /// Before the plan is there: the sender may wait for this side to receive its partitions.
+    /// Returns true until the plan has been received: the sender may wait for this side to receive its partitions.
     fn has_stages(&self) -> bool {
         !self.known
     }
@@ -271,10 +272,10 @@ impl Operation for Receiving {
 }
 
 impl Drop for Receiving {
-    /// The plan still belongs to this receive, and to no later one: it is awaited, and forgotten.
+    /// Receives a pending plan and drops it: it belongs to this receive and not to a later one.
     fn drop(&mut self) {
         unsafe extern "C" fn over(_status: *const rg::Status, plan: *mut c_void) {
-            // SAFETY: the plan that was left to this call.
+            // SAFETY: `drop` has given the plan to this callback.
             drop(unsafe { Box::from_raw(plan.cast::<Plan>()) });
         }
         if !self.known
@@ -283,13 +284,13 @@ impl Drop for Receiving {
         {
             self.left = 0;
             let plan = Box::into_raw(std::mem::take(&mut self.plan)).cast();
-            // SAFETY: the function takes the plan back, once.
+            // SAFETY: the callback takes the plan back, once.
             unsafe { rg::rg_on_complete(&mut request, Some(over), plan) };
         }
         if self.left > 0
             && let Some((_, _, bytes)) = self.apart.take()
         {
-            // Messages may still come there.
+            // Messages may still be received into this memory, so it is leaked.
             std::mem::forget(bytes);
         }
         self.requests.drain(..).for_each(requests::detach);
@@ -310,7 +311,8 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
     if found.plain().is_some() {
         return Err(none().on(object));
     }
-    // Another thread that waits for the receive lets it go: a partition may have to be there before the sender makes the next one ready.
+    // Waits for a thread that has the receive locked while waiting for it. That thread releases the lock: a partition
+    // may have to arrive before the sender marks the next one ready.
     let mut operation = found.operation();
     let Some(inner) = operation.as_mut() else {
         return Err(none().on(object));
@@ -320,7 +322,7 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
         if there {
             return Ok(true);
         }
-        // The plan may be there now.
+        // The plan may have arrived meanwhile.
         crate::progress::advance_one(inner.as_mut());
         inner.part(partition).unwrap_or(Ok(false))
     });

@@ -1,5 +1,5 @@
-//! The sending side. Partitions are declared ready by any thread, while another one may wait for the request: so what they
-//! change is beside the operation, which is locked while it is waited for.
+//! The sending side. Any thread may mark partitions ready while another one waits for the request. So their state is
+//! separate from the operation, which is locked by a thread that waits for it.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -15,16 +15,16 @@ use crate::error::{Error, Object, Result, checked};
 use crate::requests::{self, Operation, State};
 use crate::wake_up;
 
-/// All that there are, by their requests.
+/// All partitioned sends, by their requests.
 static SENDS: RwLock<Option<HashMap<Request, Arc<Send>>>> = RwLock::new(None);
 
 /// A partitioned send.
 pub struct Send {
     buffer: *const c_void,
-    /// Of a partition.
+    /// The memory of a partition.
     block: Block,
     count: i64,
-    /// Bytes of memory from a partition to the next.
+    /// Distance in bytes in memory from one partition to the next.
     step: isize,
     partitions: c_int,
     peer: c_int,
@@ -34,43 +34,43 @@ pub struct Send {
     round: Mutex<Round>,
 }
 
-// SAFETY: the buffer may be read by any thread, from the start of a round to its end.
+// SAFETY: the program guarantees that any thread may read the buffer, from the start of a round to its end.
 unsafe impl std::marker::Send for Send {}
-// SAFETY: the buffer may be read by any thread, from the start of a round to its end; the round has a lock.
+// SAFETY: any thread may read the buffer, and a mutex protects the round.
 unsafe impl Sync for Send {}
 
-/// A round: from a start to its completion.
+/// A round, from a start to its completion.
 #[derive(Default)]
 struct Round {
     active: bool,
     ready: Vec<bool>,
     left: c_int,
     requests: Vec<rg::Request>,
-    /// Packed partitions on their way.
+    /// Packed partitions that are being sent.
     packed: Vec<Vec<u8>>,
-    /// The tag that wakes those that wait, when all are ready.
+    /// The tag by which waiting threads are woken once all partitions are ready.
     wake: c_int,
 }
 
-/// The arguments of a send, which have been checked.
+/// The arguments of a send, after they have been checked.
 pub struct Arguments {
     /// The program's buffer.
     pub buffer: *const c_void,
-    /// Of a partition.
+    /// The memory of a partition.
     pub block: Block,
-    /// Elements of a partition.
+    /// Number of elements of a partition.
     pub count: i64,
-    /// Bytes of memory from a partition to the next.
+    /// Distance in bytes in memory from one partition to the next.
     pub step: isize,
-    /// How many there are.
+    /// Number of partitions.
     pub partitions: c_int,
-    /// The rank in the engine's group.
+    /// The receiver's rank in the engine's group.
     pub peer: c_int,
-    /// The program's.
+    /// The program's tag.
     pub tag: c_int,
 }
 
-/// Bytes of a block, in a message.
+/// Returns the length of a block in a message, in bytes.
 pub(super) fn length(block: &Block, count: i64) -> Result<usize> {
     match block {
         Block::Plain { length, .. } => Ok(*length),
@@ -78,7 +78,7 @@ pub(super) fn length(block: &Block, count: i64) -> Result<usize> {
     }
 }
 
-/// Makes one, and tells the receiver.
+/// Makes a partitioned send, and sends the plan to the receiver.
 pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
     let tags = PartTags::take(it.partitions)?;
     let plan = Plan {
@@ -116,7 +116,7 @@ pub fn make(it: Arguments, comm: &Communicator) -> Result<Request> {
     Ok(request)
 }
 
-/// The partitioned send of this request.
+/// Returns the partitioned send of this request.
 pub fn find(request: Request) -> Result<Arc<Send>> {
     let sends = SENDS.read().unwrap_or_else(PoisonError::into_inner);
     let found = sends.as_ref().and_then(|sends| sends.get(&request));
@@ -134,7 +134,7 @@ impl Send {
         self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These partitions are ready: none of them is sent if one may not be.
+    /// Marks partitions ready and sends them. If one of them is invalid or ready already, none is sent.
     pub fn ready(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
         let result = self.send(partitions);
         result.map_err(|error| error.on(Object::Comm(self.comm)))
@@ -147,7 +147,7 @@ impl Send {
             return Err(Error::new(ERR_REQUEST, text));
         }
         self.mark(&mut round, partitions.clone())?;
-        // A message that fails counts as sent: whoever waits is to come to an end.
+        // A message that fails counts as sent, so that waiting threads do not wait for it.
         let mut result = Ok(());
         for partition in partitions {
             round.left -= 1;
@@ -187,7 +187,7 @@ impl Send {
         Ok(())
     }
 
-    /// Begins the message of a partition.
+    /// Begins to send a partition.
     fn begin(&self, partition: c_int) -> Result<(rg::Request, Option<Vec<u8>>)> {
         let begin = (self.buffer).wrapping_byte_offset(self.step * partition as isize);
         let length = match self.peer {
@@ -195,19 +195,19 @@ impl Send {
             _ => length(&self.block, self.count)?,
         };
         let (address, packed) = match &self.block {
-            // Nobody gets it, and nothing is read.
+            // For MPI_PROC_NULL nothing is sent or read.
             _ if self.peer == rg::NONE => (begin, None),
             Block::Plain { offset, .. } => (begin.wrapping_byte_offset(*offset), None),
             Block::Layout(of) => {
                 let mut bytes = memory(length)?;
-                // SAFETY: the program has said that the partition may be read.
+                // SAFETY: the program has marked the partition ready, so it may be read.
                 unsafe { of.pack(begin, 0, length, bytes.as_mut_ptr()) };
                 (bytes.as_ptr().cast(), Some(bytes))
             }
         };
         let mut request = rg::REQUEST_NULL;
         let tag = self.tags.first() + partition;
-        // SAFETY: the bytes stay until the round is complete.
+        // SAFETY: the bytes live until the round is complete.
         checked(unsafe {
             rg::rg_isend(address, length, self.peer, tag, self.group, &mut request)
         })?;
@@ -215,7 +215,7 @@ impl Send {
     }
 }
 
-/// A partitioned send as an operation: it waits for the wake of the last partition, then for the messages.
+/// A partitioned send as an operation. It waits until the last partition is ready, then for the messages.
 struct Sending {
     send: Arc<Send>,
     requests: Vec<rg::Request>,
@@ -224,7 +224,7 @@ struct Sending {
 }
 
 impl Sending {
-    /// The first of those that are waited for now.
+    /// Returns the index of the first request that is waited for now.
     fn first(&self) -> usize {
         self.requests.len().saturating_sub(AT_ONCE)
     }
@@ -278,7 +278,7 @@ impl Operation for Sending {
         self.requests.push(request);
         self.state = State::Pending;
         match round.left {
-            // Nobody declares one ready.
+            // Without partitions none will be marked ready.
             0 => wake_up::wake(wake),
             _ => Ok(()),
         }
@@ -299,7 +299,7 @@ impl Drop for Sending {
         let mut round = self.send.round();
         self.requests.append(&mut round.requests);
         if !self.requests.is_empty() {
-            // The messages go on: their memory stays for good.
+            // The messages go on, so their memory is leaked.
             std::mem::forget(std::mem::take(&mut round.packed));
         }
         self.requests.drain(..).for_each(requests::detach);

@@ -1,10 +1,14 @@
-//! Waiting for what another thread has: an operation that this thread needs is locked by one that advances it, or sleeps until it can.
+//! Waiting for an operation that another thread has locked, because that thread advances it or sleeps until it can.
 //!
-//! *Asking.* A call that must not wait for the operation's end (MPI_Cancel, MPI_Request_free, MPI_Parrived) *asks* for it. That wakes the thread that sleeps with it, which lets it go
-//! and watches it from then on. While somebody asks, nobody else takes the operation ([`FoundRequest::try_operation`]) or falls asleep with it.
+//! *Asking.* A call that must not wait for the operation's completion (MPI_Cancel, MPI_Request_free, MPI_Parrived)
+//! *asks* for it. That wakes the thread that sleeps with it; this thread releases the operation and watches it from
+//! then on. While a thread asks, no other thread locks the operation ([`FoundRequest::try_operation`]) or falls asleep
+//! with it.
 //!
-//! A thread that is about to sleep *watches* such operations: a request wakes it when one of them has been let go. It looks once more after it has begun to watch, and who lets an
-//! operation go looks for watchers after that; so either the thread finds it free, or it is woken. Programs of one thread pay nothing.
+//! A thread that is about to sleep *watches* such operations: a request wakes it when one of them has been released. It
+//! checks the operations once more after it has begun to watch, and a thread that releases an operation checks for
+//! watchers afterwards. So either the thread finds the operation free, or it is woken. Single-threaded programs pay
+//! nothing.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -16,25 +20,26 @@ use crate::process;
 use crate::requests::FoundRequest;
 use crate::wake_up;
 
-/// A thread that sleeps.
+/// A sleeping thread.
 struct Watcher {
     tag: c_int,
     request: rg::Request,
-    /// Where the operations are that it watches.
+    /// Addresses of the operations that it watches.
     operations: Vec<usize>,
-    /// Where those are that it has locked meanwhile.
+    /// Addresses of the operations that it has locked meanwhile.
     held: Vec<usize>,
 }
 
-/// Threads that sleep, and operations for which others ask.
+/// Sleeping threads, and operations that other threads ask for.
 struct Sleepers {
     watchers: Vec<Watcher>,
-    /// Where the operations are, each as often as it is asked for.
+    /// Addresses of the operations, each once for each thread that asks for it.
     asked: Vec<usize>,
 }
 
 impl Sleepers {
-    /// Wakes those for which this holds. The lock is held meanwhile, so a watch that has ended is known to be woken, or not to be.
+    /// Wakes the watchers for which `is` returns true. The caller holds the lock meanwhile, so for a watch that has
+    /// ended it is certain whether it has been woken.
     fn wake(&mut self, is: impl Fn(&Watcher) -> bool) {
         for watcher in self.watchers.extract_if(.., |it| is(it)) {
             let _ = wake_up::wake(watcher.tag);
@@ -59,10 +64,10 @@ fn sleepers() -> MutexGuard<'static, Sleepers> {
     SLEEPERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The call that asks for an operation, until it is dropped.
+/// Asks for an operation until it is dropped.
 pub struct Asking(usize);
 
-/// Asks for the operation at this address: whoever sleeps with it lets it go.
+/// Asks for the operation at this address: a thread that sleeps with it releases it.
 #[cold]
 pub fn ask(address: usize) -> Asking {
     let mut sleepers = sleepers();
@@ -81,21 +86,21 @@ impl Drop for Asking {
     }
 }
 
-/// Returns whether somebody asks for the operation at this address.
+/// Returns whether a thread asks for the operation at this address.
 #[inline]
 pub fn is_asked(address: usize) -> bool {
     ASKED_COUNT.load(Ordering::Relaxed) > 0 && sleepers().asked.contains(&address)
 }
 
-/// The watch over some operations; it ends when it is dropped.
+/// A watch over operations. It ends when it is dropped.
 pub struct Watch {
     tag: c_int,
     request: rg::Request,
 }
 
 impl Watch {
-    /// Begins to watch, by a thread that has those in `held` locked; `None` if one of the operations is free, or somebody asks for one in `held`. An error is the
-    /// engine's code.
+    /// Begins to watch the operations in `over`, by a thread that has those in `held` locked. Returns `None` if one of
+    /// `over` is free, or if a thread asks for one of `held`. Fails with a code of the engine.
     pub fn begin(over: &[FoundRequest], held: Vec<usize>) -> Result<Option<Watch>, c_int> {
         let (tag, request) = wake_up::sleep().map_err(|_| rg::ERR_MEMORY)?;
         let mut sleepers = sleepers();
@@ -114,7 +119,8 @@ impl Watch {
         Ok((!is_asked && !is_any_free()).then_some(watch))
     }
 
-    /// Returns the request that is complete when one of the operations has been let go, or somebody asks for one that this thread has.
+    /// Returns the request that completes when one of the operations has been released, or when a thread asks for one
+    /// that this thread has locked.
     pub fn request(&self) -> rg::Request {
         self.request
     }
@@ -137,7 +143,7 @@ impl Drop for Watch {
     }
 }
 
-/// The operation at this address has been let go.
+/// Wakes the watchers of the operation at this address, which has been released.
 #[inline]
 pub fn let_go(address: usize) {
     if process::has_many_threads() {

@@ -1,13 +1,15 @@
-//! Slots in chunks, with marks of the stretches that may have an open one: a search among open requests skips slots that were open long ago.
+//! Slots in chunks, with marks for stretches that may have open slots: a search for open requests skips stretches whose
+//! slots have all been closed.
 //!
-//! Whoever opens a slot sets the mark of its stretch, by a plain store after that of the slot. A search takes the mark off, looks at the slots, and sets it again if one
-//! of them is open. So a slot that was opened before the search began is found by it, and by all later ones. One search goes on at a time ([`Chunk::open_slots`]).
+//! A thread that opens a slot sets the mark of its stretch, by a plain store after that to the slot. A search clears
+//! the mark, checks the slots, and sets the mark again if any is open. So a slot that was opened before a search began
+//! is found by it, and by all later ones. Only one search runs at a time ([`Chunk::open_slots`]).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Slots of a chunk.
+/// Number of slots in a chunk.
 pub(super) const SLOTS_PER_CHUNK: usize = 1024;
-/// Slots that share a mark.
+/// Number of slots that share a mark.
 const SLOTS_PER_MARK: usize = 64;
 
 /// A chunk of slots, which never move.
@@ -26,19 +28,20 @@ impl<S: Default> Chunk<S> {
 }
 
 impl<S> Chunk<S> {
-    /// The slot in place `index` of the table, of which this is a chunk.
+    /// Returns the slot for index `index` of the table that this chunk is part of.
     #[inline(always)]
     pub(super) fn slot(&self, index: usize) -> &S {
         &self.slots[index % SLOTS_PER_CHUNK]
     }
 
-    /// The slot in this place is open.
+    /// Marks the slot with this index as open.
     #[inline(always)]
     pub(super) fn mark(&self, index: usize) {
         self.marks[index % SLOTS_PER_CHUNK / SLOTS_PER_MARK].store(true, Ordering::Release);
     }
 
-    /// Calls `visit` with the slots of all stretches that may have open ones; it returns whether the slot is open. One caller at a time.
+    /// Calls `visit` with the slots of all stretches that may have open ones. `visit` returns whether the slot is open.
+    /// Only one caller at a time.
     pub(super) fn open_slots(&self, visit: &mut impl FnMut(&S) -> bool) {
         for (mark, stretch) in self.marks.iter().zip(self.slots.chunks(SLOTS_PER_MARK)) {
             if !mark.load(Ordering::Relaxed) {

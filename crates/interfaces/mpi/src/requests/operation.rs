@@ -1,4 +1,4 @@
-//! Operations that are more than one request of the engine's.
+//! Operations that consist of more than one request of the engine.
 
 use std::ffi::c_int;
 
@@ -7,59 +7,60 @@ use regatta_sys as rg;
 use crate::abi::Status;
 use crate::error::{Error, Result};
 
-/// How far an operation is.
+/// The state of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A persistent one that is not started.
+    /// Persistent and not started.
     Inactive,
-    /// It waits for requests of the engine's, or for a call of the program's.
+    /// Waits for requests of the engine, or for a call of the program.
     Pending,
-    /// It is complete: `finish` has its outcome.
+    /// Complete: `finish` returns its outcome.
     Complete,
 }
 
-/// A state machine over requests of the engine's. It is locked while it is called; it may call the engine, but nothing that
-/// waits.
+/// A state machine over requests of the engine. It is locked while it is called. It may call the engine, but must not
+/// block.
 pub trait Operation: Send {
-    /// How far it is.
+    /// Returns its state.
     fn state(&self) -> State;
 
-    /// The requests that it waits for now, at least one of them not null while it is pending; null ones are over. The caller that waits copies them, and tells of the first one that is
-    /// complete.
+    /// Returns the requests that it waits for now. At least one of them is not null while the operation is pending;
+    /// null ones are complete. The waiting caller copies them, and reports the first one that is complete.
     fn waits_for(&self) -> &[rg::Request];
 
-    /// The request in this place is complete, with this status and code: it is null from now on. The operation goes on as
-    /// far as it can.
+    /// Handles the completion of the request with this index, with this status and code; the request is null from now
+    /// on. The operation advances as far as possible.
     fn completed(&mut self, index: usize, status: &rg::Status, code: c_int);
 
-    /// The outcome of a complete operation, once for each time it is complete. A persistent one is inactive afterwards.
+    /// Returns the outcome of a complete operation, once for each completion. A persistent one is inactive afterwards.
     fn finish(&mut self) -> (Status, Result);
 
-    /// The status of a complete operation, which stays complete.
+    /// Returns the status of a complete operation, which stays complete.
     fn look(&self) -> Status;
 
-    /// Starts a persistent one.
+    /// Starts a persistent operation.
     fn start(&mut self) -> Result {
         let text = "the request is not persistent: it was started when it was made";
         Err(Error::new(crate::abi::ERR_REQUEST, text))
     }
 
-    /// Whether its request stays after completion.
+    /// Returns whether its request stays valid after completion.
     fn is_persistent(&self) -> bool {
         false
     }
 
-    /// Whether others may wait for a part that comes after the first: then it advances in all calls that wait.
+    /// Returns whether other processes may wait for a stage after the first one. Then it advances in all calls that
+    /// wait.
     fn has_stages(&self) -> bool {
         false
     }
 
-    /// Whether a partition has arrived; `None` if it is no partitioned receive.
+    /// Returns whether a partition has arrived; `None` if it is not a partitioned receive.
     fn part(&mut self, _partition: c_int) -> Option<Result<bool>> {
         None
     }
 
-    /// Cancels it if that is possible still.
+    /// Cancels it if that is still possible.
     fn cancel(&mut self) -> Result {
         Ok(())
     }

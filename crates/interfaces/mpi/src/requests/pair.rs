@@ -1,4 +1,4 @@
-//! Two operations as one, which is complete when both are. Its status is the second one's.
+//! Two operations as one, which is complete when both are. Its status is that of the second one.
 
 use std::ffi::c_int;
 
@@ -11,16 +11,16 @@ use crate::error::Result;
 /// A send and a receive.
 pub struct Pair {
     parts: [Box<dyn Operation>; 2],
-    /// The requests of the first, then those of the second.
+    /// The requests of the first operation, then those of the second.
     requests: Vec<rg::Request>,
-    /// How many are the first one's.
+    /// Number of requests of the first operation.
     first: usize,
-    /// Runs once, when both are complete.
+    /// Called once, when both are complete.
     after: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Pair {
-    /// Of both; `after` is done when they are complete.
+    /// Combines two operations. `after` is called when both are complete.
     pub fn new(parts: [Box<dyn Operation>; 2], after: Option<Box<dyn FnOnce() + Send>>) -> Pair {
         let mut pair = Pair {
             parts,

@@ -8,14 +8,14 @@ use super::{Operation, State, dissolve};
 use crate::abi::*;
 use crate::error::{Error, Result};
 
-/// An operation that is kept, to be begun at each start.
+/// A persistent operation.
 pub struct Persistent<F> {
     begin: F,
     begun: Option<Box<dyn Operation>>,
 }
 
 impl<F: FnMut() -> Result<Request> + Send> Persistent<F> {
-    /// `begin` gives the request of what has been begun; its arguments have been checked.
+    /// Returns an inactive operation. `begin` begins it and returns a request for it; its arguments have been checked.
     pub fn new(begin: F) -> Persistent<F> {
         Persistent { begin, begun: None }
     }
@@ -63,7 +63,7 @@ impl<F: FnMut() -> Result<Request> + Send> Operation for Persistent<F> {
         true
     }
 
-    /// Before it is known what is begun: any may have stages.
+    /// Returns false while it is inactive: until then it is not known what will be begun.
     fn has_stages(&self) -> bool {
         self.begun.as_ref().is_some_and(|begun| begun.has_stages())
     }

@@ -1,8 +1,8 @@
-//! Plain requests: each is one of the engine's, and stands in a slot of the engine's number.
+//! Plain requests: each is a request of the engine, and has the slot with the number of the engine's slot.
 //!
-//! So to take a slot and to give it back is one store, without a lock and without a list of free slots: the engine has done that already. The
-//! engine uses a slot again as soon as its request is complete, which may be before a thread here has given it back; it then finds
-//! another request there, and leaves it.
+//! So opening and closing a slot is one store, without a lock or a list of free slots: the engine has allocated the
+//! slot already. The engine reuses a slot as soon as its request is complete, possibly before the thread here has
+//! closed it. `close` then finds another request in the slot, and leaves it unchanged.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::process;
 /// The slot of a plain request.
 #[derive(Default)]
 struct PlainSlot {
-    /// The engine's request; 0 while there is none.
+    /// The engine's request; 0 if there is none.
     request: AtomicU64,
     /// The communicator whose error handler is called.
     comm: AtomicUsize,
@@ -28,10 +28,11 @@ const CHUNKS: usize = (MAX_OBJECTS - FIRST_PLAIN) / SLOTS_PER_CHUNK;
 
 static SLOTS: [OnceLock<Chunk<PlainSlot>>; CHUNKS] = [const { OnceLock::new() }; CHUNKS];
 
-/// All operations that were complete when they were started have this request: it costs nothing, and nobody has to give it back.
+/// The request of all operations that are complete as soon as they are started. It takes no slot, and need not be
+/// freed.
 pub const COMPLETE: Request = Request(objects::handle(Kind::Request, 0, MAX_OBJECTS - 1));
 
-/// The slot that a request of the engine's has. The last one is that of `COMPLETE`.
+/// Returns the slot index for a request of the engine. The last index is reserved for `COMPLETE`.
 #[inline(always)]
 fn index_of(request: rg::Request) -> Option<usize> {
     let index = (request.id as u32).wrapping_sub(1) as usize;
@@ -53,7 +54,7 @@ fn handle(request: rg::Request, index: usize) -> Request {
     ))
 }
 
-/// A request for one of the engine's; `None` if there are more of those than slots.
+/// Returns a request for one of the engine. Returns `None` if the engine's slot number is beyond the table.
 #[inline(always)]
 pub fn open(request: rg::Request, comm: Comm) -> Option<Request> {
     if request == rg::REQUEST_COMPLETE {
@@ -76,7 +77,7 @@ fn make(chunk: usize) -> &'static Chunk<PlainSlot> {
     SLOTS[chunk].get_or_init(Chunk::new)
 }
 
-/// The engine's request, and the communicator.
+/// Returns the engine's request, and the communicator.
 #[inline(always)]
 pub fn find(request: Request) -> Option<(rg::Request, Comm)> {
     if request == COMPLETE {
@@ -90,8 +91,9 @@ pub fn find(request: Request) -> Option<(rg::Request, Comm)> {
     is_it.then(|| (found, Comm(slot.comm.load(Ordering::Relaxed))))
 }
 
-/// This request of the engine's, which was found here, is over. In a program of one thread nothing else can have come to its slot
-/// meanwhile. Among threads it may have, and may look alike in all that a handle has of it: so the engine's own number is compared.
+/// Closes the slot of this request of the engine, which is complete. In a single-threaded program no other request can
+/// have taken the slot meanwhile. With several threads one may have, possibly with the same handle, so the engine's
+/// request id is compared.
 #[inline(always)]
 pub fn close(found: rg::Request) {
     let Some(slot) = index_of(found).and_then(at) else {
@@ -106,7 +108,7 @@ pub fn close(found: rg::Request) {
     }
 }
 
-/// Calls `found` with the communicator of each that is open. One caller at a time.
+/// Calls `found` with the communicator of each open request. Only one caller at a time.
 pub(super) fn each_open(found: &mut impl FnMut(Comm)) {
     for chunk in SLOTS.iter().filter_map(OnceLock::get) {
         chunk.open_slots(&mut |slot| {

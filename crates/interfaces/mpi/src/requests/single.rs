@@ -1,4 +1,4 @@
-//! One request of the engine's as an operation, where an operation is made of others.
+//! A request of the engine as an operation, for combining it with others.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::communicator::status_of;
 use crate::error::{Result, checked};
 
-/// A request of the engine's whose bytes go where they are to be.
+/// A request of the engine that transfers its bytes directly.
 pub struct Single {
     request: [rg::Request; 1],
     comm: Comm,
@@ -17,7 +17,7 @@ pub struct Single {
 }
 
 impl Single {
-    /// Of a communicator's messages.
+    /// Returns an operation for a request of the engine in this communicator.
     pub fn new(request: rg::Request, comm: Comm) -> Single {
         Single {
             request: [request],
@@ -26,7 +26,7 @@ impl Single {
         }
     }
 
-    /// It is complete already, with this status.
+    /// Returns a complete operation with this status.
     pub fn complete(status: Status) -> Single {
         Single {
             request: [rg::REQUEST_NULL],
@@ -71,7 +71,7 @@ impl Operation for Single {
         outcome.map_or(Status::empty(ANY_SOURCE), |(status, _)| *status)
     }
 
-    /// Of one that is complete there is nothing left to cancel.
+    /// Cancels the request, unless it is complete.
     fn cancel(&mut self) -> Result {
         match self.outcome {
             Some(_) => Ok(()),
@@ -80,22 +80,22 @@ impl Operation for Single {
     }
 }
 
-/// Cancels a receive that has not matched, or asks a send back.
+/// Cancels a receive that has not matched, or tries to cancel a send.
 pub fn cancel(request: rg::Request) -> Result {
     let mut cancelled = 0;
     // SAFETY: the engine checks requests at each use; the call may write `cancelled`.
     checked(unsafe { rg::rg_cancel(request, &mut cancelled) })
 }
 
-/// Forgets a request of the engine's when it is complete, whoever sees that.
+/// Lets a request of the engine be freed when it is complete.
 pub fn detach(mut request: rg::Request) {
     unsafe extern "C" fn nothing(_status: *const rg::Status, _arg: *mut std::ffi::c_void) {}
-    // One that is complete is forgotten at once: who has cancelled it may never look again.
+    // A complete request is freed at once: after cancelling it the program may never call MPI again.
     let mut done = 0;
     // SAFETY: the request belongs to the engine; the call may write the answer.
     unsafe { rg::rg_test(&mut request, &mut done, std::ptr::null_mut()) };
     if request != rg::REQUEST_NULL && done == 0 {
-        // SAFETY: the function takes whatever comes; it needs no argument.
+        // SAFETY: the callback accepts any arguments and uses none.
         unsafe { rg::rg_on_complete(&mut request, Some(nothing), std::ptr::null_mut()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The slots of operations, and requests as they are found by their handles, plain ones too.
+//! The slots of operations, and looking up requests by their handles, including plain ones.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,10 +18,10 @@ use crate::objects::{self, GENERATIONS, Kind, MAX_OBJECTS, MIN_RESTING};
 use crate::process;
 use crate::progress::watch;
 
-/// An operation, while there is one.
+/// An operation, or `None` if there is none.
 type Held = Mutex<Option<Box<dyn Operation>>>;
 
-/// A request, as it is found by its handle.
+/// A request that has been looked up by its handle.
 #[derive(Clone, Copy)]
 pub struct FoundRequest {
     plain: Option<rg::Request>,
@@ -29,10 +29,10 @@ pub struct FoundRequest {
     operation: &'static Held,
 }
 
-/// Plain requests have no operation.
+/// Stands for the missing operation of a plain request.
 static NO_OPERATION: Held = Mutex::new(None);
 
-/// An operation, locked, while there is one. Threads that watch it hear when it is let go.
+/// A locked operation, or `None` if there is none. When it is released, threads that watch it are woken.
 pub struct LockedOperation {
     guard: ManuallyDrop<MutexGuard<'static, Option<Box<dyn Operation>>>>,
     held: &'static Held,
@@ -47,7 +47,7 @@ impl LockedOperation {
         LockedOperation { guard, held }
     }
 
-    /// Returns the address, as [`FoundRequest::address`] does.
+    /// Returns the operation's address; see [`FoundRequest::address`].
     pub fn address(&self) -> usize {
         address(self.held)
     }
@@ -80,7 +80,7 @@ fn address(held: &'static Held) -> usize {
 }
 
 impl FoundRequest {
-    /// Of a plain request, and its communicator.
+    /// Returns a plain request in this communicator.
     #[inline(always)]
     pub fn of_plain(plain: rg::Request, comm: Comm) -> FoundRequest {
         FoundRequest {
@@ -90,19 +90,19 @@ impl FoundRequest {
         }
     }
 
-    /// The communicator whose error handler is called.
+    /// Returns the communicator whose error handler is called.
     #[inline(always)]
     pub fn comm(&self) -> Comm {
         self.comm
     }
 
-    /// The engine's request, if it is a plain one.
+    /// Returns the engine's request if it is a plain one.
     #[inline(always)]
     pub fn plain(&self) -> Option<rg::Request> {
         self.plain
     }
 
-    /// Locks the operation, if nobody is at it or asks for it.
+    /// Locks the operation, unless another thread has it locked or asks for it.
     pub fn try_operation(&self) -> Option<LockedOperation> {
         if watch::is_asked(self.address()) {
             return None;
@@ -119,7 +119,8 @@ impl FoundRequest {
         Some(LockedOperation::new(self.operation, guard))
     }
 
-    /// Locks the operation, as soon as nobody else is at it. A thread that sleeps with it lets it go.
+    /// Locks the operation, after waiting until no other thread has it locked. A thread that sleeps with it releases
+    /// it.
     pub fn operation(&self) -> LockedOperation {
         if let Some(free) = self.take_if_free() {
             return free;
@@ -130,7 +131,7 @@ impl FoundRequest {
         LockedOperation::new(self.operation, guard)
     }
 
-    /// The address of the operation: two requests that are there have different ones.
+    /// Returns the address of the operation, which is unique among existing operations.
     pub fn address(&self) -> usize {
         address(self.operation)
     }
@@ -139,14 +140,14 @@ impl FoundRequest {
 /// The slot of an operation.
 #[derive(Default)]
 struct OperationSlot {
-    /// The handle; 0 while there is no request here.
+    /// The handle; 0 if there is no request.
     handle: AtomicUsize,
     generation: AtomicU32,
     comm: AtomicUsize,
     operation: Held,
 }
 
-/// The first slot of plain requests: those of operations come before it.
+/// Index of the first slot of plain requests; slots of operations have lower indices.
 pub const FIRST_PLAIN: usize = MAX_OBJECTS / 2;
 const CHUNKS: usize = FIRST_PLAIN / SLOTS_PER_CHUNK;
 
@@ -160,7 +161,7 @@ static FREE: Mutex<Free> = Mutex::new(Free {
 
 struct Free {
     slots: Vec<u32>,
-    /// Slots that have had all their generations, as [`objects::Places`] has them.
+    /// Slots that have used all their generations; see [`objects::Places`].
     resting: VecDeque<u32>,
     made: usize,
 }
@@ -168,7 +169,7 @@ struct Free {
 /// Free slots of a thread.
 struct Kept(Vec<u32>);
 
-/// Most that a thread keeps, and half of that is what it takes and gives at a time.
+/// Maximum number of free slots that a thread keeps. It takes and gives back half as many at a time.
 const KEPT: usize = 256;
 
 impl Kept {
@@ -191,7 +192,7 @@ impl Kept {
             }
             SLOTS[first / SLOTS_PER_CHUNK].get_or_init(Chunk::new);
             free.made += KEPT / 2;
-            // The lowest is taken first.
+            // The lowest index is taken first.
             self.0
                 .extend((first..first + KEPT / 2).rev().map(|index| index as u32));
         }
@@ -226,8 +227,8 @@ thread_local! {
 /// Takes a free slot for an operation.
 pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request> {
     let taken = MINE.try_with(|mine| mine.borrow_mut().take());
-    // Calls in functions of `atexit` and in destructors are made by threads that have no slots of their own any more: this one goes back
-    // to all the others.
+    // In `atexit` functions and in destructors the thread's list of free slots no longer exists: then the slot is taken
+    // from, and returned to, the common list.
     let index = taken.unwrap_or_else(|_| Kept(Vec::new()).take())?;
     let index = index as usize;
     let chunk = chunk(index).ok_or_else(|| none(REQUEST_NULL))?;
@@ -244,7 +245,7 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
     Ok(Request(handle))
 }
 
-/// Empties the slot of an operation. Of two threads that do it only one does.
+/// Frees the slot of an operation. If two threads do so, only one takes effect.
 pub(super) fn give_back(request: Request) {
     let Some((index, slot)) = take_out(request) else {
         return;
@@ -256,7 +257,7 @@ pub(super) fn give_back(request: Request) {
     put_back(index, slot);
 }
 
-/// Empties the slot of an operation that the caller has locked.
+/// Frees the slot of an operation that the caller has locked.
 pub(super) fn give_back_held(request: Request, mut operation: LockedOperation) {
     let Some((index, slot)) = take_out(request) else {
         return;
@@ -267,7 +268,7 @@ pub(super) fn give_back_held(request: Request, mut operation: LockedOperation) {
     put_back(index, slot);
 }
 
-/// Makes the handle stale; `None` if another thread has.
+/// Makes the handle invalid. Returns `None` if another thread has done so.
 fn take_out(request: Request) -> Option<(usize, &'static OperationSlot)> {
     let (index, slot) = slot(request)?;
     if process::has_many_threads() {
@@ -281,7 +282,7 @@ fn take_out(request: Request) -> Option<(usize, &'static OperationSlot)> {
     Some((index, slot))
 }
 
-/// Lets an empty slot be taken.
+/// Makes an empty slot available.
 fn put_back(index: usize, slot: &OperationSlot) {
     let generation = (slot.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
     slot.generation.store(generation, Ordering::Relaxed);
@@ -301,7 +302,7 @@ fn put_back(index: usize, slot: &OperationSlot) {
     }
 }
 
-/// A slot has had all its generations.
+/// Lets a slot rest that has used all its generations.
 #[cold]
 fn rest(index: usize) {
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,7 +321,7 @@ fn slot(request: Request) -> Option<(usize, &'static OperationSlot)> {
     (slot.handle.load(Ordering::Acquire) == request.0).then_some((index, slot))
 }
 
-/// Calls `found` with the communicator of each request that there is.
+/// Calls `found` with the communicator of each open request.
 fn each_open(mut found: impl FnMut(Comm)) {
     static SEARCH: Mutex<()> = Mutex::new(());
     let _one_at_a_time = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -336,7 +337,7 @@ fn each_open(mut found: impl FnMut(Comm)) {
     plain::each_open(&mut found);
 }
 
-/// The communicators that requests are open in.
+/// Returns the communicators that have open requests.
 pub fn comms_in_use() -> FxHashSet<Comm> {
     let mut comms = FxHashSet::default();
     each_open(|comm| {
@@ -345,14 +346,14 @@ pub fn comms_in_use() -> FxHashSet<Comm> {
     comms
 }
 
-/// How many requests there are.
+/// Returns the number of open requests.
 pub fn open() -> usize {
     let mut count = 0;
     each_open(|_| count += 1);
     count
 }
 
-/// A request, by its handle.
+/// Looks up a request by its handle.
 #[inline(always)]
 pub fn find(request: Request) -> Result<FoundRequest> {
     if let Some((request, comm)) = plain::find(request) {

@@ -1,4 +1,4 @@
-//! Control variables. All of them can only be read: settings are variables of the environment, read when MPI begins.
+//! Control variables. All are read-only: settings are environment variables, read when MPI is initialized.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Variable {
     pub name: &'static str,
     /// Its description.
     pub description: &'static str,
-    /// MPI_T_SCOPE_.
+    /// Its scope (MPI_T_SCOPE_).
     pub scope: c_int,
     value: Value,
 }
@@ -25,7 +25,7 @@ enum Value {
     /// An int.
     Number(fn() -> c_int),
     Version,
-    /// A variable of the environment: empty if it is not set.
+    /// The environment variable with this name; empty if it is not set.
     Environment,
 }
 
@@ -38,7 +38,7 @@ const fn setting(name: &'static str, description: &'static str) -> Variable {
     }
 }
 
-/// All of them.
+/// All control variables.
 pub static ALL: [Variable; 9] = [
     Variable {
         name: "regatta_version",
@@ -85,7 +85,7 @@ pub static ALL: [Variable; 9] = [
 ];
 
 impl Variable {
-    /// The type of its elements.
+    /// Returns the datatype of its elements.
     pub fn datatype(&self) -> Datatype {
         match self.value {
             Value::Number(_) => INT,
@@ -106,7 +106,7 @@ impl Variable {
     }
 }
 
-/// A handle: the value is taken when it is made, so that it never outgrows the caller's buffer.
+/// A handle of a variable. The value is copied when the handle is made, so that it never outgrows the caller's buffer.
 struct Handle {
     bytes: Vec<u8>,
     variable: usize,
@@ -119,7 +119,7 @@ fn find(handle: T_cvar_handle) -> Result<Arc<Handle>> {
     found.ok_or_else(|| super::no_handle("handle of a control variable"))
 }
 
-/// Makes a handle of a variable; it, and how many elements the value has.
+/// Makes a handle of a variable. Returns the handle, and the number of elements of the value.
 pub fn open(index: usize) -> Result<(T_cvar_handle, c_int)> {
     let variable = &ALL[index];
     let (bytes, count) = match variable.value {
@@ -151,7 +151,7 @@ pub fn close(handle: T_cvar_handle) -> Result {
 /// Reads the value.
 ///
 /// # Safety
-/// The buffer has room for it.
+/// The buffer has room for the value.
 pub unsafe fn read(handle: T_cvar_handle, to: *mut c_void) -> Result {
     let found = find(handle)?;
     super::given(to, "buf")?;
@@ -160,7 +160,7 @@ pub unsafe fn read(handle: T_cvar_handle, to: *mut c_void) -> Result {
     Ok(())
 }
 
-/// No value can be written.
+/// Returns an error: no variable can be written.
 pub fn write(handle: T_cvar_handle) -> Result {
     let name = ALL[find(handle)?.variable].name;
     let text = format!("{name} can only be read: it is set before the program starts");

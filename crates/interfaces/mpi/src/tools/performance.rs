@@ -1,4 +1,4 @@
-//! Performance variables. Counters cost something only while a handle of one is started.
+//! Performance variables. Counters have a cost only while a handle of one is started.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::objects::{Kind, Table};
 use crate::requests;
 
-/// A performance variable: its values are of MPI_UNSIGNED_LONG_LONG.
+/// A performance variable. Its values are of type MPI_UNSIGNED_LONG_LONG.
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
@@ -22,9 +22,9 @@ pub struct Variable {
 
 #[derive(Clone, Copy)]
 enum Source {
-    /// A count, which grows while a handle is started.
+    /// A counter, which counts while a handle is started.
     Counter(&'static AtomicU64),
-    /// A fact of the moment.
+    /// A present level.
     Level(fn() -> u64),
 }
 
@@ -32,12 +32,12 @@ static MESSAGES: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static RECEIVES: AtomicU64 = AtomicU64::new(0);
 
-/// Whether anybody counts.
+/// Whether any counter is started.
 static COUNTING: AtomicBool = AtomicBool::new(false);
-/// Counters that are started.
+/// Number of started counters.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
 
-/// All of them.
+/// All performance variables.
 pub static ALL: [Variable; 5] = [
     Variable {
         name: "regatta_messages_sent",
@@ -66,13 +66,13 @@ pub static ALL: [Variable; 5] = [
     },
 ];
 
-/// Whether anybody counts.
+/// Returns whether any counter is started.
 #[inline(always)]
 pub fn is_counting() -> bool {
     COUNTING.load(Ordering::Relaxed)
 }
 
-/// A message of this many bytes is sent.
+/// Counts a message of this many bytes that is sent.
 #[inline(always)]
 pub fn sent(bytes: usize) {
     if is_counting() {
@@ -86,7 +86,7 @@ fn count_sent(bytes: usize) {
     BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// A receive begins.
+/// Counts a receive that begins.
 #[inline(always)]
 pub fn receives() {
     if COUNTING.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ pub fn receives() {
 }
 
 impl Variable {
-    /// MPI_T_PVAR_CLASS_.
+    /// Returns its class (MPI_T_PVAR_CLASS_).
     pub fn class(&self) -> c_int {
         match self.source {
             Source::Counter(_) => T_PVAR_CLASS_COUNTER,
@@ -103,7 +103,7 @@ impl Variable {
         }
     }
 
-    /// Whether it is neither started nor stopped, nor written.
+    /// Returns whether it can be neither started, stopped nor written.
     pub fn is_continuous(&self) -> bool {
         matches!(self.source, Source::Level(_))
     }
@@ -112,9 +112,9 @@ impl Variable {
 /// A handle in a session.
 struct Handle {
     variable: &'static Variable,
-    /// The count of the time that is over.
+    /// The count of earlier periods.
     kept: u64,
-    /// The counter when this time began, while it is started.
+    /// The counter at the beginning of the present period, while it is started.
     since: Option<u64>,
 }
 
@@ -175,7 +175,7 @@ impl Drop for Handle {
     }
 }
 
-/// A session of a tool: its handles.
+/// A session of a tool, with its handles.
 #[derive(Default)]
 pub struct Session {
     handles: Mutex<Handles>,
@@ -188,14 +188,14 @@ struct Handles {
 
 static SESSIONS: Table<Arc<Session>> = Table::new(Kind::Tool);
 
-/// A change of handles.
+/// An action on handles.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Counts from now on.
+    /// Starts counting.
     Start,
-    /// Counts no more.
+    /// Stops counting.
     Stop,
-    /// Begins at 0 again.
+    /// Resets the count to 0.
     Reset,
 }
 
@@ -215,7 +215,7 @@ pub fn end(session: T_pvar_session) -> Result {
     SESSIONS.remove(session.0).map(drop).ok_or_else(no_session)
 }
 
-/// The session.
+/// Returns the session with this handle.
 pub fn session(session: T_pvar_session) -> Result<Arc<Session>> {
     SESSIONS.get(session.0).ok_or_else(no_session)
 }
@@ -237,7 +237,7 @@ impl Session {
 
     /// Makes a handle of a variable.
     pub fn open(&self, index: usize) -> T_pvar_handle {
-        // 1 is MPI_T_PVAR_ALL_HANDLES; no number is given twice.
+        // 1 is MPI_T_PVAR_ALL_HANDLES. No number is assigned twice.
         static NEXT: AtomicUsize = AtomicUsize::new(0x1000);
         let handle = NEXT.fetch_add(1, Ordering::Relaxed);
         let made = Handle {
@@ -257,7 +257,7 @@ impl Session {
             .ok_or_else(|| super::no_handle("handle of this session"))
     }
 
-    /// Does this with a handle, or with all of those with which it can be done.
+    /// Applies an action to a handle, or to all handles that support it.
     pub fn act(&self, handle: T_pvar_handle, act: Act) -> Result {
         let done = |handle: &mut Handle| {
             match act {
@@ -283,12 +283,12 @@ impl Session {
         self.with(handle, done)
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn read(&self, handle: T_pvar_handle) -> Result<u64> {
         self.with(handle, |it| Ok(it.read()))
     }
 
-    /// The value, which is 0 afterwards.
+    /// Returns the value and resets it to 0.
     pub fn read_and_reset(&self, handle: T_pvar_handle) -> Result<u64> {
         self.with(handle, |it| {
             it.changeable()?;

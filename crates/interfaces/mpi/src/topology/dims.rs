@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 
-/// A number has fewer prime factors than this: all further dimensions are 1.
+/// Maximum number of prime factors of an `int`, plus 1: any further dimension is 1.
 const MAX_PRIME_FACTORS: usize = 31;
 
-/// So many factors of `nodes`, the largest first, as close to each other as they can be: the difference between the largest
-/// and the smallest is as small as possible. Of several such lists it is the one whose smallest factor is the largest, then
-/// the next one.
+/// Returns `count` factors of `nodes`, the largest first, that differ as little as possible: the difference between the
+/// largest and the smallest is minimal. If several lists qualify, returns the one whose smallest factor is largest,
+/// then whose next smallest is largest, and so on.
 pub fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     if count == 0 {
         return Vec::new();
@@ -24,7 +24,7 @@ pub fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
             continue;
         }
         let least = (largest - spread).max(1);
-        // The smallest is no larger than the root: all further lists are wider.
+        // The smallest factor is at most the root, so all further lists have a larger difference.
         if power(least, count) > i64::from(nodes) {
             break;
         }
@@ -37,7 +37,8 @@ pub fn balanced(nodes: c_int, count: usize) -> Vec<c_int> {
     best
 }
 
-/// So many factors within these bounds, the largest first, of which the smallest is as large as possible, then the next one.
+/// Returns `count` factors within these bounds, the largest first. The smallest one is as large as possible, then the
+/// next one.
 fn split(
     nodes: c_int,
     count: usize,
@@ -61,13 +62,13 @@ fn split(
     })
 }
 
-/// A power, or the largest number.
+/// Returns the power, or `i64::MAX` on overflow.
 fn power(of: c_int, count: usize) -> i64 {
     let exponent = u32::try_from(count).unwrap_or(u32::MAX);
     i64::from(of).saturating_pow(exponent)
 }
 
-/// In ascending order.
+/// Returns all divisors in ascending order.
 fn divisors(of: c_int) -> Vec<c_int> {
     let small = (1..).take_while(|it| i64::from(*it) * i64::from(*it) <= i64::from(of));
     let small: Vec<c_int> = small.filter(|it| of % it == 0).collect();
@@ -93,7 +94,7 @@ mod tests {
             (60, &[5, 4, 3]),
             (84, &[7, 4, 3]),
             (1024, &[4, 4, 4, 4, 4]),
-            // 24, 24 and 13 have a smaller largest one, and differ more.
+            // 24, 24 and 13 have a smaller maximum, but differ more.
             (7488, &[26, 18, 16]),
             (204_624, &[29, 14, 9, 8, 7]),
             (2_147_483_647, &[2_147_483_647, 1, 1]),

@@ -1,26 +1,26 @@
-//! Grids: Cartesian topologies.
+//! Cartesian topologies.
 
 use std::ffi::c_int;
 
 use crate::abi::*;
 
-/// A grid. The last coordinate runs fastest over the ranks.
+/// A Cartesian grid. The last coordinate varies fastest with the rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// The length of each dimension.
+    /// Length of each dimension.
     pub dims: Vec<c_int>,
-    /// Whether a dimension's ends are neighbours.
+    /// Whether each dimension is periodic.
     pub periodic: Vec<bool>,
 }
 
 impl Grid {
-    /// How many processes it has; none if that is too many.
+    /// Returns the number of processes. Returns `None` on overflow.
     pub fn size(&self) -> Option<c_int> {
         let mut dims = self.dims.iter();
         dims.try_fold(1 as c_int, |size, &dim| size.checked_mul(dim))
     }
 
-    /// The coordinates of a rank.
+    /// Returns the coordinates of a rank.
     pub fn coordinates(&self, rank: c_int) -> Vec<c_int> {
         let mut rest = rank;
         let mut coordinates = vec![0; self.dims.len()];
@@ -31,7 +31,8 @@ impl Grid {
         coordinates
     }
 
-    /// The rank at these coordinates; where a dimension is periodic they may be any. Else the dimension that is left.
+    /// Returns the rank at these coordinates. In a periodic dimension any coordinate is allowed. Fails with the first
+    /// dimension whose coordinate is out of range.
     pub fn rank(&self, coordinates: &[c_int]) -> Result<c_int, usize> {
         let mut rank = 0;
         for (at, &coordinate) in coordinates.iter().enumerate() {
@@ -46,7 +47,7 @@ impl Grid {
         Ok(rank)
     }
 
-    /// The process so far away along a dimension, or MPI_PROC_NULL.
+    /// Returns the process at a distance of `by` along a dimension, or MPI_PROC_NULL.
     pub fn shifted(&self, rank: c_int, dimension: usize, by: i64) -> c_int {
         let mut coordinates = self.coordinates(rank);
         let dim = i64::from(self.dims[dimension]);
@@ -61,7 +62,7 @@ impl Grid {
         self.rank(&coordinates).unwrap_or(PROC_NULL)
     }
 
-    /// For each dimension the process before and the one behind.
+    /// Returns the sources and destinations of a rank: for each dimension the preceding and the following process.
     pub fn neighbours(&self, rank: c_int) -> (Vec<c_int>, Vec<c_int>) {
         let dimensions = 0..self.dims.len();
         let both =

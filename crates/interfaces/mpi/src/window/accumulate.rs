@@ -1,5 +1,5 @@
-//! Accumulates: elements of a target's are replaced by what an operator makes of them, in one step for everybody
-//! else who accumulates there.
+//! Accumulates: elements of a target are replaced by the result of an operator, atomically with respect to other
+//! accumulates.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -13,24 +13,26 @@ use crate::datatype::{self, Type, fortran, memory};
 use crate::error::{Error, Result};
 use crate::operator::{self, Reduction};
 
-/// Bytes that are gathered, combined and scattered at a time, so that they stay in the first-level cache.
+/// Maximum number of bytes that are gathered, combined and scattered at a time, so that they stay in the first-level
+/// cache.
 const MAX_PART_BYTES: usize = 8192;
 
-/// An operator and the predefined type of the elements.
+/// An operator and the predefined datatype of the elements.
 pub struct Update {
     /// The operator.
     pub op: Op,
-    /// The type of an element.
+    /// The datatype of an element.
     pub leaf: Arc<Type>,
     /// Its handle.
     pub datatype: Datatype,
-    /// Bytes of an element, packed.
+    /// Size of a packed element in bytes.
     pub size: usize,
-    /// The function that combines elements, if there is anything to combine.
+    /// The reduction that combines elements. `None` for MPI_REPLACE and MPI_NO_OP.
     reduction: Option<Reduction>,
 }
 
-/// The predefined type that a type consists of; of one without elements, of which it would.
+/// Returns the single predefined datatype of which a datatype consists, also if it has no elements. Returns `None` if
+/// it consists of several.
 fn leaf(of: &Arc<Type>) -> Option<Arc<Type>> {
     if of.predefined_handle().is_some() {
         return Some(of.clone());
@@ -50,7 +52,7 @@ fn leaf(of: &Arc<Type>) -> Option<Arc<Type>> {
 }
 
 impl Update {
-    /// Of a call's arguments.
+    /// Returns the update for the arguments of a call. Fails if the operator does not support the datatype.
     pub fn new(op: Op, datatype: Datatype) -> Result<Update> {
         let of = datatype::committed(datatype)?;
         let leaf = leaf(&of).ok_or_else(|| {
@@ -58,7 +60,7 @@ impl Update {
             Error::new(ERR_TYPE, text)
         })?;
         let found = leaf.predefined_handle().unwrap_or(datatype);
-        // Types that were asked for by their precision have handles of this process' own.
+        // Datatypes that were made by precision have handles that are valid only in this process.
         let named = fortran::element(&leaf).map_or(found, |basic| basic.datatype);
         let reduction = match op {
             REPLACE | NO_OP => None,
@@ -76,7 +78,7 @@ impl Update {
     /// Combines packed elements.
     ///
     /// # Safety
-    /// This many elements may be read, and written.
+    /// `input` is valid for reads of this many elements, and `inout` for reads and writes.
     unsafe fn combine(&self, input: *const u8, inout: *mut u8, count: usize) -> Result {
         let Some(reduction) = &self.reduction else {
             if self.op == REPLACE {
@@ -93,8 +95,8 @@ impl Update {
         }
         let bytes = count * self.size;
         let (mut given, mut own) = (memory(count * extent)?, memory(count * extent)?);
-        // SAFETY: the caller upholds the safety contract of this function; there is memory for this many elements with
-        // their gaps.
+        // SAFETY: the caller upholds the safety contract of this function; the buffers have room for this many elements
+        // with their gaps.
         unsafe {
             self.leaf.unpack(input, 0, bytes, given.as_mut_ptr().cast());
             self.leaf.unpack(inout, 0, bytes, own.as_mut_ptr().cast());
@@ -104,11 +106,11 @@ impl Update {
         Ok(())
     }
 
-    /// Updates `length` bytes of memory that `gather` and `scatter` copy; the lock of accumulates is held. The values before go to `old`, if that is not
-    /// null.
+    /// Updates `length` bytes of memory that `gather` and `scatter` copy. The caller holds the accumulate lock. The
+    /// previous values are written to `old` unless it is null.
     ///
     /// # Safety
-    /// The memory may be read and written; `input` has as many bytes, and `old` room for them.
+    /// The memory may be read and written. `input` is valid for reads, and `old` for writes, of as many bytes.
     unsafe fn apply(
         &self,
         length: usize,
@@ -140,10 +142,10 @@ impl Update {
         Ok(())
     }
 
-    /// Updates one block in its place, as [`Update::apply`] does.
+    /// Updates one block in place; see [`Update::apply`].
     ///
     /// # Safety
-    /// As there.
+    /// See [`Update::apply`].
     unsafe fn apply_to_block(
         &self,
         (at, length): (u64, usize),
@@ -164,10 +166,10 @@ impl Update {
         self.leaf.extent() as usize == self.size
     }
 
-    /// Updates pieces as [`Update::apply`] does, while the word of their process is held.
+    /// Updates pieces of this process's memory while holding its accumulate lock; see [`Update::apply`].
     ///
     /// # Safety
-    /// As there.
+    /// See [`Update::apply`].
     pub(super) unsafe fn here(
         &self,
         window: &Window,
@@ -194,7 +196,7 @@ impl Update {
         window.locks().exclusively(place, window.comm.rank, act)
     }
 
-    /// Updates elements in memory that this process sees from this address on.
+    /// Updates elements in mapped memory, where the target's memory begins at `base`.
     unsafe fn mapped(
         &self,
         window: &Window,
@@ -234,7 +236,7 @@ impl Update {
         window.locks().exclusively(place, window.comm.rank, act)
     }
 
-    /// Updates blocks of a process of this host while its word is held.
+    /// Updates blocks of another process on this host while holding its accumulate lock.
     unsafe fn copied(
         &self,
         window: &Window,
@@ -265,10 +267,10 @@ impl Update {
     }
 }
 
-/// Updates elements of a target with packed ones. The values before go to `old`, if that is not null.
+/// Updates elements of a target with packed ones. The previous values are written to `old` unless it is null.
 ///
 /// # Safety
-/// `input` has as many bytes, and `old` room for them.
+/// `input` is valid for reads, and `old` for writes, of as many bytes.
 pub unsafe fn update(
     window: &Window,
     spot: &Spot<'_>,
@@ -300,10 +302,11 @@ pub unsafe fn update(
     }
 }
 
-/// Replaces an element in memory that this process sees, or in that of another process on this host, if it has a value.
+/// Replaces an element if it equals `compared`. It is in mapped memory, or in the memory of another process on this
+/// host.
 ///
 /// # Safety
-/// The element may be read and written; the others have as many bytes.
+/// The element may be read and written. The other pointers are valid for as many bytes.
 pub(super) unsafe fn swap_here(
     window: &Window,
     place: usize,
@@ -340,10 +343,10 @@ pub(super) unsafe fn swap_here(
     })
 }
 
-/// Replaces an element of a target's if it has a value; what was there goes to `old`.
+/// Replaces an element of a target if it equals `compared`. Its previous value is written to `old`.
 ///
 /// # Safety
-/// All three have as many bytes as the element.
+/// All three pointers are valid for the size of the element.
 pub unsafe fn swap(
     window: &Window,
     spot: &Spot<'_>,

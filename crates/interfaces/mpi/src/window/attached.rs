@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-/// Parts of memory, which do not overlap.
+/// Regions of memory, which do not overlap.
 #[derive(Debug, Default)]
 pub struct Attached {
-    /// How often each part was attached, by its beginning and its length: more than once only if it has no bytes.
+    /// How often each region is attached, by address and length. Only an empty region can be attached more than once.
     parts: BTreeMap<(usize, usize), usize>,
 }
 
 impl Attached {
-    /// Returns the last part with bytes that begins before an address: its beginning and its end.
+    /// Returns begin and end of the last nonempty region that begins before `end`.
     fn last_before(&self, end: usize) -> Option<(usize, usize)> {
         let before = self.parts.range(..(end, 0)).rev();
         let mut parts = before.map(|(&(base, length), _)| (base, length));
@@ -18,17 +18,17 @@ impl Attached {
         Some((base, base.saturating_add(length)))
     }
 
-    /// Returns whether these bytes are in one part.
+    /// Returns whether these bytes are within one region.
     pub fn has(&self, address: usize, length: usize) -> bool {
         let Some(end) = address.checked_add(length) else {
             return false;
         };
-        // A part that begins at the address counts as well.
+        // A region that begins at the address counts as well.
         let found = self.last_before(address.saturating_add(1));
         found.is_some_and(|(_, last)| end <= last)
     }
 
-    /// Adds a part, unless it overlaps another one.
+    /// Adds a region. Returns false if it overlaps another one.
     pub fn add(&mut self, base: usize, length: usize) -> bool {
         let end = base.saturating_add(length);
         let is_free = self.last_before(end).is_none_or(|(_, last)| last <= base);
@@ -38,7 +38,7 @@ impl Attached {
         length == 0 || is_free
     }
 
-    /// Removes a part that begins here.
+    /// Removes a region that begins at `base`. Returns false if there is none.
     pub fn remove(&mut self, base: usize) -> bool {
         let found = self.parts.range((base, 0)..=(base, usize::MAX)).next();
         let Some((&part, &times)) = found else {
@@ -64,7 +64,7 @@ mod tests {
             assert!(!attached.add(base, length), "{base} {length}");
         }
         assert!(attached.has(100, 50) && attached.has(149, 1) && attached.has(60, 1));
-        // No access goes from one part to the next.
+        // No access extends from one region to the next.
         for (address, length) in [(140, 11), (59, 1), (160, 1), (99, 2), (usize::MAX, 2)] {
             assert!(!attached.has(address, length), "{address} {length}");
         }

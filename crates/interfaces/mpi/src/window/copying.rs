@@ -1,7 +1,7 @@
-//! Memory of another process on this host, which the system copies.
+//! Memory of another process on this host, which the kernel copies.
 //!
-//! The kernel takes the number of a process for that of its first thread, which has no memory and no files any more when it has left
-//! (`pthread_exit`), however long others go on: then both are had by another one.
+//! For the kernel, the number of a process refers to its first thread. When that thread has ended (`pthread_exit`)
+//! while others go on, it no longer has memory or files; both are then accessed through another thread.
 
 use std::ffi::c_int;
 
@@ -9,22 +9,22 @@ use crate::abi::*;
 use crate::error::{Error, PROC_FAILED, Result};
 use crate::segment::other_threads;
 
-/// Blocks of a call.
+/// Maximum number of blocks in one system call.
 const AT_ONCE: usize = 512;
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyDirection {
-    /// From the other process to here.
+    /// From the other process to this one.
     FromTarget,
-    /// From here to the other process.
+    /// From this process to the other one.
     ToTarget,
 }
 
-/// Copies bytes at `own` from or to these blocks of a process: their addresses and lengths.
+/// Copies bytes between `own` and these blocks of a process, given by address and length.
 ///
 /// # Safety
-/// This many bytes at `own` may be read, or written.
+/// `own` is valid for reads or writes of this many bytes, depending on the direction.
 pub unsafe fn copy(
     process: c_int,
     blocks: impl IntoIterator<Item = (u64, usize)>,
@@ -46,7 +46,7 @@ pub unsafe fn copy(
         let length: usize = there.iter().map(|it| it.iov_len).sum();
         let mut done = 0;
         while done < length {
-            // SAFETY: the caller's promise for this process; the system checks the other one's addresses.
+            // SAFETY: the caller guarantees that `own` is valid; the kernel checks the addresses of the other process.
             let moved = unsafe { once(process, &there, own.add(done), length - done, direction)? };
             done += moved;
             skip(&mut there, moved);
@@ -56,7 +56,7 @@ pub unsafe fn copy(
     }
 }
 
-/// How many bytes one call has copied.
+/// Makes one system call. Returns the number of bytes copied, which is never 0.
 unsafe fn once(
     process: c_int,
     there: &[libc::iovec],
@@ -78,7 +78,7 @@ unsafe fn once(
     }
 }
 
-/// The result of the system call for a thread of the process.
+/// Returns the result of the system call for a thread of the process.
 unsafe fn by_thread(
     thread: c_int,
     there: &[libc::iovec],
@@ -91,7 +91,7 @@ unsafe fn by_thread(
         iov_len: length,
     };
     let count = there.len() as libc::c_ulong;
-    // SAFETY: the caller upholds the safety contract of this function; both lists are as long as told.
+    // SAFETY: the caller upholds the safety contract of `copy`; both arrays have the lengths that are passed.
     unsafe {
         match direction {
             CopyDirection::FromTarget => {
@@ -104,7 +104,7 @@ unsafe fn by_thread(
     }
 }
 
-/// Takes bytes off the front.
+/// Removes `moved` bytes from the front of the blocks.
 fn skip(blocks: &mut Vec<libc::iovec>, moved: usize) {
     let mut left = moved;
     let whole = blocks.iter().take_while(|it| {
@@ -139,7 +139,7 @@ fn failed(process: c_int) -> Error {
     }
 }
 
-/// Whether memory of a process can be copied: it has a word at this address whose value is known.
+/// Returns whether memory of a process can be copied: checks that the word at this address has a known value.
 pub fn is_possible(process: c_int, address: u64, value: u64) -> bool {
     let mut got = 0u64;
     let word = [(address, size_of::<u64>())];

@@ -1,4 +1,4 @@
-//! Epochs: when which targets may be reached.
+//! Epochs: which targets may be accessed when.
 
 use std::ffi::c_int;
 use std::ops::{Deref, DerefMut};
@@ -14,37 +14,37 @@ use crate::error::{Error, Result, checked};
 use crate::groups;
 use crate::progress;
 
-/// Messages of epochs, in the first group of a window.
+/// Tags of messages for epochs, in the first group of a window.
 const POSTED: c_int = 1;
 const COMPLETED: c_int = 2;
 
-/// The epochs that are open.
+/// The open epochs.
 pub struct Epochs {
     access: Access,
-    /// Completions that MPI_Win_wait waits for.
+    /// Receives of the completion messages that MPI_Win_wait waits for.
     exposure: Option<Vec<rg::Request>>,
 }
 
 enum Access {
     None,
-    /// Between fences; whether something was accessed.
+    /// Between fences; whether any target has been accessed.
     Fence(bool),
-    /// To these targets.
+    /// Started by MPI_Win_start, with these targets.
     Started(Vec<c_int>),
-    /// To these targets, each with its lock, if that was taken, and whether it is an exclusive one.
+    /// Locked targets. For each, whether the lock is exclusive; `None` if no lock was taken (MPI_MODE_NOCHECK).
     Locked(Vec<(c_int, Option<bool>)>),
-    /// To all, whether with locks.
+    /// All targets (MPI_Win_lock_all); whether locks were taken.
     All(bool),
 }
 
-/// No target, or the epochs have to be asked.
+/// No target, or the epochs have to be checked.
 pub(super) const NOBODY: c_int = c_int::MAX;
-/// All of them, in an epoch of MPI_Win_lock_all.
+/// All targets, in an epoch of MPI_Win_lock_all.
 const ALL_LOCKED: c_int = -2;
-/// All of them, in an epoch between fences in which something was accessed.
+/// All targets, in an epoch between fences in which a target has been accessed.
 const ALL_FENCED: c_int = -4;
 
-/// The epochs of a window, for one thread at a time. The window's number of what they let it reach is right when this is gone.
+/// The locked epochs of a window. When it is dropped, updates the window's `open_to`.
 struct Held<'a> {
     epochs: MutexGuard<'a, Epochs>,
     open_to: &'a AtomicI32,
@@ -83,7 +83,7 @@ fn wrong(text: impl Into<String>) -> Error {
     Error::new(ERR_RMA_SYNC, text)
 }
 
-/// Assertions of a call: no others than these.
+/// Fails if a call has other assertions than those allowed.
 pub fn check_assert(given: c_int, allowed: c_int) -> Result {
     match given & !allowed {
         0 => Ok(()),
@@ -95,7 +95,7 @@ pub fn check_assert(given: c_int, allowed: c_int) -> Result {
 }
 
 impl Epochs {
-    /// None.
+    /// Returns a state without open epochs.
     pub const fn new() -> Epochs {
         Epochs {
             access: Access::None,
@@ -103,7 +103,7 @@ impl Epochs {
         }
     }
 
-    /// No epoch of the program's is open.
+    /// Fails if an access epoch is open.
     fn check_free(&self) -> Result {
         match self.access {
             Access::None | Access::Fence(false) => Ok(()),
@@ -125,7 +125,7 @@ impl Window {
         }
     }
 
-    /// The target may be reached now.
+    /// Fails unless an epoch allows access to the target.
     #[inline]
     pub fn check_access(&self, rank: c_int) -> Result {
         let open_to = self.open_to.load(Ordering::Relaxed);
@@ -156,7 +156,7 @@ impl Window {
         }
     }
 
-    /// The target is locked.
+    /// Fails unless the target is locked.
     #[inline]
     pub fn check_passive(&self, rank: c_int) -> Result {
         let open_to = self.open_to.load(Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl Window {
         }
     }
 
-    /// Some target is locked.
+    /// Fails unless any target is locked.
     pub fn check_any_passive(&self) -> Result {
         match self.epochs().access {
             Access::Locked(_) | Access::All(_) => Ok(()),
@@ -187,7 +187,7 @@ impl Window {
         }
     }
 
-    /// A collective call that comes between epochs.
+    /// Fails unless a collective call may be made now: no epoch may be open.
     pub fn check_between(&self) -> Result {
         let epochs = self.epochs();
         if epochs.exposure.is_some() {
@@ -196,7 +196,7 @@ impl Window {
         epochs.check_free()
     }
 
-    /// A fence with these assertions may come now.
+    /// Checks whether a fence with these assertions is allowed now.
     fn check_fence(&self, assert: c_int) -> Result {
         let allowed = MODE_NOSTORE | MODE_NOPUT | MODE_NOPRECEDE | MODE_NOSUCCEED;
         check_assert(assert, allowed)?;
@@ -210,7 +210,8 @@ impl Window {
         }
     }
 
-    /// Ends the epoch between fences, and begins the next one. An error of this process keeps nobody waiting.
+    /// Ends the epoch between fences, and begins the next one. If this process fails, it still takes part in the
+    /// barrier, so that the others do not wait.
     pub fn fence(&self, assert: c_int) -> Result {
         if let Err(error) = self.check_fence(assert) {
             let _ = self.meet();
@@ -239,7 +240,7 @@ impl Window {
         }
     }
 
-    /// Lets these processes reach this one's memory.
+    /// Begins an exposure epoch for the processes of this group.
     pub fn post(&self, group: Group, assert: c_int) -> Result {
         let ranks = self.ranks_of(group)?;
         let mut epochs = self.epochs();
@@ -262,13 +263,13 @@ impl Window {
         }
     }
 
-    /// Empty messages to all of these processes, also when one of them cannot be told.
+    /// Sends an empty message to all of these processes, even if one of the sends fails.
     fn tell_all(&self, ranks: &[c_int], tag: c_int) -> Result {
         let told = ranks.iter().map(|&rank| self.tell(rank, tag));
         told.fold(Ok(()), Result::and)
     }
 
-    /// Begins to reach these processes, when they have posted.
+    /// Begins an access epoch to the processes of this group, after waiting until they have posted.
     pub fn start(&self, group: Group, assert: c_int) -> Result {
         let ranks = self.ranks_of(group)?;
         self.epochs().check_free()?;
@@ -280,8 +281,8 @@ impl Window {
         Ok(())
     }
 
-    /// Waits until these processes have posted. If one of them has failed the others are told that this process has completed: there is no
-    /// epoch that they could wait for.
+    /// Waits until these processes have posted. If one of them has failed, the others get a completion message: there
+    /// is no epoch whose end they could wait for.
     fn await_posted(&self, ranks: &[c_int]) -> Result {
         let (mut posted, mut result) = (Vec::new(), Ok(()));
         for &rank in ranks {
@@ -299,7 +300,7 @@ impl Window {
         result
     }
 
-    /// Ends that. The targets hear of it also if what was left to them has failed.
+    /// Ends the access epoch of MPI_Win_start. The targets are notified even if a flush has failed.
     pub fn complete(&self) -> Result {
         let mut epochs = self.epochs();
         let access = std::mem::replace(&mut epochs.access, Access::None);
@@ -312,7 +313,7 @@ impl Window {
         flushed.and(self.tell_all(&ranks, COMPLETED))
     }
 
-    /// Whether those who may reach this process' memory have completed; waits until they have, if it is to.
+    /// Returns whether all origins of the exposure epoch have completed. Waits until they have if `waits`.
     pub fn exposed(&self, waits: bool) -> Result<bool> {
         let taken = self.epochs().exposure.take();
         let Some(mut completions) = taken else {
@@ -351,7 +352,7 @@ impl Window {
         }
     }
 
-    /// Begins to reach a target alone, or with others who only share.
+    /// Begins a passive-target epoch with an exclusive or a shared lock.
     pub fn lock(&self, kind: c_int, rank: c_int, assert: c_int) -> Result {
         let exclusive = match kind {
             LOCK_EXCLUSIVE => true,
@@ -387,7 +388,7 @@ impl Window {
         Ok(())
     }
 
-    /// Ends that.
+    /// Ends the epoch of [`Window::lock`].
     pub fn unlock(&self, rank: c_int) -> Result {
         self.target(rank)?;
         let mut epochs = self.epochs();
@@ -412,14 +413,14 @@ impl Window {
         }
     }
 
-    /// Begins to reach all processes, with others who only share.
+    /// Begins a passive-target epoch with shared locks at all processes.
     pub fn lock_all(&self, assert: c_int) -> Result {
         self.epochs().check_free()?;
         let taken = assert & MODE_NOCHECK == 0;
         if taken {
             for rank in 0..self.size() {
                 if let Err(error) = self.take_lock(rank, false) {
-                    // Locks that it has already are given back.
+                    // Releases the locks that have been taken so far.
                     for taken in 0..rank {
                         let _ = self.give_lock(taken, false);
                     }
@@ -432,7 +433,7 @@ impl Window {
         Ok(())
     }
 
-    /// Ends that.
+    /// Ends the epoch of [`Window::lock_all`].
     pub fn unlock_all(&self) -> Result {
         let mut epochs = self.epochs();
         let Access::All(taken) = epochs.access else {
@@ -454,7 +455,7 @@ impl Window {
 fn is_complete(request: rg::Request) -> Result<bool> {
     let mut done = 0;
     progress::advance();
-    // SAFETY: the number and the status are written.
+    // SAFETY: the call may write the number and the status.
     checked(unsafe { rg::rg_look(request, &mut done, &mut rg::Status::default()) })?;
     Ok(done != 0)
 }

@@ -1,4 +1,4 @@
-//! Memory for the words of windows whose other memory is the program's.
+//! Memory for the lock words of windows whose other memory belongs to the program.
 //!
 //! A process that is the first one of windows on its host has one *pool* for them, which the others map once, and keep: to make a window takes no call of the system then.
 //! A window has a piece of it, which is given back when all have come to the window's end: nobody looks at it afterwards. After any error it stays as it is, since others
@@ -13,14 +13,15 @@ use super::copying;
 use crate::error::Result;
 use crate::segment::{Address, File, NOWHERE, Segment};
 
-/// Bytes of a pool: pieces of two processes take 384, so there is room for some 170 windows at a time.
+/// Size of a pool in bytes. A piece for two processes takes 384 bytes, so there is room for about 170 windows at a
+/// time.
 const POOL_BYTES: usize = 64 << 10;
-/// Pieces begin at multiples, in cache lines of their own.
+/// Alignment of pieces in bytes, so that each has its own cache lines.
 const PIECE_ALIGNMENT: usize = 128;
 /// Number of processes that this one keeps in mind; more only if they make a window together.
 const MAX_NEIGHBOURS: usize = 256;
 
-/// Memory that begins with the words of a window.
+/// Memory that begins with the lock words of a window.
 pub struct Piece {
     segment: Arc<Segment>,
     offset: usize,
@@ -31,7 +32,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The whole of a segment.
+    /// Returns the whole of a segment as a piece.
     pub fn whole(segment: Segment) -> Piece {
         Piece::lent(Arc::new(segment), 0)
     }
@@ -45,7 +46,7 @@ impl Piece {
         }
     }
 
-    /// Returns where it begins.
+    /// Returns its address.
     pub fn base(&self) -> *mut u8 {
         self.segment.base().wrapping_add(self.offset)
     }
@@ -71,7 +72,7 @@ impl Drop for Piece {
 struct Pool {
     file: File,
     segment: Arc<Segment>,
-    /// Lengths of free parts, by their offsets.
+    /// Lengths of free parts in bytes, by their offsets.
     free: BTreeMap<usize, usize>,
 }
 
@@ -92,7 +93,7 @@ impl Pool {
         })
     }
 
-    /// Takes a piece of this many bytes, all of them zero.
+    /// Takes a piece of this many bytes, all zero.
     fn take(&mut self, length: usize) -> Option<Piece> {
         let length = length.next_multiple_of(PIECE_ALIGNMENT);
         let (&offset, &room) = self.free.iter().find(|part| *part.1 >= length)?;
@@ -121,7 +122,8 @@ impl Pool {
     }
 }
 
-/// Takes a piece of this process' pool for the processes of its host; returns it with the pool's file and where it lies there. `None`: there is no room.
+/// Takes a piece of this process's pool for the processes of its host. Returns it with the pool's file and its offset
+/// there. Returns `None` if there is no room.
 pub fn take(length: usize) -> Option<(Piece, Address, usize)> {
     let mut pool = own_pool();
     if pool.is_none() {
@@ -136,19 +138,20 @@ pub fn take(length: usize) -> Option<(Piece, Address, usize)> {
 /// A process of this host with which this one has made a window.
 struct Neighbour {
     process: c_int,
-    /// Address of its word by which others see that they can copy its memory.
+    /// Address of the word by which other processes check whether they can copy its memory.
     probe: u64,
     pool: Option<(Address, Arc<Segment>)>,
 }
 
-/// By their task numbers, which are never used twice.
+/// Known processes by their task numbers, which are never reused.
 static NEIGHBOURS: Mutex<BTreeMap<c_int, Neighbour>> = Mutex::new(BTreeMap::new());
 
 fn neighbours() -> MutexGuard<'static, BTreeMap<c_int, Neighbour>> {
     NEIGHBOURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps these tasks of this host in mind: each one's process, and where its word is by which others see that they can copy its memory.
+/// Remembers these tasks of this host: for each the task number, the process number, and the address of the word by
+/// which others check whether they can copy its memory.
 pub fn meet(tasks: impl Iterator<Item = (c_int, c_int, u64)> + Clone) {
     let mut all = neighbours();
     let new = tasks.clone().filter(|task| !all.contains_key(&task.0));
@@ -165,14 +168,14 @@ pub fn meet(tasks: impl Iterator<Item = (c_int, c_int, u64)> + Clone) {
     }
 }
 
-/// Returns whether the memory of a task can be copied, as far as this process knows without asking.
+/// Returns whether the memory of a task can be copied, if this process knows that without asking.
 pub fn can_copy(task: c_int, value: impl Fn(c_int) -> u64) -> bool {
     let all = neighbours();
     let known = all.get(&task);
     known.is_some_and(|it| copying::is_possible(it.process, it.probe, value(it.process)))
 }
 
-/// Returns the file of a task's pool, if this process has mapped it.
+/// Returns the file of a task's pool if this process has mapped it.
 pub fn mapped(task: c_int) -> Address {
     let all = neighbours();
     let pool = all.get(&task).and_then(|it| it.pool.as_ref());
@@ -217,20 +220,20 @@ mod tests {
         let mut all: Vec<Piece> = std::iter::from_fn(|| pool.take(300)).collect();
         assert_eq!(all.len(), POOL_BYTES / 384);
         let mut give_back = |piece: Piece| {
-            // SAFETY: the piece is the test's, and has as many bytes.
+            // SAFETY: the piece belongs to the test, and has at least 300 bytes.
             unsafe {
                 assert!((0..300).all(|at| *piece.base().add(at) == 0));
                 piece.base().write_bytes(7, 300);
             }
             pool.give_back(piece.offset, piece.taken);
         };
-        // In an order in which free parts lie before and behind.
+        // In an order in which free parts are before and behind a piece.
         let odd: Vec<Piece> = (0..all.len() / 2).map(|at| all.remove(at)).collect();
         odd.into_iter().for_each(&mut give_back);
         all.into_iter().for_each(&mut give_back);
         assert_eq!(pool.free, BTreeMap::from([(0, POOL_BYTES)]));
         let all = pool.take(POOL_BYTES).expect("room for all");
-        // SAFETY: the piece is the test's, and has as many bytes.
+        // SAFETY: the piece belongs to the test, and has `POOL_BYTES` bytes.
         assert!(unsafe { (0..POOL_BYTES).all(|at| *all.base().add(at) == 0) });
     }
 

@@ -1,8 +1,8 @@
-//! Lock words of the processes of a host, in memory that they share: for each process one of passive targets, which is
-//! held for an epoch, and one of accumulates, which is held for an operation.
+//! Lock words of the processes of a host, in shared memory. Each process has one word for passive-target epochs, which
+//! is held for an epoch, and one for accumulates, which is held for an operation.
 //!
-//! A word tells who holds it. A process that waits for long looks whether that process still runs: a lock whose holder has died is an
-//! error, and no hang.
+//! A word contains the rank of its holder. A process that waits for long checks whether that process is still running,
+//! so a lock whose holder has died is an error instead of a hang.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,21 +13,21 @@ use crate::communicator::Members;
 use crate::error::{Error, PROC_FAILED, Result};
 use crate::tasks;
 
-/// Bytes of a process' words, apart from the list of holders.
+/// Size of a process's words in bytes, without the list of sharers.
 const RECORD: usize = 128;
-/// Where the second word is: in a cache line of its own.
+/// Offset of the accumulate word in bytes: in a cache line of its own.
 const ACCUMULATE: usize = 64;
-/// Behind a word: how many sleep until it is given back.
+/// Offset from a word to the number of processes that sleep on it, in bytes.
 const SLEEPERS: usize = 4;
-/// A word that is held by one process, whose rank is the rest.
+/// Bit of a word that is held exclusively. The other bits are the rank of the holder.
 const EXCLUSIVE: u32 = 1 << 31;
 
-/// A process has a shared lock, or is about to have it or to find that it cannot.
+/// Value of a sharer's word: the process has a shared lock, or is trying to take it.
 const SHARES: u32 = 1;
 
-/// The words.
+/// The lock words of the processes of a host.
 pub struct LockTable {
-    /// The memory, whose first part they are.
+    /// The memory, which begins with the words.
     pub memory: Piece,
     /// The ranks of the processes that share it.
     pub local: Vec<c_int>,
@@ -35,22 +35,22 @@ pub struct LockTable {
     members: Members,
 }
 
-/// Returns the bytes of the lock words of `local` processes on a host; `all` processes may hold them.
+/// Returns the size in bytes of the lock words of `local` processes on a host; `all` processes may hold them.
 pub fn length(local: usize, all: usize) -> usize {
     local * (RECORD + all * size_of::<u32>())
 }
 
-/// How often a short wait looks again before it sleeps.
+/// Number of attempts of a short wait before it sleeps.
 const SPINS: u32 = 200;
-/// Of so many looks one lets others have the core.
+/// One of this many attempts yields the core.
 const PAUSES: u32 = 8;
-/// Nanoseconds of a sleep, after which the holder is looked at.
+/// Duration of a sleep in nanoseconds, after which the holder is checked.
 const MAX_SLEEP_NANOS: libc::c_long = 50_000_000;
-/// Of one for a lock that is held for as long as an accumulate takes.
+/// Duration of a sleep in nanoseconds while waiting for an accumulate lock, which is held only for one operation.
 const NAP: libc::c_long = 200_000;
 
 impl LockTable {
-    /// With these processes of all.
+    /// Returns the table for the processes `local` of `members`.
     pub fn new(memory: Piece, local: Vec<c_int>, members: Members) -> LockTable {
         LockTable {
             memory,
@@ -59,14 +59,14 @@ impl LockTable {
         }
     }
 
-    /// The place of a process here.
+    /// Returns the index of a process in the table.
     pub fn place(&self, rank: c_int) -> Option<usize> {
         self.local.binary_search(&rank).ok()
     }
 
     fn word(&self, place: usize, offset: usize) -> &AtomicU32 {
         debug_assert!(place < self.local.len());
-        // SAFETY: the memory begins with a record for each place, and stays as long as this object.
+        // SAFETY: the memory begins with a record for each index, and lives as long as this object.
         unsafe { &*self.memory.base().add(place * RECORD + offset).cast() }
     }
 
@@ -74,15 +74,15 @@ impl LockTable {
         self.word(place, 0)
     }
 
-    /// Returns the word of a process for the shared lock of another one: 0 or [`SHARES`].
+    /// Returns the word that says whether the process `rank` shares the lock of another one: 0 or [`SHARES`].
     fn hold(&self, place: usize, rank: c_int) -> &AtomicU32 {
         let lists = self.local.len() * RECORD;
         let index = place * self.members.len() + rank as usize;
-        // SAFETY: behind the records there is a list for each place with a word for each process.
+        // SAFETY: behind the records there is a list for each index, with a word for each process.
         unsafe { &*self.memory.base().add(lists + index * 4).cast() }
     }
 
-    /// Takes the lock of a passive target if nobody is in the way.
+    /// Takes a passive-target lock if it is free.
     pub fn try_lock(&self, place: usize, own: c_int, exclusive: bool) -> bool {
         let word = self.passive(place);
         if exclusive {
@@ -91,7 +91,8 @@ impl LockTable {
             return taken.is_ok();
         }
         let hold = self.hold(place, own);
-        // The word counts only processes that this says of: whoever dies, at whatever moment, is known to have the lock.
+        // This is stored before the lock counts the process: so if a process dies at any moment, it is known to have
+        // the lock.
         hold.store(SHARES, Ordering::Release);
         let free = |held: u32| (held & EXCLUSIVE == 0).then_some(held + 1);
         let taken = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, free);
@@ -101,7 +102,7 @@ impl LockTable {
         taken.is_ok()
     }
 
-    /// Takes the lock of a passive target.
+    /// Takes a passive-target lock, waiting until it is free.
     pub fn lock(&self, place: usize, own: c_int, exclusive: bool) -> Result {
         let mut turns = 0;
         while !self.try_lock(place, own, exclusive) {
@@ -111,7 +112,7 @@ impl LockTable {
                 self.sleep(place, 0, word.load(Ordering::Relaxed), MAX_SLEEP_NANOS);
                 self.check_holders(place)?;
             } else {
-                // Whoever has it may ask this process for something.
+                // The holder may have sent a request to this process.
                 service::serve_own();
                 std::thread::yield_now();
             }
@@ -119,7 +120,7 @@ impl LockTable {
         Ok(())
     }
 
-    /// Gives the lock of a passive target back.
+    /// Releases a passive-target lock.
     pub fn unlock(&self, place: usize, own: c_int, exclusive: bool) {
         let word = self.passive(place);
         if exclusive {
@@ -131,7 +132,7 @@ impl LockTable {
         self.wake(place, 0);
     }
 
-    /// An error if a process that holds the lock of this passive target has died.
+    /// Fails if a process that holds this passive-target lock has died.
     pub fn check_holders(&self, place: usize) -> Result {
         let word = self.passive(place).load(Ordering::Acquire);
         if word & EXCLUSIVE != 0 {
@@ -140,7 +141,7 @@ impl LockTable {
         self.sharers(place).try_for_each(|rank| self.check(rank))
     }
 
-    /// Returns the processes that the word of a shared lock may count.
+    /// Returns the processes that a shared lock may count.
     fn sharers(&self, place: usize) -> impl Iterator<Item = c_int> {
         let all = 0..self.members.len() as c_int;
         all.filter(move |&rank| self.hold(place, rank).load(Ordering::Acquire) != 0)
@@ -161,7 +162,7 @@ impl LockTable {
         }
     }
 
-    /// Holds the lock of accumulates of a process while this acts.
+    /// Calls `act` while holding the accumulate lock of a process.
     pub fn exclusively<T>(
         &self,
         place: usize,
@@ -174,7 +175,7 @@ impl LockTable {
         result
     }
 
-    /// Takes the lock of accumulates of a process. Where nobody else has it, that costs one instruction in one piece.
+    /// Takes the accumulate lock of a process. Without contention this costs one atomic instruction.
     #[inline(always)]
     pub fn begin_accumulate(&self, place: usize, own: c_int) -> Result {
         let word = self.word(place, ACCUMULATE);
@@ -186,11 +187,12 @@ impl LockTable {
         }
     }
 
-    /// Gives it back.
+    /// Releases the accumulate lock of a process.
     #[inline(always)]
     pub fn end_accumulate(&self, place: usize) {
         self.word(place, ACCUMULATE).store(0, Ordering::Release);
-        // Somebody may begin to sleep between the two, and sleeps for `NAP`: an order that excludes it would cost as much as the lock.
+        // A process may begin to sleep between the store and the load, and then sleeps for `NAP`. A memory order that
+        // excludes this would cost as much as the lock.
         if self
             .word(place, ACCUMULATE + SLEEPERS)
             .load(Ordering::Relaxed)
@@ -221,13 +223,14 @@ impl LockTable {
         }
     }
 
-    /// Sleeps for a while, or until a word that is held with this value is given back.
+    /// Sleeps for up to `limit` nanoseconds, or until a word with this value is released.
     fn sleep(&self, place: usize, offset: usize, value: u32, limit: libc::c_long) {
         if value == 0 {
             return;
         }
         let sleepers = self.word(place, offset + SLEEPERS);
-        // The process that gives the word back looks at the sleepers afterwards, and the system at the word: one of both sees it.
+        // The process that releases the word checks the sleepers afterwards, and the kernel checks the word before the
+        // sleep. So one of both notices.
         sleepers.fetch_add(1, Ordering::SeqCst);
         let limit = libc::timespec {
             tv_sec: 0,
@@ -239,7 +242,7 @@ impl LockTable {
         sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Wakes those who sleep on a word. One that has died in its sleep costs no more than this call.
+    /// Wakes the processes that sleep on a word. A sleeper that has died costs only this call.
     fn wake(&self, place: usize, offset: usize) {
         if self.word(place, offset + SLEEPERS).load(Ordering::SeqCst) != 0 {
             let word = self.word(place, offset);
@@ -261,7 +264,7 @@ mod tests {
     const PLACE: usize = 0;
     const CHILD: c_int = 1;
 
-    /// A process takes a shared lock and gives it back until it is killed, whenever that is.
+    /// A child takes a shared lock and releases it until it is killed at some moment.
     #[test]
     fn whoever_has_died_with_a_shared_lock_is_known_to_have_it() {
         let local = vec![0, CHILD];
@@ -273,7 +276,7 @@ mod tests {
         let mut left = 0;
         let (mut begun, mut begins) = std::io::pipe().expect("a pipe");
         for _ in 0..ROUNDS {
-            // SAFETY: the child touches words of the table alone.
+            // SAFETY: the child accesses only words of the table.
             let child = unsafe { libc::fork() };
             assert!(child >= 0);
             if child == 0 {

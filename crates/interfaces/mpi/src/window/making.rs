@@ -18,32 +18,34 @@ use crate::errhandler::HandlerSlot;
 use crate::error::{Error, Result, checked};
 use crate::info::Hints;
 
-/// The window that a program wants.
+/// The window that a program requests.
 pub struct Wish {
-    /// MPI_WIN_FLAVOR_.
+    /// Its flavor (MPI_WIN_FLAVOR_).
     pub flavor: c_int,
-    /// Its own memory, of MPI_Win_create.
+    /// Address of the program's memory, for MPI_Win_create.
     pub base: usize,
-    /// Bytes of it, or that it wants.
+    /// Size of the memory in bytes.
     pub size: i64,
-    /// Bytes of a unit of displacements.
+    /// Displacement unit in bytes.
     pub unit: c_int,
     /// Its hints.
     pub hints: Hints,
 }
 
 impl Wish {
-    /// Whether the memory of the window is the library's.
+    /// Returns whether the library allocates the window's memory.
     pub(super) fn is_made(&self) -> bool {
         matches!(self.flavor, WIN_FLAVOR_ALLOCATE | WIN_FLAVOR_SHARED)
     }
 }
 
-/// Makes a window. All processes of the communicator call this, each with its own wish, or with the error of its arguments.
+/// Makes a window. All processes of the communicator call this, each with its own request, or with the error of an
+/// invalid argument.
 pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
     let local = comm.local.beside(comm.rank);
     let offer = Offer::new(comm, &local, &given);
-    // In the order of blocking calls: those with a request, in the hidden group, may lie between them in another order in each process.
+    // The exchange uses blocking collectives, which have the same order in all processes. Nonblocking ones, in the
+    // hidden group, may be ordered differently relative to these in each process.
     let (wish, told) = tell(comm, &local, given, &offer)?;
     let made = communicator::dup(comm)?.with_handle(COMM_NULL, Inherited::named(c""));
     let hosts_apart = local.len() != told.len();
@@ -148,7 +150,7 @@ fn publish(
     }
     if has_service {
         let started = service::start(window.clone()).map(|server| window.set_server(server));
-        // Nobody would answer what is asked of a process without a service.
+        // If a process has no service, requests to it would never be answered.
         let agreed = internal_messages::agree_on_outcome(window.comm.group, started, NO_WINDOW);
         if let Err(error) = agreed {
             window.end_service();
@@ -160,24 +162,24 @@ fn publish(
 }
 
 impl Window {
-    /// Waits until all processes have come here.
+    /// Waits until all processes have called this.
     pub fn meet(&self) -> Result {
         // SAFETY: the call takes the group by value and no pointers.
         beside(|| unsafe { rg::rg_barrier(self.comm.group) })
     }
 
-    /// The words of processes of this host.
+    /// Returns the lock words of processes of this host.
     pub(super) fn locks(&self) -> &LockTable {
         &self.locks
     }
 
-    /// An empty message to a process of the window.
+    /// Sends an empty message to a process of the window.
     pub(super) fn tell(&self, rank: c_int, tag: c_int) -> Result {
         // SAFETY: the length is 0, so no memory is accessed.
         checked(unsafe { rg::rg_bsend(std::ptr::null(), 0, rank, tag, self.comm.group) })
     }
 
-    /// The empty message of a process: a request for it.
+    /// Begins to receive an empty message from a process. Returns the request.
     pub(super) fn hear(&self, rank: c_int, tag: c_int) -> Result<rg::Request> {
         let mut request = rg::REQUEST_NULL;
         let group = self.comm.group;

@@ -1,4 +1,4 @@
-//! Pieces of memory: the bytes that a call names at a target, as blocks at equal distances.
+//! Pieces of memory: the bytes that a call accesses at a target, as blocks with constant strides.
 
 use super::targets::Spot;
 use crate::datatype::copy_blocks;
@@ -7,16 +7,17 @@ use crate::error::Result;
 
 /// Maximum number of bytes of a request.
 pub const MAX_BYTES: usize = 64 << 20;
-/// Bit in the word of a piece: it has several blocks, whose count and stride follow.
+/// Bit in the word of a piece: it has several blocks, and their count and stride follow.
 const HAS_COUNT_BIT: u64 = 1;
-/// Word before a piece in the long form, which is needed if it is too long or too far from the first one. Other words are not 0: no block is empty.
+/// Word before a piece in the long form, which is needed if a piece is too long or too far from the first one. Words of
+/// the short form are never 0, since no block is empty.
 const LONG_FORM_WORD: u64 = 0;
-/// Bytes of a block from which on the long form is needed.
+/// Length of a block in bytes from which on the long form is needed.
 const SHORT_FORM_LIMIT_BYTES: usize = 1 << 31;
-/// Average bytes of a block from which on copying them costs more than finding their pages.
+/// Average length of a block in bytes from which on copying costs more than looking up pages.
 const MIN_MAPPED_BLOCK_BYTES: usize = 4096;
 
-/// Bytes that the system copies in the time in which it finds another block.
+/// Number of bytes that the kernel copies in the time that it needs to look up another block.
 const COPIED_BYTES_PER_LOOKUP: usize = 1024;
 
 /// Returns the address of a piece in the short form, which has its distance from the first one.
@@ -24,12 +25,12 @@ fn near(base: u64, word: u64) -> u64 {
     base.wrapping_add_signed(i64::from((word >> 32) as i32))
 }
 
-/// Pieces whose offsets are addresses. None is empty.
+/// Pieces whose offsets are absolute addresses. None is empty.
 #[derive(Debug)]
 pub struct Pieces(Vec<Piece>);
 
 impl Pieces {
-    /// Returns the pieces of bytes `from .. to` of a spot, where the target's memory begins at `base`.
+    /// Returns the pieces of bytes `from .. to` of a spot in a target whose memory begins at `base`.
     pub fn of(spot: &Spot<'_>, base: u64, from: usize, to: usize) -> Pieces {
         let begin = base.wrapping_add(spot.offset as u64) as isize;
         let mut pieces = Vec::new();
@@ -50,8 +51,8 @@ impl Pieces {
         Pieces(Vec::new())
     }
 
-    /// Reads pieces from the words of a request, which are not trusted: each block has to lie where `allows` says (address and length), and all of them
-    /// have [`MAX_BYTES`] at most.
+    /// Reads pieces from the words of a request, which are not trusted. Returns `None` if they are malformed, if
+    /// `allows` (address and length) rejects a block, or if their total exceeds [`MAX_BYTES`].
     pub fn read(words: &[u64], allows: impl Fn(u64, u64) -> bool) -> Option<Pieces> {
         let Some((&base, mut left)) = words.split_first() else {
             return Some(Pieces::none());
@@ -60,7 +61,7 @@ impl Pieces {
         let mut total = 0u64;
         while let [word, others @ ..] = left {
             if *word != LONG_FORM_WORD && word & HAS_COUNT_BIT == 0 {
-                // One block, as the pieces of irregular types mostly are.
+                // A single block, as most pieces of irregular datatypes are.
                 let address = near(base, *word);
                 let block = u64::from(*word as u32 >> 1);
                 total += block;
@@ -90,7 +91,7 @@ impl Pieces {
             if block == 0 || total > MAX_BYTES as u64 {
                 return None;
             }
-            // Blocks may lie in several parts that the program has attached.
+            // Blocks may be in several regions that the program has attached.
             let apart = |index| allows(low + index * stride.unsigned_abs(), block);
             if !allows(low, (high - low) + block) && !(0..count).all(apart) {
                 return None;
@@ -105,8 +106,9 @@ impl Pieces {
         Some(Pieces(pieces))
     }
 
-    /// Appends the words of a request: the first address, then for each piece its distance from there (high 32 bits), the block's length (31 bits)
-    /// and [`HAS_COUNT_BIT`], followed by count and stride if that is set. The long form is [`LONG_FORM_WORD`], address, length, count, stride.
+    /// Appends the words of a request: the first address, then for each piece a word with its distance from there (high
+    /// 32 bits), the block's length (31 bits) and [`HAS_COUNT_BIT`]. Count and stride follow if that bit is set. The
+    /// long form is [`LONG_FORM_WORD`], address, length, count, stride.
     pub fn write(&self, words: &mut Vec<u64>) {
         let Some(first) = self.0.first() else { return };
         words.push(first.offset as u64);
@@ -142,7 +144,7 @@ impl Pieces {
         self.0.iter().map(|it| it.block * it.count).sum()
     }
 
-    /// Returns address and length of the block, if there is exactly one.
+    /// Returns address and length of the block if there is exactly one.
     pub fn only(&self) -> Option<(u64, usize)> {
         match self.0[..] {
             [
@@ -157,13 +159,14 @@ impl Pieces {
         }
     }
 
-    /// Returns whether they have more than so many blocks, and short ones on the average.
+    /// Returns whether they have more than `blocks` blocks, with a short average length.
     pub fn are_scattered(&self, blocks: usize) -> bool {
         let count: usize = self.0.iter().map(|it| it.count).sum();
         count > blocks && self.length() / count < MIN_MAPPED_BLOCK_BYTES
     }
 
-    /// Returns first address and length of the range that they lie in, if copying that takes less time than copying them one by one.
+    /// Returns address and length of the range that contains them, if copying that range takes less time than copying
+    /// the blocks one by one.
     pub fn dense_range(&self) -> Option<(u64, usize)> {
         let count: usize = self.0.iter().map(|it| it.count).sum();
         let (mut low, mut high) = (u64::MAX, 0u64);
@@ -184,7 +187,7 @@ impl Pieces {
     /// Copies their bytes to contiguous memory, from a copy of the range that begins at `low`.
     ///
     /// # Safety
-    /// The copy has their range, and as many bytes may be written.
+    /// `copy` has the whole range, and `to` is valid for writes of as many bytes as the pieces have.
     pub unsafe fn gather_from(&self, copy: *const u8, low: u64, to: *mut u8) {
         let mut to = to;
         for it in &self.0 {
@@ -207,7 +210,7 @@ impl Pieces {
     /// Copies their bytes to contiguous memory.
     ///
     /// # Safety
-    /// The blocks may be read, and as many bytes written.
+    /// The blocks are valid for reads, and `to` for writes of as many bytes.
     pub unsafe fn gather(&self, to: *mut u8) {
         let mut to = to;
         for it in &self.0 {
@@ -221,7 +224,7 @@ impl Pieces {
     /// Copies contiguous bytes to the blocks.
     ///
     /// # Safety
-    /// The blocks may be written, and as many bytes read.
+    /// The blocks are valid for writes, and `from` for reads of as many bytes.
     pub unsafe fn scatter(&self, from: *const u8) {
         let mut from = from;
         for it in &self.0 {
@@ -233,7 +236,8 @@ impl Pieces {
     }
 }
 
-/// Calls `act` with the range of each part of `length` bytes. A part has whole elements, and at most `limit` bytes or one element.
+/// Calls `act` with the range of each part of `length` bytes. A part consists of whole elements, and has at most
+/// `limit` bytes or one element.
 pub fn parts(
     length: usize,
     element: usize,
@@ -318,7 +322,7 @@ mod tests {
         refused(&[LONG_FORM_WORD, MEMORY, u64::MAX, 1, 0]);
         refused(&[LONG_FORM_WORD, u64::MAX, 2, 1, 0]);
         refused(&[LONG_FORM_WORD, MEMORY, 8, 0, 0]);
-        // More bytes than a request has, all of them in the window.
+        // More bytes than a request may have, all of them in the window.
         refused(&[many(1000), MAX_BYTES as u64, 0]);
     }
 
@@ -349,7 +353,7 @@ mod tests {
         for (address, block) in pieces.blocks() {
             expected.extend(&memory[address as usize - 1000..][..block]);
         }
-        // SAFETY: the copy begins at the lowest block.
+        // SAFETY: the copy begins at the lowest block and contains all of them.
         unsafe { pieces.gather_from(memory[10..].as_ptr(), low, got.as_mut_ptr()) };
         assert_eq!(got, expected);
         let far = Pieces(vec![piece(0, 8, 2, 1 << 20)]);

@@ -1,8 +1,8 @@
-//! Transfers and accumulates of predefined elements in mapped memory: no allocation, no object but the window, and no lock but that of
-//! accumulates at a target.
+//! Fast paths of transfers and accumulates of predefined elements in mapped memory. They use no allocation, no object
+//! but the window, and no lock but the target's accumulate lock.
 //!
-//! Calls with other arguments, wrong ones among them, take the general way. These functions become part of the calls themselves:
-//! a handful of bytes costs about as much as two further calls with all their arguments.
+//! Calls with other arguments, including invalid ones, take the general path. These functions are inlined into the
+//! calls: two more function calls with all their arguments would cost about as much as transferring a few bytes.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,21 +13,21 @@ use crate::datatype::builtin;
 use crate::error::Result;
 use crate::operator;
 
-/// The elements of a target that a call names. A call makes one for the quick way and another one for the general way, which gets it in
-/// memory: so that of the quick way is in registers.
+/// The elements of a target that a call accesses. A call makes one for the fast path, which stays in registers, and
+/// another one for the general path, which is passed in memory.
 #[derive(Clone, Copy)]
 pub struct Aim {
-    /// The target.
+    /// Rank of the target.
     pub rank: c_int,
-    /// Its displacement.
+    /// Displacement at the target, in its displacement units.
     pub displacement: i64,
-    /// How many elements.
+    /// Number of elements.
     pub count: i64,
-    /// Their type.
+    /// Datatype of the elements.
     pub datatype: Datatype,
 }
 
-/// Elements in this process' memory, which may be reached now.
+/// Elements in mapped memory, which the present epochs allow to access.
 struct Mapped<'a> {
     target: &'a Target,
     at: *mut u8,
@@ -35,7 +35,7 @@ struct Mapped<'a> {
 }
 
 impl Aim {
-    /// Of a call's arguments.
+    /// Returns the elements for the arguments of a call.
     #[inline(always)]
     pub fn new(rank: c_int, displacement: i64, count: i64, datatype: Datatype) -> Aim {
         Aim {
@@ -55,7 +55,7 @@ impl Aim {
         };
         let offset = self.displacement.checked_mul(target.unit)?;
         let length = self.count.checked_mul(size as i64)?;
-        // The unit of a dynamic window is 0, and so is the offset.
+        // The displacement unit of a dynamic window is 0; it takes the general path.
         let fits = target.unit != 0
             && offset >= 0
             && length > 0
@@ -71,10 +71,10 @@ impl Aim {
     }
 }
 
-/// Copies bytes, which may overlap; those of an element or two without a call.
+/// Copies bytes, which may overlap. Four or eight bytes are copied without a call.
 ///
 /// # Safety
-/// As of `std::ptr::copy`.
+/// The conditions of `std::ptr::copy`.
 #[inline(always)]
 unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
     // SAFETY: the caller upholds the safety contract of this function.
@@ -91,38 +91,39 @@ unsafe fn copy(from: *const u8, to: *mut u8, length: usize) {
     }
 }
 
-/// Elements go to a target; `false` if nothing was done.
+/// Writes elements to a target. Returns false if the fast path does not apply; then nothing has been done.
 ///
 /// # Safety
-/// `input` has as many elements, unless it is null.
+/// `input` is null, or valid for reads of as many elements.
 #[inline(always)]
 pub unsafe fn put(window: &Window, aim: Aim, input: *const c_void) -> bool {
     let Some(found) = aim.mapped(window).filter(|_| !input.is_null()) else {
         return false;
     };
-    // SAFETY: the caller guarantees that the buffer is valid, and memory of the target's in the window.
+    // SAFETY: the caller guarantees that the buffer is valid; the elements are within the target's memory.
     unsafe { copy(input.cast(), found.at, found.length) };
     true
 }
 
-/// Elements come from a target; `false` if nothing was done.
+/// Reads elements from a target. Returns false if the fast path does not apply; then nothing has been done.
 ///
 /// # Safety
-/// `output` has room for as many elements, unless it is null.
+/// `output` is null, or valid for writes of as many elements.
 #[inline(always)]
 pub unsafe fn get(window: &Window, aim: Aim, output: *mut c_void) -> bool {
     let Some(found) = aim.mapped(window).filter(|_| !output.is_null()) else {
         return false;
     };
-    // SAFETY: the caller guarantees that the buffer is valid, and memory of the target's in the window.
+    // SAFETY: the caller guarantees that the buffer is valid; the elements are within the target's memory.
     unsafe { copy(found.at, output.cast(), found.length) };
     true
 }
 
-/// Updates elements; `false` if nothing was done. The value before goes to `old`, if that is not null.
+/// Updates elements. Returns false if the fast path does not apply; then nothing has been done. The previous values are
+/// written to `old` unless it is null.
 ///
 /// # Safety
-/// `input` has as many elements, unless it is null; `old` has room for them.
+/// `input` is null or valid for reads, `old` is null or valid for writes, of as many elements.
 #[inline(always)]
 pub unsafe fn update(
     window: &Window,
@@ -155,7 +156,7 @@ pub unsafe fn update(
     Ok(true)
 }
 
-/// The bits of an element of four or eight bytes.
+/// Returns the bits of an element of four or eight bytes.
 #[inline(always)]
 unsafe fn bits(at: *const u8, length: usize) -> u64 {
     // SAFETY: the caller guarantees that the element is valid.
@@ -167,10 +168,11 @@ unsafe fn bits(at: *const u8, length: usize) -> u64 {
     }
 }
 
-/// Replaces an element of four or eight bytes if it has a value; `false` if nothing was done. The value before goes to `old`.
+/// Replaces an element of four or eight bytes if it equals `compared`. Returns false if the fast path does not apply;
+/// then nothing has been done. The previous value is written to `old`.
 ///
 /// # Safety
-/// All three are of an element's size.
+/// All three pointers are valid for the size of an element.
 #[inline(always)]
 pub unsafe fn swap(
     window: &Window,

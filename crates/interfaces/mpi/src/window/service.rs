@@ -1,12 +1,14 @@
-//! The service of a window: a thread of each process that acts on its memory for processes that cannot reach it.
+//! The service of a window: a thread of each process that acts on its memory for processes that cannot access it
+//! directly.
 //!
-//! Requests are messages in the window's hidden group. A target serves those of one process in their order: a reply to a
-//! flush tells that all before it has happened, and the first error of it. A lock that somebody has is refused, and asked for again:
-//! the service waits for nobody.
+//! Requests are messages in the window's hidden group. A target serves the requests of one process in order. A reply to
+//! a flush says that all requests before it have been executed, and returns their first error. A lock that another
+//! process holds is refused, and requested again: the service never waits.
 //!
-//! Processes of the same host, whose memory the system copies, are asked for elements in many blocks only, through the [`inbox`].
+//! Processes on the same host, whose memory the kernel can copy, are asked only for elements in many blocks, through
+//! the [`inbox`].
 //!
-//! The protocol is here; `client` sends requests, `server` acts on them.
+//! This file has the protocol; `client` sends requests, `server` executes them.
 
 mod client;
 mod inbox;
@@ -21,10 +23,11 @@ pub use inbox::{Address, add, close, open, remove, serve_own};
 pub use mailbox::Mailbox;
 pub use server::start;
 
-/// Requests have this tag. The tags of replies are the client's.
+/// The tag of requests. Tags of replies are chosen by the client.
 const REQUEST: c_int = 1;
 
-/// Words of a request's head: what, the reply's tag, datatype, operator, words of the pieces, bytes of data.
+/// Number of words of a request's header: action, tag of the reply, datatype, operator, number of words of the pieces,
+/// number of data bytes.
 const HEAD: usize = 6;
 
 const PUT: u64 = 1;
@@ -39,5 +42,5 @@ const UNLOCK_ALONE: u64 = 9;
 const UNLOCK_TOGETHER: u64 = 10;
 const STOP: u64 = 11;
 
-/// The answer to a lock that somebody has.
+/// The reply to a request for a lock that another process holds.
 const BUSY: u64 = u64::MAX;
