@@ -1,4 +1,5 @@
-//! The memory that processes of a host share in a window: lock words, and the memory of the window if the library makes that.
+//! The memory that processes of a host share in a window: lock words, and the window's memory if the library allocates
+//! it.
 
 use std::ffi::c_int;
 
@@ -13,21 +14,22 @@ use crate::communicator::internal_messages::Failed;
 use crate::error::{Error, Result};
 use crate::segment::{File, Segment};
 
-/// Segments begin with words; memory of the program's is on pages of its own.
+/// Page size in bytes. Segments begin with lock words; the window's memory begins on a page of its own.
 const PAGE: usize = 4096;
-/// Memory of each process begins at such an address, unless it is to continue that of the process before.
+/// Alignment in bytes of each process's memory, unless it must continue that of the process before.
 const ALIGNMENT: usize = 64;
 
 /// Memory that the processes of a host share.
 pub(super) struct Shared {
     pub(super) locks: LockTable,
-    /// Where the memory of each local process begins.
+    /// Offset in bytes of the memory of each local process.
     pub(super) offsets: Vec<usize>,
-    /// Whether it is this process' alone, because it cannot map what another one has made.
+    /// Whether only this process uses it, because it could not map the segment of another one.
     pub(super) alone: bool,
 }
 
-/// Bytes of a segment, and where the memory of each of these processes begins.
+/// Returns the size of a segment in bytes, and the offset of the memory of each of these processes. Returns `None` on
+/// overflow.
 fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize>)> {
     let mut end = lock_table::length(local.len(), told.len()).next_multiple_of(PAGE);
     let is_made = wish.is_made();
@@ -52,7 +54,8 @@ fn too_large() -> Error {
     )
 }
 
-/// Makes the segment of this host in a file of the first process there, or maps it; nothing if it cannot be mapped. Words alone are in a pool.
+/// Creates the segment of this host in a file of the first process there, or maps it. If it has only lock words, it is
+/// a piece of a pool. The result has no memory if it cannot be mapped.
 pub(super) fn share(
     made: &Communicator,
     told: &[Told],
@@ -62,7 +65,7 @@ pub(super) fn share(
 ) -> Result<(Option<Shared>, Option<File>)> {
     let (length, offsets) = plan(told, &local, wish).ok_or_else(too_large)?;
     let leader = local[0];
-    // Each process reserves its own part, so that its memory is on its own node of the host's memory.
+    // Each process reserves its own part, so that its memory is on its own NUMA node.
     let own = offsets[local.binary_search(&made.rank).unwrap_or(0)];
     let size = match wish.is_made() {
         true => told[made.rank as usize].size as usize,
@@ -105,7 +108,7 @@ fn no_segment(length: usize) -> Error {
     Error::new(ERR_NO_MEM, text)
 }
 
-/// Makes memory of this process alone, where the processes of a host cannot share memory.
+/// Allocates memory for this process only, where the processes of a host cannot share memory.
 fn apart(made: &Communicator, told: &[Told], wish: &Wish) -> Result<Option<Shared>> {
     let own = vec![made.rank];
     let (length, offsets) = plan(told, &own, wish).ok_or_else(too_large)?;
@@ -120,7 +123,7 @@ fn apart(made: &Communicator, told: &[Told], wish: &Wish) -> Result<Option<Share
     }))
 }
 
-/// Where the memory of this process begins, and whether that of all processes of its host can be copied.
+/// Returns the address of this process's memory, and whether the memory of all processes of its host can be copied.
 pub(super) fn own_part(
     made: &Communicator,
     told: &[Told],
@@ -139,7 +142,7 @@ pub(super) fn own_part(
     (wish.base, can_copy)
 }
 
-/// Makes or maps the memory of this host, and hears of all processes' parts.
+/// Creates or maps the memory of this host, and exchanges the parts of all processes.
 pub(super) fn agree_on_parts(
     made: &Communicator,
     told: &[Told],
@@ -165,7 +168,7 @@ pub(super) fn agree_on_parts(
         }
         heard = tell_part(made, told, wish, &shared);
     }
-    // The file stays open until all have mapped it.
+    // The file is kept open until all processes have mapped it.
     drop(file);
     let (shared, all) = (shared?, heard?);
     if let Some(failed) = Failed::first(all.iter().map(|it| it[0])) {

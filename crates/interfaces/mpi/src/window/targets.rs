@@ -1,4 +1,4 @@
-//! The memory of a process, and which part of it a call names.
+//! The memory of a process, and the parts of it that calls access.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -11,51 +11,51 @@ use crate::datatype::layout::Piece;
 use crate::datatype::{self, Block, Type};
 use crate::error::{Error, Result};
 
-/// The way to the memory of a process.
+/// How the memory of a process is accessed.
 #[derive(Clone, Copy, Debug)]
 pub enum Reach {
-    /// It is in this process' memory too, at this address.
+    /// It is mapped into this process, at this address.
     Mapped(usize),
-    /// The system copies it from and to the process with this number, or its service does.
+    /// The kernel copies it from and to the process with this number, or that process's inbox is used.
     Copied(c_int),
-    /// Its service is asked.
+    /// By requests to its service.
     Asked,
 }
 
-/// The memory of a process.
+/// The memory of a process in a window.
 pub struct Target {
     /// Its rank.
     pub rank: c_int,
-    /// The way there.
+    /// How it is accessed.
     pub reach: Reach,
-    /// The place of its words on the locks, if it is on this host.
+    /// Index of its words in the lock table, if it is on this host.
     pub place: Option<usize>,
     /// Its address in the target.
     pub base: u64,
-    /// Its bytes; all there are of a dynamic window.
+    /// Its size in bytes; `i64::MAX` for a dynamic window.
     pub size: i64,
-    /// Bytes of a unit of displacements.
+    /// Displacement unit in bytes; 0 for a dynamic window.
     pub unit: i64,
-    /// Requests without a reply that were sent to its service.
+    /// Number of requests without a reply that have been sent to its service.
     pub sent: AtomicU64,
-    /// How many of these are known to have happened.
+    /// Number of these that are known to be complete.
     pub flushed: AtomicU64,
-    /// Bytes that were sent since the last flush.
+    /// Number of bytes that have been sent since the last flush.
     pub bytes: AtomicUsize,
-    /// The way to its service if its memory is copied.
+    /// The client of its inbox, if its memory is copied.
     pub mailbox: Mailbox,
 }
 
-/// Elements in memory, at no certain address.
+/// Elements in memory, relative to an address.
 pub enum Elements {
-    /// This many bytes from an offset on.
+    /// Contiguous elements: offset and length in bytes.
     Plain(isize, usize),
-    /// Bytes that lie apart: their type, and how many in all.
+    /// Noncontiguous elements: their datatype, total length in bytes, and number.
     Layout(Arc<Type>, usize, i64),
 }
 
 impl Elements {
-    /// Of a call's arguments.
+    /// Returns the elements for the arguments of a call.
     pub fn new(datatype: Datatype, count: i64) -> Result<Elements> {
         Ok(match datatype::block(datatype, count)? {
             Block::Plain { offset, length } => Elements::Plain(offset, length),
@@ -66,14 +66,14 @@ impl Elements {
         })
     }
 
-    /// How many bytes there are.
+    /// Returns their total length in bytes.
     pub fn length(&self) -> usize {
         match self {
             Elements::Plain(_, length) | Elements::Layout(_, length, _) => *length,
         }
     }
 
-    /// From the first byte to behind the last one.
+    /// Returns the offsets of the first byte, and after the last one. Returns `None` on overflow.
     fn bounds(&self) -> Option<(i64, i64)> {
         match self {
             Elements::Plain(offset, length) => {
@@ -97,31 +97,31 @@ impl Elements {
         }
     }
 
-    /// Copies the bytes at an address to contiguous memory.
+    /// Copies the elements at an address to contiguous memory.
     ///
     /// # Safety
-    /// The elements may be read.
+    /// The elements are valid for reads, and `out` for writes.
     pub unsafe fn pack(&self, at: *const u8, out: *mut u8) {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.pack_part(at, (0, self.length()), out) };
     }
 
-    /// Copies contiguous bytes to their places at an address.
+    /// Copies contiguous bytes to the elements at an address.
     ///
     /// # Safety
-    /// The elements may be written, the bytes read.
+    /// The elements are valid for writes, and `bytes` for reads.
     pub unsafe fn unpack(&self, bytes: *const u8, at: *mut u8) {
         // SAFETY: the caller upholds the safety contract of this function.
         unsafe { self.unpack_part(bytes, (0, self.length()), at) };
     }
 
-    /// Copies bytes `from .. to` of those at an address to contiguous memory.
+    /// Copies bytes `from .. to` of the elements at an address to contiguous memory.
     ///
     /// # Safety
-    /// The elements may be read.
+    /// The elements are valid for reads, and `out` for writes.
     pub unsafe fn pack_part(&self, at: *const u8, (from, to): (usize, usize), out: *mut u8) {
-        // SAFETY: the caller upholds the safety contract of this function. A program may name overlapping memory,
-        // against MPI's rules.
+        // SAFETY: the caller upholds the safety contract of this function. `copy` allows overlaps, since a program may
+        // pass overlapping memory against MPI's rules.
         unsafe {
             match self {
                 Elements::Plain(offset, _) => {
@@ -133,13 +133,12 @@ impl Elements {
         }
     }
 
-    /// Copies contiguous bytes to the places of bytes `from .. to` at an address.
+    /// Copies contiguous bytes to bytes `from .. to` of the elements at an address.
     ///
     /// # Safety
-    /// The elements may be written, the bytes read.
+    /// The elements are valid for writes, and `bytes` for reads.
     pub unsafe fn unpack_part(&self, bytes: *const u8, (from, to): (usize, usize), at: *mut u8) {
-        // SAFETY: the caller upholds the safety contract of this function. A program may name overlapping memory,
-        // against MPI's rules.
+        // SAFETY: the caller upholds the safety contract of this function. `copy` allows overlaps.
         unsafe {
             match self {
                 Elements::Plain(offset, _) => {
@@ -154,16 +153,16 @@ impl Elements {
 
 /// Elements in the memory of a target.
 pub struct Spot<'a> {
-    /// Whose memory.
+    /// The target.
     pub target: &'a Target,
-    /// From its beginning, in bytes.
+    /// Offset from the beginning of the target's memory in bytes.
     pub offset: i64,
-    /// Which.
+    /// The elements.
     pub elements: Elements,
 }
 
 impl<'a> Spot<'a> {
-    /// Of a call's arguments: all of it is within the target's memory.
+    /// Returns the spot for the arguments of a call. Fails unless all elements are within the target's memory.
     pub fn new(target: &'a Target, displacement: i64, elements: Elements) -> Result<Spot<'a>> {
         let is_dynamic = target.unit == 0;
         if displacement < 0 && !is_dynamic {
@@ -195,7 +194,7 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// The address of the beginning of the elements in the target.
+    /// Returns the address of the beginning of the elements in the target.
     pub fn address(&self) -> u64 {
         self.target.base.wrapping_add(self.offset as u64)
     }

@@ -1,7 +1,9 @@
-//! What processes tell each other as they make a window.
+//! What processes tell each other when they make a window.
 //!
-//! All tell of their wishes, their processes and what they have mapped. If each has mapped the pool with the words of its host before and can copy its host's memory, as at
-//! the second window of the program's memory, that is all; else they tell of their parts once more when they have made or mapped the memory.
+//! Each sends its request, its process, and the pool that it has mapped. Often each has already mapped the pool with
+//! the lock words of its host and can copy its host's memory, as at the second window of the program's memory. Then one
+//! exchange is enough. Otherwise they exchange their parts in a second one, after they have created or mapped the
+//! memory.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,36 +20,37 @@ use crate::communicator::internal_messages::{self, Failed};
 use crate::error::Result;
 use crate::segment::{self, File};
 
-/// A word of this process by which others see that they can copy its memory.
+/// A word of this process by which others check whether they can copy its memory.
 static PROBE: AtomicU64 = AtomicU64::new(0);
 
-/// The facts that each process tells of itself.
+/// The facts that each process sends about itself.
 pub(super) struct Told {
     pub(super) size: i64,
     pub(super) unit: c_int,
     pub(super) process: c_int,
     pub(super) probe: u64,
-    /// The file of the host's segment, or of the pool that has the words of the host; only the first process of a host has one.
+    /// The file of the host's segment, or of the pool that has the host's lock words. Only the first process of a host
+    /// has one.
     pub(super) file: segment::Address,
-    /// Where the words are in that pool; -1: it is no pool.
+    /// Offset of the lock words in that pool in bytes; -1 if the file is not a pool.
     pub(super) offset: c_int,
-    /// The part that it has if all have mapped the pools that they need, and can copy.
+    /// Its part, valid if all processes have mapped the pools that they need, and can copy.
     pub(super) part: Part,
-    /// The file of the pool of its host's first process that it has mapped.
+    /// The file of the pool of its host's first process, if it has mapped it.
     pub(super) mapped: segment::Address,
 }
 
-/// The memory that the first process of a host offers the others there.
+/// The memory that the first process of a host offers to the others there.
 pub(super) enum Offer {
     Nothing,
     /// A new segment.
     File(File),
-    /// A piece of its pool, the pool's file, and where it is there.
+    /// A piece of its pool, the pool's file, and the offset there.
     Piece(Piece, segment::Address, usize),
 }
 
 impl Offer {
-    /// Makes what this process offers, if it is the first one of a host.
+    /// Creates what this process offers if it is the first one of its host.
     pub(super) fn new(comm: &Communicator, local: &[c_int], given: &Result<Wish>) -> Offer {
         let Some(wish) = given.as_ref().ok().filter(|_| local[0] == comm.rank) else {
             return Offer::Nothing;
@@ -95,10 +98,11 @@ fn number(low: c_int, high: c_int) -> u64 {
     u64::from(low as u32) | u64::from(high as u32) << 32
 }
 
-/// What becomes of a call that makes a window, if it has failed at one process.
+/// The consequence, in error messages, of a call that has failed at one process.
 pub(super) const NO_WINDOW: &str = "there is no window";
 
-/// The wish of this process, and what each process tells of itself. An argument of one that is wrong is everybody's error.
+/// Exchanges the facts of all processes. Returns the request of this process, and the facts of each. If one process
+/// passes an invalid argument, all fail.
 pub(super) fn tell(
     comm: &Communicator,
     local: &[c_int],
@@ -168,7 +172,7 @@ pub(super) fn tell(
     Ok((wish, all.into_iter().map(told).collect()))
 }
 
-/// Returns the part of this process in a window of the program's memory, as far as it knows before it has heard of the others.
+/// Returns the part of this process in a window of the program's memory, as far as it is known before the exchange.
 fn early_part(comm: &Communicator, local: &[c_int], wish: &Wish) -> Part {
     let can_copy = local.iter().all(|&rank| {
         rank == comm.rank || lock_memory::can_copy(comm.local[rank as usize], value_of)
@@ -188,7 +192,8 @@ fn inbox(has_one: bool) -> service::Address {
     }
 }
 
-/// Returns whether each process has mapped the pool with the words of its host and can copy its host's memory, so that no more has to be agreed on.
+/// Returns whether each process has mapped the pool with the lock words of its host and can copy its host's memory, so
+/// that no second exchange is needed.
 pub(super) fn is_prepared(comm: &Communicator, told: &[Told]) -> bool {
     let mut pools: FxHashMap<c_int, segment::Address> = FxHashMap::default();
     comm.local.iter().zip(told).all(|(&task, it)| {
@@ -209,13 +214,13 @@ pub(super) fn value_of(process: c_int) -> u64 {
 /// The part of a process in a window.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
-    /// Whether the segment is its own alone.
+    /// Whether only this process uses its segment.
     pub(super) alone: bool,
     /// Whether the memory of its host can be copied.
     pub(super) can_copy: bool,
     /// Address of its memory.
     pub(super) base: u64,
-    /// Where others on its host put requests.
+    /// The inbox to which others on its host send requests.
     pub(super) inbox: service::Address,
 }
 
@@ -230,7 +235,8 @@ impl Default for Part {
     }
 }
 
-/// What each process tells of its part: its class of error, whether it maps the host's segment, and the [`Part`].
+/// The words that each process sends about its part: its error class, whether it has mapped the host's segment, and the
+/// [`Part`].
 pub(super) type PartWords = [c_int; 9];
 
 /// Exchanges [`PartWords`] with all processes.
@@ -262,7 +268,7 @@ pub(super) fn tell_part(
     internal_messages::allgather(made.group, own)
 }
 
-/// Returns the parts that processes have told of.
+/// Returns the parts in the words of all processes.
 pub(super) fn parts_of(all: Vec<PartWords>) -> Vec<Part> {
     let part = |it: PartWords| Part {
         alone: it[2] != 0,

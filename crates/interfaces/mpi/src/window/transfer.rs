@@ -10,10 +10,10 @@ use crate::abi::*;
 use crate::datatype::memory;
 use crate::error::{Error, Result};
 
-/// Maximum length of a range that is read for the elements in it.
+/// Maximum length in bytes of a range that is read for the sake of the elements in it.
 const MAX_RANGE_BYTES: usize = 1 << 20;
 
-/// Elements in the caller's memory, as a call names them.
+/// Elements in the caller's memory, as passed to a call.
 #[derive(Clone, Copy)]
 pub struct Given {
     address: *const c_void,
@@ -22,7 +22,7 @@ pub struct Given {
 }
 
 impl Given {
-    /// Of a call's arguments.
+    /// Returns the elements for the arguments of a call.
     #[inline(always)]
     pub fn new(address: *const c_void, count: i64, datatype: Datatype) -> Given {
         Given {
@@ -33,16 +33,16 @@ impl Given {
     }
 }
 
-/// A buffer of the caller's.
+/// A buffer of the caller.
 pub struct Buffer {
-    /// Where it is.
+    /// Its address.
     pub address: *mut c_void,
     /// Its elements.
     pub elements: Elements,
 }
 
 impl Buffer {
-    /// With elements that may be there.
+    /// Returns the buffer. Fails if its arguments are invalid.
     pub fn new(given: Given) -> Result<Buffer> {
         let Given {
             address,
@@ -62,7 +62,7 @@ impl Buffer {
         })
     }
 
-    /// The bytes where they lie, if they are one piece.
+    /// Returns the address of the bytes if they are contiguous.
     fn plain(&self) -> Option<*mut u8> {
         match self.elements {
             Elements::Plain(offset, _) => Some(self.address.cast::<u8>().wrapping_offset(offset)),
@@ -70,10 +70,10 @@ impl Buffer {
         }
     }
 
-    /// Acts with the bytes, packed.
+    /// Calls `act` with the bytes, packed.
     ///
     /// # Safety
-    /// The elements may be read.
+    /// The elements are valid for reads.
     pub unsafe fn with_packed<T>(&self, act: impl FnOnce(*const u8) -> Result<T>) -> Result<T> {
         if let Some(bytes) = self.plain() {
             return act(bytes);
@@ -84,23 +84,23 @@ impl Buffer {
         act(packed.as_ptr())
     }
 
-    /// Acts with memory for the bytes, which then go to their places.
+    /// Calls `act` with memory for the packed bytes, and then copies these to the elements.
     ///
     /// # Safety
-    /// The elements may be written.
+    /// The elements are valid for writes.
     pub unsafe fn fill(&self, act: impl FnOnce(*mut u8) -> Result) -> Result {
         if let Some(bytes) = self.plain() {
             return act(bytes);
         }
         let mut packed = memory(self.elements.length())?;
         act(packed.as_mut_ptr())?;
-        // SAFETY: the caller upholds the safety contract of this function; there is this much memory.
+        // SAFETY: the caller upholds the safety contract of this function; `act` has filled the memory.
         unsafe { self.elements.unpack(packed.as_ptr(), self.address.cast()) };
         Ok(())
     }
 }
 
-/// The two sides have as many bytes.
+/// Fails unless both sides have the same number of bytes.
 pub fn check_lengths(own: usize, theirs: usize) -> Result {
     match own == theirs {
         true => Ok(()),
@@ -111,7 +111,8 @@ pub fn check_lengths(own: usize, theirs: usize) -> Result {
     }
 }
 
-/// The elements that a call names in the memory of a target, which may be reached now; nothing of MPI_PROC_NULL.
+/// Returns the elements that a call accesses in a target; `None` for MPI_PROC_NULL. Fails if the arguments are invalid,
+/// or no epoch allows access.
 pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
     service::serve_own();
     let Some(target) = window.target(aim.rank)? else {
@@ -123,10 +124,10 @@ pub fn spot(window: &Window, aim: Aim) -> Result<Option<Spot<'_>>> {
     Ok(Some(spot))
 }
 
-/// Packed bytes go to a target.
+/// Writes packed bytes to a target.
 ///
 /// # Safety
-/// This many bytes may be read, and the program lets others write the target's elements.
+/// `bytes` is valid for reads of this many bytes, and the program allows others to write the target's elements.
 pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Result {
     // SAFETY: the caller upholds the safety contract of this function, also below; `spot` lies within the target's
     // memory.
@@ -151,10 +152,11 @@ pub unsafe fn write(window: &Window, spot: &Spot<'_>, bytes: *const u8) -> Resul
     }
 }
 
-/// Copies bytes of a target, packed, from the range that they lie in, read at once. Returns whether that was worth while and possible.
+/// Reads the range that contains the elements of a target with one copy, and gathers their bytes from it, packed.
+/// Returns false if that is not worthwhile, or has failed.
 ///
 /// # Safety
-/// As for [`read`].
+/// The conditions of [`read`].
 unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
     if matches!(spot.elements, Elements::Plain(..)) {
         return false;
@@ -167,8 +169,8 @@ unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
         return false;
     };
     let to = range.as_mut_ptr();
-    // SAFETY: the caller upholds the safety contract of this function; there is this much memory. A part between
-    // attached ones may be missing: then nothing is taken from here.
+    // SAFETY: the caller upholds the safety contract of this function; the memory has this length. If a part between
+    // attached regions does not exist, the copy fails and nothing is gathered.
     unsafe {
         let copied = copying::copy(process, [(low, length)], to, CopyDirection::FromTarget);
         if copied.is_ok() {
@@ -178,10 +180,10 @@ unsafe fn read_range(spot: &Spot<'_>, process: c_int, bytes: *mut u8) -> bool {
     }
 }
 
-/// The bytes of a target, packed.
+/// Reads bytes of a target, packed.
 ///
 /// # Safety
-/// This many bytes may be written, and the program lets others read the target's elements.
+/// `bytes` is valid for writes of this many bytes, and the program allows others to read the target's elements.
 pub unsafe fn read(window: &Window, spot: &Spot<'_>, bytes: *mut u8) -> Result {
     // SAFETY: the caller upholds the safety contract of this function, also below; `spot` lies within the target's
     // memory.

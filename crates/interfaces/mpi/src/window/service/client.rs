@@ -1,4 +1,4 @@
-//! The client of services: requests to the thread of a target, and the replies to them.
+//! The client of services: sends requests to the thread of a target, and receives the replies.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -20,12 +20,12 @@ use crate::abi::*;
 use crate::error::{Error, PROC_FAILED, Result, checked};
 use crate::progress;
 
-/// Replies have tags from the first one on.
+/// Number of tags of replies, beginning with `FIRST_REPLY`.
 const REPLIES: u32 = 1 << 28;
 const FIRST_REPLY: u32 = 16;
-/// Bytes of data in a request, and in a reply.
+/// Maximum number of data bytes in a request or a reply.
 const PART: usize = 1 << 20;
-/// Bytes that are sent to a target before it is waited for.
+/// Maximum number of bytes that are sent to a target before a flush.
 const UNFLUSHED: usize = 32 << 20;
 
 /// A request to a service.
@@ -35,11 +35,11 @@ struct Request<'a> {
     op: Op,
     pieces: &'a Pieces,
     data: &'a [u8],
-    /// Whether it has to be served; else it is taken back if nobody serves it at once.
+    /// Whether it must be served. Otherwise it is withdrawn if it is not served at once.
     needed: bool,
 }
 
-/// Room for the data of a reply: address and bytes.
+/// Memory for the data of a reply: address and length in bytes.
 type Room = (*mut u8, usize);
 const NO_ROOM: Room = (null_mut(), 0);
 
@@ -79,11 +79,12 @@ impl Request<'_> {
         bytes.extend_from_slice(self.data);
         let (address, length) = (bytes.as_ptr().cast(), bytes.len());
         let group = window.comm.hidden;
-        // SAFETY: the bytes are read before the call returns.
+        // SAFETY: the bytes are valid, and the call copies them before it returns.
         checked(unsafe { rg::rg_bsend(address, length, rank, REQUEST, group) })
     }
 
-    /// Sends it, and waits for the reply: a word, and data. `None`: it was taken back.
+    /// Sends it and waits for the reply. Returns the reply's word, and writes its data to `room`. Returns `None` if the
+    /// request was withdrawn.
     fn ask(&self, window: &Window, rank: c_int, room: Room) -> Result<Option<u64>> {
         let target = &window.targets[rank as usize];
         let word = match target.reach {
@@ -99,7 +100,7 @@ impl Request<'_> {
                     room,
                     needed: self.needed,
                 };
-                // SAFETY: the caller guarantees that the buffer has this size.
+                // SAFETY: the caller guarantees that `room` has this length.
                 match unsafe { target.mailbox.ask(whom, letter)? } {
                     Some(class) => class as u64,
                     None => return Ok(None),
@@ -123,7 +124,8 @@ impl Request<'_> {
         checked(unsafe { rg::rg_irecv(address, room, rank, tag, group, &mut reply) })?;
         if let Err(error) = self.send(window, rank, tag) {
             let mut cancelled = 0;
-            // SAFETY: the request of above; the call may write the number. Then it is complete at once.
+            // SAFETY: the engine checks requests at each use; the call may write the number. Afterwards the request is
+            // complete.
             unsafe { rg::rg_cancel(reply, &mut cancelled) };
             progress::wait(reply, &mut rg::Status::default());
             return Err(error);
@@ -132,7 +134,7 @@ impl Request<'_> {
         let (word, data) = bytes.split_at(8);
         let word = u64::from_ne_bytes(word.try_into().unwrap_or_default());
         if word == 0 && length != 0 {
-            // SAFETY: the caller guarantees that the buffer has this size.
+            // SAFETY: the caller guarantees that `room` has this length.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), to, length) };
         }
         Ok(word)
@@ -151,11 +153,12 @@ fn refused(rank: c_int, class: c_int) -> Error {
     Error::new(class, text)
 }
 
-/// Bytes up to which a request that may be taken back is tried before the system copies them.
+/// Maximum length in bytes of a request that may be withdrawn; such a request is tried before the kernel copies the
+/// bytes.
 const MAX_TRIED_REQUEST_BYTES: usize = 1024;
 
-/// Reaches the memory of a process of this host by the cheaper way: `ask` sends a request, and returns `false` if it was taken back; `copy` has the
-/// system copy the blocks.
+/// Accesses the memory of a process on this host in the cheaper way. `ask` sends a request, and returns false if it was
+/// withdrawn. `copy` lets the kernel copy the blocks.
 pub fn by_either(
     spot: &Spot<'_>,
     process: c_int,
@@ -175,7 +178,8 @@ pub fn by_either(
     }
 }
 
-/// Calls `act` for each part of a spot that fits one request, of whole elements; `pieces` are those of the whole spot.
+/// Calls `act` for each part of a spot that fits into one request. Parts consist of whole elements. `pieces` are those
+/// of the whole spot.
 fn each_part(
     spot: &Spot<'_>,
     element: usize,
@@ -191,10 +195,11 @@ fn each_part(
     Ok(true)
 }
 
-/// Writes packed bytes to a target. Returns `false`, here and below, if the request was taken back: it is not `needed`, and nothing has happened.
+/// Writes packed bytes to a target. This and the following functions return false if the request was withdrawn because
+/// it is not `needed`; then nothing has happened.
 ///
 /// # Safety
-/// As many bytes as the spot has may be read.
+/// `bytes` is valid for reads of as many bytes as the spot has.
 pub unsafe fn put(
     window: &Window,
     spot: &Spot<'_>,
@@ -213,10 +218,10 @@ pub unsafe fn put(
     })
 }
 
-/// The bytes of a target, packed.
+/// Reads the bytes of a target, packed.
 ///
 /// # Safety
-/// As many bytes as the spot has may be written.
+/// `bytes` is valid for writes of as many bytes as the spot has.
 pub unsafe fn get(
     window: &Window,
     spot: &Spot<'_>,
@@ -238,7 +243,8 @@ pub unsafe fn get(
 /// Updates elements of a target.
 ///
 /// # Safety
-/// `input` has as many bytes as the spot, unless the operator needs none; `old`, if it is not null, room for them.
+/// `input` is valid for reads of as many bytes as the spot has, unless the operator is MPI_NO_OP. `old` is null or
+/// valid for writes of as many.
 pub unsafe fn update(
     window: &Window,
     spot: &Spot<'_>,
@@ -270,10 +276,10 @@ pub unsafe fn update(
     })
 }
 
-/// Replaces an element of a target's if it has a value.
+/// Replaces an element of a target if it equals `compared`.
 ///
 /// # Safety
-/// All three have as many bytes as the spot.
+/// All three pointers are valid for as many bytes as the spot has.
 pub unsafe fn swap(
     window: &Window,
     spot: &Spot<'_>,
@@ -298,8 +304,8 @@ pub unsafe fn swap(
     Ok(swapped.is_some())
 }
 
-/// Sends a request without data in the reply. By messages there is no reply at all; the target is waited for now and then, because what it has not
-/// served yet takes memory.
+/// Sends a request whose reply has no data. If it is sent as a message, there is no reply at all. The target is then
+/// flushed from time to time, because requests that it has not served yet take memory.
 fn leave(window: &Window, spot: &Spot<'_>, request: &Request<'_>) -> Result<bool> {
     let target = spot.target;
     if let Reach::Copied(_) = target.reach {
@@ -315,7 +321,7 @@ fn leave(window: &Window, spot: &Spot<'_>, request: &Request<'_>) -> Result<bool
     Ok(true)
 }
 
-/// Waits until all that was sent to a target has happened there.
+/// Waits until everything that was sent to a target is complete there.
 pub fn flush(window: &Window, rank: c_int) -> Result {
     let target = &window.targets[rank as usize];
     let sent = target.sent.load(Ordering::Acquire);
@@ -324,12 +330,12 @@ pub fn flush(window: &Window, rank: c_int) -> Result {
     }
     target.bytes.store(0, Ordering::Relaxed);
     let flushed = Request::simple(FLUSH).ask(window, rank, NO_ROOM);
-    // Requests that have failed are not waited for again.
+    // Failed requests are not waited for again.
     target.flushed.fetch_max(sent, Ordering::AcqRel);
     flushed.map(drop)
 }
 
-/// Takes the lock of a target on another host.
+/// Takes the passive-target lock of a target on another host, waiting until it is free.
 pub fn lock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     let what = if exclusive { LOCK_ALONE } else { LOCK_TOGETHER };
     let mut pause = Duration::from_micros(20);
@@ -340,7 +346,7 @@ pub fn lock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     Ok(())
 }
 
-/// Gives it back.
+/// Releases the passive-target lock of a target on another host.
 pub fn unlock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     let what = if exclusive {
         UNLOCK_ALONE
@@ -350,7 +356,7 @@ pub fn unlock(window: &Window, rank: c_int, exclusive: bool) -> Result {
     Request::simple(what).send(window, rank, 0)
 }
 
-/// Tells this process' own service to end.
+/// Tells this process's own service to end.
 pub fn stop(window: &Window) -> Result {
     Request::simple(STOP).send(window, window.comm.rank, 0)
 }

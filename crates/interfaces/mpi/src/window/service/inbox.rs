@@ -1,12 +1,14 @@
-//! Requests to a process of the same host, in memory that both map.
+//! Requests to a process on the same host, in memory that both map.
 //!
-//! Each process has one *inbox*, which others map when they first need it. A request is a slot there, with room for its bytes and for those of
-//! the reply; longer ones stay in the client, and the server has the system copy them. Any thread of the target that is in a call on a
-//! window serves what has come; the thread of the inbox does that when a client has woken it, because no other thread came. For a few bytes that
-//! is not worth it: a client takes such a request back, and has the system copy the bytes.
+//! Each process has one *inbox*, which others map when they first need it. A request is a slot there, with room for its
+//! bytes and those of the reply. Longer ones stay in the client, and the server lets the kernel copy them. Any thread
+//! of the target that is in a call on a window serves pending requests. The inbox's thread does so if a client has
+//! woken it because no other thread has. For a few bytes waking is too expensive: a client withdraws such a request,
+//! and lets the kernel copy the bytes.
 //!
-//! What others write to the inbox is not trusted: it is read once, and a request can reach memory of windows only. A slot whose client has ended is
-//! taken over by another one that finds none free, once no thread of the target serves it.
+//! What others write to the inbox is not trusted: it is read once, and a request can access only memory of windows. A
+//! client that finds no free slot takes over the slot of a client that has ended, once no thread of the target serves
+//! it.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -35,13 +37,13 @@ struct Inbox {
     thread: JoinHandle<()>,
 }
 
-/// Polls of the thread before it sleeps, some 30 us: to be woken takes as long where cores sleep too.
+/// Number of polls of the thread before it sleeps, about 30 us: waking it takes as long on machines whose cores sleep.
 const POLLS_BEFORE_SLEEP: u32 = 100;
 
 static OWN: Mutex<Option<Inbox>> = Mutex::new(None);
-/// Its page, to be looked at without a lock; null while there is none.
+/// The inbox's page, readable without a lock; null if there is none.
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
-/// The windows that requests may name, by their numbers.
+/// The windows that requests may refer to, by their numbers.
 static WINDOWS: Mutex<BTreeMap<u32, Arc<Window>>> = Mutex::new(BTreeMap::new());
 /// The number of the window that was made last.
 static NUMBERS: AtomicU32 = AtomicU32::new(0);
@@ -54,12 +56,12 @@ fn windows() -> MutexGuard<'static, BTreeMap<u32, Arc<Window>>> {
     WINDOWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a process tells others of its inbox and of its part of a window.
+/// What a process tells others about its inbox and its part of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     /// The file of the inbox's page.
     pub file: segment::Address,
-    /// The number by which requests name the window.
+    /// The number by which requests refer to the window.
     pub window: c_int,
 }
 
@@ -71,7 +73,7 @@ impl Address {
     };
 }
 
-/// Returns the address for a new window; makes this process' inbox at the first call.
+/// Returns the address for a new window. The first call creates this process's inbox.
 pub fn open() -> Address {
     let mut own = own();
     if own.is_none() {
@@ -105,7 +107,7 @@ fn make() -> Result<Inbox> {
     Ok(Inbox { page, file, thread })
 }
 
-/// Polls for a request for a while, in which other threads have the core if they want it.
+/// Polls for a request for a while, yielding the core to other threads.
 fn is_posted_soon(page: &Page) -> bool {
     (0..POLLS_BEFORE_SLEEP).any(|_| {
         std::thread::yield_now();
@@ -113,17 +115,17 @@ fn is_posted_soon(page: &Page) -> bool {
     })
 }
 
-/// Adds a window that requests may name.
+/// Adds a window that requests may refer to.
 pub fn add(window: &Arc<Window>) {
     windows().insert(window.number, window.clone());
 }
 
-/// Removes it.
+/// Removes a window.
 pub fn remove(window: &Window) {
     windows().remove(&window.number);
 }
 
-/// Closes the inbox, and ends its thread: MPI is being finalized.
+/// Closes the inbox and ends its thread, because MPI is being finalized.
 pub fn close() {
     PAGE.store(null_mut(), Ordering::Release);
     if let Some(inbox) = own().take() {
@@ -134,7 +136,7 @@ pub fn close() {
     windows().clear();
 }
 
-/// Serves requests to this process that wait; called in calls on windows.
+/// Serves pending requests to this process. Called in calls on windows.
 #[inline]
 pub fn serve_own() {
     // SAFETY: the page is never unmapped.
@@ -147,7 +149,7 @@ fn serve(page: &Page, by: u32) {
     if page.head.posted.load(Ordering::Relaxed) & !CLOSED == 0 {
         return;
     }
-    // Before the bits are cleared: a client that sees them cleared sees this, until all is served.
+    // This precedes clearing the bits: a client that sees its bit cleared also sees this count, until all is served.
     page.head.serving.fetch_add(1, Ordering::SeqCst);
     let posted = page.head.posted.fetch_and(CLOSED, Ordering::SeqCst);
     for (index, slot) in page.slots.iter().enumerate() {
@@ -163,7 +165,7 @@ fn serve(page: &Page, by: u32) {
     page.head.serving.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// Does what the request in a slot asks for.
+/// Executes the request in a slot.
 fn answer(page: &Page, index: usize) -> Result {
     let slot = &page.slots[index];
     let client = Client::of(slot.client.load(Ordering::Relaxed)).process;
@@ -184,7 +186,7 @@ fn answer(page: &Page, index: usize) -> Result {
             }
         }
     };
-    // SAFETY: this many bytes may be read; what is reserved may be written.
+    // SAFETY: the data have this many bytes, and `reserve` returns memory for as many as it is asked for.
     unsafe {
         server::act(&window, &head, given, reserve)?;
         if length == 0 || room.address == 0 {
@@ -227,7 +229,7 @@ fn request(
         (data.address, behind, bytes.as_mut_ptr()),
     ];
     for (address, length, to) in own.into_iter().filter(|it| it.1 != 0) {
-        // SAFETY: there is memory for this many bytes.
+        // SAFETY: `to` has memory for this many bytes.
         unsafe { copying::copy(client, [(address, length)], to, CopyDirection::FromTarget)? };
     }
     Ok((head, (bytes.as_ptr(), behind)))

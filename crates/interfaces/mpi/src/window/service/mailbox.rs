@@ -1,4 +1,4 @@
-//! The client of an inbox: sends requests to another process of the host.
+//! The client of an inbox: sends requests to another process on the host.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -14,29 +14,30 @@ use crate::error::{Error, PROC_FAILED, Result};
 use crate::segment::Segment;
 use crate::tasks;
 
-/// Polls for the reply before the thread of the target's inbox is woken.
+/// Number of polls for the reply before the thread of the target's inbox is woken.
 const POLLS_BEFORE_WAKING: u32 = 100;
-/// Polls before the client sleeps: some 50 us, in which a thread is woken and serves.
+/// Number of polls before the client sleeps: about 50 us, in which a thread is woken and serves.
 const POLLS_BEFORE_SLEEP: u32 = 300;
-/// Nanoseconds of a sleep, after which the client checks that the target still runs.
+/// Maximum duration of a sleep in nanoseconds, after which the client checks whether the target is still running.
 const MAX_SLEEP_NANOS: libc::c_long = 50_000_000;
-/// Attempts to get a slot between checks that the target and those who have its slots still run.
+/// Number of attempts to get a slot between checks whether the target and the owners of its slots are still running.
 const LOOKS_BEFORE_CHECK: u32 = 1024;
-/// Polls before a request that is not needed is taken back: some 2 us, in which a target that is copying by the system comes back.
+/// Number of polls before a request that is not needed is withdrawn: about 2 us, in which a target that is itself in a
+/// copy by the kernel returns.
 const LOOKS_BEFORE_TAKING_BACK: u32 = 150;
-/// Blocks that the system copies, at 0.4 us each, in the time of a request that is served in a call.
+/// Number of blocks that the kernel copies, at 0.4 us each, in the time of a request that is served in a call.
 const BLOCKS_OF_A_REQUEST: usize = 16;
-/// Blocks that the system copies in the time of a request for which a thread is woken.
+/// Number of blocks that the kernel copies in the time of a request for which a thread is woken.
 const BLOCKS_OF_A_SWITCH: usize = 48;
-/// Number of requests that are not tried after one was taken back.
+/// Number of requests that are not tried after one was withdrawn.
 const REQUESTS_PASSED_OVER: u32 = 32;
 
 /// The client's side of an inbox.
 pub struct Mailbox {
     address: Address,
-    /// Its page, mapped at the first request; `None` if it cannot be mapped.
+    /// The inbox's page, mapped at the first request; `None` if it cannot be mapped.
     segment: OnceLock<Option<Segment>>,
-    /// Whether the inbox's thread gave the last reply, so that it is woken at once the next time.
+    /// Whether the inbox's thread gave the last reply. If so, it is woken at once the next time.
     is_apart: AtomicBool,
     /// Number of requests left that are not to be tried.
     passed_over: AtomicU32,
@@ -47,22 +48,22 @@ pub struct Mailbox {
 pub struct Whom<'a> {
     /// The window of the request.
     pub window: &'a Window,
-    /// The target's rank there.
+    /// The target's rank in the window.
     pub rank: c_int,
     /// The target's process id.
     pub process: c_int,
 }
 
-/// A request, and room for the data of its reply.
+/// A request, and memory for the data of its reply.
 #[derive(Clone, Copy)]
 pub struct Letter<'a> {
-    /// Head and pieces.
+    /// Header and pieces.
     pub words: &'a [u64],
     /// Data.
     pub data: &'a [u8],
-    /// Address and bytes of the room.
+    /// Address and length in bytes of the memory for the reply.
     pub room: (*mut u8, usize),
-    /// Whether it has to be served; else it is taken back if nobody serves it at once.
+    /// Whether it must be served. Otherwise it is withdrawn if it is not served at once.
     pub needed: bool,
 }
 
@@ -83,7 +84,7 @@ impl Mailbox {
         self.segment.get_or_init(open).as_ref().map(Page::of)
     }
 
-    /// Returns whether requests to it are possible; `process` is the one that has it.
+    /// Returns whether requests to the inbox of `process` are possible. Maps it if necessary.
     pub fn is_open(&self, process: c_int) -> bool {
         self.page(process).is_some()
     }
@@ -96,7 +97,8 @@ impl Mailbox {
         }
     }
 
-    /// Returns whether a request that is not needed is worth trying: the last one was served at once, or long ago.
+    /// Returns whether a request that is not needed is worth trying: the last one was served at once, or was withdrawn
+    /// long ago.
     pub fn is_attended(&self, process: c_int) -> bool {
         let left = self.passed_over.load(Ordering::Relaxed);
         if left != 0 {
@@ -105,10 +107,11 @@ impl Mailbox {
         left == 0 && self.is_open(process)
     }
 
-    /// Sends a request, and waits for the reply: the class of its error. `None`: it was taken back.
+    /// Sends a request and waits for the reply. Returns the reply's error class, or `None` if the request was
+    /// withdrawn.
     ///
     /// # Safety
-    /// There is room for the data of the reply.
+    /// `letter.room` has the length of the reply's data.
     pub unsafe fn ask(&self, whom: Whom, letter: Letter) -> Result<Option<c_int>> {
         let Some(page) = self.page(whom.process) else {
             return Err(gone(whom.rank));
@@ -127,11 +130,11 @@ impl Mailbox {
                 .store(REQUESTS_PASSED_OVER, Ordering::Relaxed);
             return Ok(None);
         }
-        // The slot of a target that has ended stays as it is: nobody else needs it.
+        // If the target has ended, its slot is left as it is: no process needs it any longer.
         let done = self.await_done(whom, page, slot)?;
         let (room, length) = letter.room;
         if done >> CLASS_SHIFT == 0 && (1..=SLOT_DATA_BYTES).contains(&length) {
-            // SAFETY: the caller guarantees that the room is valid, and that of the slot.
+            // SAFETY: the caller guarantees that `room` has this length, and so has the slot's area.
             unsafe { room.copy_from_nonoverlapping(page.reply(index), length) };
         }
         slot.client.store(0, Ordering::Release);
@@ -152,7 +155,7 @@ impl Mailbox {
         let fits = front + data.len() <= SLOT_DATA_BYTES;
         if fits {
             let given = page.given(index);
-            // SAFETY: the slot is this client's, and its area has this much room.
+            // SAFETY: this client has claimed the slot, and its area has room for all of this.
             unsafe {
                 given.copy_from_nonoverlapping(words.as_ptr().cast(), front);
                 let behind = given.wrapping_add(front);
@@ -170,7 +173,7 @@ impl Mailbox {
         ]);
     }
 
-    /// Waits for the reply. A target that is in a call on a window gives it soon; else its inbox's thread is woken.
+    /// Waits for the reply. A target that is in a call on a window replies soon; otherwise its inbox's thread is woken.
     fn await_done(&self, whom: Whom, page: &Page, slot: &Slot) -> Result<u32> {
         let mut looks = match self.is_apart.load(Ordering::Relaxed) {
             true => POLLS_BEFORE_WAKING,
@@ -192,7 +195,7 @@ impl Mailbox {
                     std::thread::yield_now();
                 }
                 _ => {
-                    // Unless the reply has come: then the sleep ends at once.
+                    // If the reply has been written meanwhile, the sleep ends at once.
                     slot.done.fetch_or(SLEEPING_BIT, Ordering::Relaxed);
                     sleep(&slot.done, SLEEPING_BIT, Some(MAX_SLEEP_NANOS));
                     if slot.done.load(Ordering::Acquire) & DONE_BIT == 0 {
@@ -204,7 +207,7 @@ impl Mailbox {
     }
 }
 
-/// Claims a slot; returns its index.
+/// Claims a slot and returns its index.
 fn claim(page: &Page, whom: Whom) -> Result<usize> {
     let comm = &whom.window.comm;
     let client = Client {
@@ -237,7 +240,7 @@ fn claim(page: &Page, whom: Whom) -> Result<usize> {
     }
 }
 
-/// Gives a slot to a client, if it is that of the client with this number, or free.
+/// Assigns a slot to a client if its present number is `from`. Returns whether it has.
 fn exchange(slot: &Slot, from: u64, to: Client) -> bool {
     let to = to.number();
     let given = slot
@@ -246,8 +249,8 @@ fn exchange(slot: &Slot, from: u64, to: Client) -> bool {
     given.is_ok()
 }
 
-/// Takes over the slot of a client that has ended, if there is one, and withdraws its request. A thread of the target that has begun to serve that is
-/// still counted as one that serves.
+/// Takes over the slot of a client that has ended, if there is one, and withdraws its request. If a thread of the
+/// target has begun to serve that request, `serving` still counts it.
 fn take_over(
     page: &Page,
     client: Client,
@@ -277,7 +280,8 @@ fn is_done_soon(slot: &Slot) -> bool {
     false
 }
 
-/// Fails only if it is certain that nobody will serve the request: a server would still write the reply to the client's memory.
+/// Fails only if it is certain that the request will not be served: a server could still write the reply to the
+/// client's memory.
 fn check(whom: Whom, page: &Page) -> Result {
     let task = whom.window.comm.local.get(whom.rank as usize).copied();
     let ended = tasks::ended(task.as_slice());

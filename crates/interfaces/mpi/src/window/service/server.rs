@@ -20,14 +20,15 @@ use crate::abi::*;
 use crate::datatype::memory;
 use crate::error::{Error, Result, checked};
 
-/// Begins to serve this process' memory.
+/// Starts the thread that serves this process's memory in a window.
 pub fn start(window: Arc<Window>) -> Result<JoinHandle<()>> {
     spawn(move || serve(&window))
 }
 
-/// Starts a thread that serves.
+/// Starts a thread that serves requests.
 pub(super) fn spawn(serve: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    // By its name and its signals it is known as no thread of the program's, which ends without it.
+    // By its name and its blocked signals it can be told from the program's threads, and it does not keep the process
+    // from ending.
     let thread = std::thread::Builder::new().name("regatta/window".to_owned());
     let serve = move || {
         block_signals();
@@ -39,7 +40,7 @@ pub(super) fn spawn(serve: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     })
 }
 
-/// This thread takes no signal of the program's.
+/// Blocks all signals in this thread, so that the program's threads get them.
 fn block_signals() {
     // SAFETY: the set is a local variable.
     unsafe {
@@ -52,9 +53,9 @@ fn block_signals() {
 /// The state of a service.
 #[derive(Default)]
 struct Served {
-    /// The first error of requests of each process that have no reply.
+    /// The first error of each process's requests without a reply.
     errors: HashMap<c_int, c_int>,
-    /// Refused locks: holders are looked at now and then.
+    /// Number of refused locks. The holders are checked from time to time.
     refused: u32,
 }
 
@@ -78,11 +79,12 @@ fn serve(window: &Window) {
                     reply(window, source, tag, answer, &data);
                 }
             }
-            // The engine has ended, or lets nobody send requests any more.
+            // The engine has been finalized, or the group is revoked, so no process can send requests any longer.
             Err(rg::ERR_STATE | rg::ERR_REVOKED) => return,
-            // So the next error is that of the next one that dies.
+            // Acknowledges the failure, so that the next error reports another one.
             Err(rg::ERR_DEAD) if acknowledge_dead(window) => {}
-            // A process has left without freeing the window, which MPI forbids, or something cannot be had now: the others are served still.
+            // A process has left without freeing the window, which MPI forbids, or a resource is temporarily exhausted:
+            // the other processes are still served.
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }
@@ -94,7 +96,7 @@ fn acknowledge_dead(window: &Window) -> bool {
     unsafe { rg::rg_acknowledge_dead(window.comm.hidden, &mut dead) >= 0 }
 }
 
-/// Sends a reply. One for which there is no memory is that error.
+/// Sends a reply. If there is no memory for it, sends that error instead.
 fn reply(window: &Window, source: c_int, tag: c_int, answer: u64, data: &[u8]) {
     let send = |answer: u64, data: &[u8]| {
         let bytes = [&answer.to_ne_bytes()[..], data].concat();
@@ -117,11 +119,11 @@ pub(super) fn wrong() -> Error {
 struct Received {
     source: c_int,
     bytes: Vec<u8>,
-    /// Whether all of it could be received; else the bytes are as much of it as could be.
+    /// Whether all of it was received. If not, `bytes` has the received part.
     whole: Result,
 }
 
-/// Waits for the next request; the code of the engine's error if there is none.
+/// Waits for the next request. Fails with the code of the engine.
 fn receive(window: &Window) -> std::result::Result<Received, c_int> {
     let (mut message, mut status) = (rg::MESSAGE_NULL, rg::Status::default());
     let group = window.comm.hidden;
@@ -131,7 +133,7 @@ fn receive(window: &Window) -> std::result::Result<Received, c_int> {
         return Err(code);
     }
     let (source, length) = (status.source, status.length);
-    // Without memory for all of it its head is received, which says where to send the reply.
+    // Without memory for all of it, only the header is received, which has the tag for the reply.
     let (mut bytes, room) = match memory(length) {
         Ok(bytes) => (bytes, Ok(length)),
         Err(error) => (Vec::new(), Err(error)),
@@ -154,7 +156,7 @@ fn word(bytes: &[u8], index: usize) -> Option<u64> {
     words.get(index).map(|it| u64::from_ne_bytes(*it))
 }
 
-/// Reads the words of a request, and its data.
+/// Returns the words of a request, and its data. Returns `None` if the request is malformed.
 fn read(bytes: &[u8]) -> Option<(Vec<u64>, &[u8])> {
     let pieces = usize::try_from(word(bytes, 4)?).ok()?;
     let count = pieces.checked_add(HEAD)?;
@@ -164,7 +166,8 @@ fn read(bytes: &[u8]) -> Option<(Vec<u64>, &[u8])> {
 }
 
 impl Served {
-    /// Does what is asked: the first word of the reply, and its data. `tag` is that of the reply, or 0.
+    /// Executes a request. Returns the first word of the reply, and its data. `tag` is the tag of the reply, or 0 if
+    /// there is none.
     fn act(
         &mut self,
         window: &Window,
@@ -184,7 +187,7 @@ impl Served {
         }
     }
 
-    /// A flush, or a lock: the word of the reply.
+    /// Executes a flush or a lock request. Returns the first word of the reply.
     fn control(&mut self, window: &Window, source: c_int, what: u64) -> Result<u64> {
         let locks = window.locks();
         let place = locks.place(window.comm.rank).unwrap_or(0);
@@ -225,16 +228,17 @@ impl Served {
             reply.resize(length, 0);
             Ok(reply.as_mut_ptr())
         };
-        // SAFETY: the data are there, and memory for the reply.
+        // SAFETY: `data` is valid for its length, and `reserve` returns memory for the reply.
         unsafe { act(window, words, (data.as_ptr(), data.len()), reserve)? };
         Ok((0, reply))
     }
 }
 
-/// Does what a request for memory asks. The data of the reply are written to where `reserve` has room for this many bytes.
+/// Executes a request for memory. The data of the reply are written to the memory that `reserve` returns for this many
+/// bytes.
 ///
 /// # Safety
-/// The data may be read.
+/// The data are valid for reads.
 pub(super) unsafe fn act(
     window: &Window,
     words: &[u64],
@@ -248,7 +252,7 @@ pub(super) unsafe fn act(
     let pieces = Pieces::read(pieces, |at, length| window.allows(at, length));
     let pieces = pieces.ok_or_else(|| Error::new(ERR_RMA_RANGE, "no memory of the window"))?;
     let length = pieces.length();
-    // SAFETY: the program lets others reach memory of the window, and lengths are looked at.
+    // SAFETY: the program has given access to the memory of the window, and all lengths are checked.
     unsafe {
         match *what {
             PUT if given >= length => pieces.scatter(data),
