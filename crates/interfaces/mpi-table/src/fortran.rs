@@ -23,7 +23,7 @@ use rules::{Role, role};
 pub(crate) struct Routine {
     /// The function's entry in the table.
     pub function: Function,
-    /// Whether it is the form for large counts, which only `mpi_f08` has.
+    /// Whether it is the large-count form, which only `mpi_f08` has.
     pub large: bool,
     /// Its parameters, without those that exist only in C.
     pub parameters: Vec<(Parameter, Role)>,

@@ -76,7 +76,7 @@ impl Status {
     /// Stores the status of no operation, with MPI_SUCCESS as its error, unless `to` is MPI_STATUS_IGNORE.
     ///
     /// # Safety
-    /// As [`Status::store`].
+    /// `to` is MPI_STATUS_IGNORE or valid for writes.
     pub unsafe fn store_empty(to: *mut Status) {
         if !to.is_null() {
             // SAFETY: the caller upholds the safety contract of this function.

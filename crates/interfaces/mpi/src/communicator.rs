@@ -6,7 +6,6 @@
 //!
 //! Messages need only a few numbers of a communicator. They read them in its *route*, without a lock. Everything else
 //! uses the object.
-//! object.
 
 mod duplication;
 mod inter;

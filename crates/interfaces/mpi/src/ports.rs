@@ -1,9 +1,9 @@
 //! Ports: names by which processes of one job that have no communicator in common connect.
+//!
 //! An open port is a named entry at the job's launcher that belongs to the process that has opened it. A process that
 //! connects sends a message to that process, with the port's number in its tag. It also puts an entry, which the
 //! accepting process takes. When its time is over, the connecting process takes the entry back. So both always agree
 //! whether they are connected.
-//! takes. A process that has waited long enough takes its entry back: the two never disagree whether they are connected.
 
 use std::ffi::{CStr, CString, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -6,7 +6,7 @@ use super::Routine;
 use super::rules::{self, Role};
 use crate::Parameter;
 
-/// Which module an interface is for.
+/// The module that an interface is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Module {
     /// `mpi`: handles and statuses are INTEGERs.

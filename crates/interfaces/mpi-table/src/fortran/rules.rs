@@ -101,7 +101,7 @@ pub(super) fn role(function: &Function, parameter: &Parameter, large: bool) -> R
         "void*" if has("value", name) => Role::Value,
         "void*" if has("place", name) => Role::Place,
         "void*" => Role::Choice,
-        // A name of three letters, by its pointer.
+        // Some strings (such as names of data representations) are declared as `char*`, not as `char[]`.
         "char*" | "char[]" if kind.starts_with("const") => Role::Text,
         "char*" => Role::TextOut,
         "char*[]" => Role::Texts,

@@ -78,7 +78,7 @@ unsafe fn plain(
     status: *mut Status,
 ) -> Result {
     let (group, mut got) = (route.group(), rg::Status::default());
-    // SAFETY: the caller guarantees that the buffers is valid; the call may write `got`.
+    // SAFETY: the caller guarantees that the buffers are valid; the call may write `got`.
     let code = unsafe {
         rg::rg_sendrecv(
             out, length, to, sendtag, into, room, from, tag, group, &mut got,

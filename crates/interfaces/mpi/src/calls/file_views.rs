@@ -92,7 +92,7 @@ pub unsafe fn file_get_view(
     datarep: Out<c_char>,
 ) -> Result {
     let view = file.view();
-    // SAFETY: the caller guarantees that the pointers is valid; there is room for the longest name.
+    // SAFETY: the caller guarantees that the pointers are valid; there is room for the longest name.
     unsafe {
         disp.put(view.displacement);
         etype.put(given(&view.etype)?);

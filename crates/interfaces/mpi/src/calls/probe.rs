@@ -36,7 +36,7 @@ pub unsafe fn iprobe(
         progress::advance();
     }
     let mut got = rg::Status::default();
-    // SAFETY: the caller guarantees that the pointers is valid; the call may write `got`.
+    // SAFETY: the caller guarantees that the pointers are valid; the call may write `got`.
     unsafe {
         checked(rg::rg_iprobe(
             from,
@@ -141,7 +141,7 @@ pub unsafe fn improbe(
         progress::advance();
     }
     let (mut found, mut got) = (rg::MESSAGE_NULL, rg::Status::default());
-    // SAFETY: the caller guarantees that the pointers is valid; the call may write the other arguments.
+    // SAFETY: the caller guarantees that the pointers are valid; the call may write the other arguments.
     unsafe {
         checked(rg::rg_improbe(
             from,

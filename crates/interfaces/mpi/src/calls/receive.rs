@@ -97,7 +97,7 @@ unsafe fn apart(
     let code = match transfer::views(of, buf, count)? {
         // SAFETY: the caller upholds the safety contract of this function.
         Some(views) => unsafe { into_views(&views, (from, tag), route, &mut got) },
-        // SAFETY: the caller upholds the safety contract of this function; this many bytes have come to the memory.
+        // SAFETY: the caller upholds the safety contract of this function; the memory has this many received bytes.
         None => unsafe {
             let length = of.packed_size(count)?;
             let mut bytes = datatype::memory(length)?;

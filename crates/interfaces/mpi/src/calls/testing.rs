@@ -198,7 +198,7 @@ impl SomeOf<'_> {
     /// Completes those requests that are complete. Returns whether any was active.
     ///
     /// # Safety
-    /// As [`SomeOf::add`].
+    /// See [`SomeOf::add`].
     pub(crate) unsafe fn complete(&mut self, all: &mut [Request]) -> Result<bool> {
         let mut active = false;
         for (index, request) in all.iter_mut().enumerate() {
@@ -341,7 +341,7 @@ pub unsafe fn request_get_status_some(
         let Look::Complete(status) = look else {
             continue;
         };
-        // SAFETY: the caller guarantees that the arrays is valid; no more are found than there are requests.
+        // SAFETY: the caller guarantees that the arrays are valid; no more are found than there are requests.
         unsafe {
             *array_of_indices.add(found) = index as c_int;
             if !array_of_statuses.is_null() {

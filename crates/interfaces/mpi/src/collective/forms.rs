@@ -6,7 +6,6 @@
 /// applied.
 ///
 /// Keep the three names on the line of `pub unsafe fn`, separated by commas: the build script finds them by that line.
-/// Their names, separated by commas, stand on one line with `pub unsafe fn`: so the table finds them.
 macro_rules! forms {
     ($(
         pub unsafe fn $waits:ident, $begins:ident, $keeps:ident($($name:ident: $kind:ty),* $(,)?)

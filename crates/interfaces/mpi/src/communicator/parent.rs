@@ -11,7 +11,7 @@ use super::{Inherited, Members, inter, internal_messages, making, publish, regis
 use crate::abi::*;
 use crate::error::Result;
 
-/// The environment variable with the task number of the process that has started this one and sends it the [`Origin`].
+/// The environment variable with the task number of the process that has started this one and sends it the rest.
 pub const VARIABLE: &str = "REGATTA_MPI_STARTED_BY";
 /// The tag of that message.
 pub const TAG: c_int = 1;

@@ -20,7 +20,7 @@ pub enum Kind {
     Real,
     /// A complex number: two floating-point numbers.
     Complex,
-    /// A truth value.
+    /// A logical value.
     Logical,
     /// A character.
     Letter,
