@@ -55,7 +55,7 @@ pub fn block(datatype: Datatype, count: i64) -> Result<Block> {
 }
 
 /// Returns the length of `count` elements in bytes if their datatype is predefined and contiguous. Returns `None`
-/// otherwise, or if the count is invalid; [`block`] then gives the result or the error.
+/// otherwise, or if the count is invalid; [`block`] then returns the result or the error.
 #[inline(always)]
 pub fn block_now(datatype: Datatype, count: i64) -> Option<usize> {
     let size = builtin::size(datatype)?;

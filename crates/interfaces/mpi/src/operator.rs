@@ -1,7 +1,7 @@
 //! Reduction operators, predefined and user-defined.
 //!
-//! [`engine`] tells without a lock whether the engine can do a reduction by itself. Everything else is a [`Reduction`],
-//! which combines elements in memory.
+//! [`engine`] returns without a lock whether the engine can do a reduction by itself. Everything else is a
+//! [`Reduction`], which combines elements in memory.
 
 mod kernels;
 mod long_double;

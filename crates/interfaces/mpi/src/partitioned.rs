@@ -59,7 +59,7 @@ impl Drop for PartTags {
     }
 }
 
-/// What a sender tells its receiver, once for all rounds.
+/// What a sender sends to its receiver, once for all rounds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {

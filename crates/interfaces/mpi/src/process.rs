@@ -115,7 +115,7 @@ pub fn require() -> Result {
     Err(Error::new(ERR_OTHER, text))
 }
 
-/// Makes this process a task of the engine if it is none yet.
+/// Makes this process a task of the engine if it is not one yet.
 fn enter(engine: &mut Engine) -> Result {
     match engine {
         Engine::InUse => return Ok(()),

@@ -1,4 +1,4 @@
-//! What processes tell each other when they make a window.
+//! What processes exchange when they create a window.
 //!
 //! Each sends its request, its process, and the pool that it has mapped. Often each has already mapped the pool with
 //! the lock words of its host and can copy its host's memory, as at the second window of the program's memory. Then one

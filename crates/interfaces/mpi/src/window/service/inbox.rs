@@ -56,7 +56,7 @@ fn windows() -> MutexGuard<'static, BTreeMap<u32, Arc<Window>>> {
     WINDOWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a process tells others about its inbox and its part of a window.
+/// What a process sends to the others about its inbox and its part of a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     /// The file of the inbox's page.

@@ -27,7 +27,7 @@ pub fn start(window: Arc<Window>) -> Result<JoinHandle<()>> {
 
 /// Starts a thread that serves requests.
 pub(super) fn spawn(serve: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    // By its name and its blocked signals it can be told from the program's threads, and it does not keep the process
+    // Its name and its blocked signals distinguish it from the program's threads, and it does not keep the process
     // from ending.
     let thread = std::thread::Builder::new().name("regatta/window".to_owned());
     let serve = move || {
