@@ -1,4 +1,5 @@
-//! `make chaos`: ten minutes on eight hosts, or as many seconds, hosts and workers of each as are given; with `--mpi` over MPI.
+//! `make chaos`: runs for ten minutes on eight hosts, or with the given seconds, hosts and workers per host. `--mpi`
+//! runs it over MPI.
 
 use regatta_tests::chaos;
 use regatta_tests::fleet::{Fleet, MPI};

@@ -1,4 +1,5 @@
-//! `make courses`: two thousand courses from a seed of the clock on, or as many as are given, from the seed that is given.
+//! `make courses`: plays two thousand courses, or the given number. The seed is taken from the clock unless it is
+//! given.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

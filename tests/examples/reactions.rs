@@ -1,4 +1,5 @@
-//! `make reactions`: how soon tasks hear of what befalls others, ten times each or as often as is said.
+//! `make reactions`: measures how soon tasks are notified of failures and other events, ten times each or the given
+//! number.
 
 use regatta_tests::reactions::measure;
 

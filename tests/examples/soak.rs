@@ -1,4 +1,4 @@
-//! `make soak`: ten minutes on eight hosts, or as many seconds, hosts and workers of each as are given.
+//! `make soak`: runs for ten minutes on eight hosts, or with the given seconds, hosts and workers per host.
 
 use regatta_tests::fleet::Fleet;
 use regatta_tests::soak;

@@ -1,12 +1,13 @@
-//! `make ways`: two hosts, every way to send with every way to complete, at five sizes just above those that travel as one
-//! frame, encrypted and not. Arguments: how often each, and how many messages in each run; 20 and 20 000 by default.
+//! `make ways`: runs traffic between two hosts, for every way to send combined with every way to complete, at five
+//! sizes just above those that fit into one frame, encrypted and not. Arguments: repetitions of each, and messages per
+//! run. The defaults are 20 and 20 000.
 
 use regatta_tests::Job;
 
 const SEND: [&str; 4] = ["b", "w", "p", "q"];
 const RECEIVE: [&str; 3] = ["b", "w", "p"];
 const LENGTHS: [&str; 5] = ["20000", "30000", "40000", "50000", "65000"];
-/// Time limit for one run, in seconds: it takes seconds, and longer beside other work.
+/// Time limit of one run in seconds. A run takes a few seconds, and more beside other work.
 const TIME_LIMIT_SECONDS: u64 = 300;
 
 fn main() {
@@ -40,7 +41,7 @@ fn main() {
     std::process::exit(i32::from(failed > 0));
 }
 
-/// One run. The panic of one that fails says what the tasks have said.
+/// Runs one combination. Returns whether it passed; the panic of a failed run shows the tasks' output.
 fn passes(words: &[&str], trusted: bool) -> bool {
     let job = Job::new(2, "traffic_ways", words).across("alpha:1,beta:1");
     let job = match trusted {

@@ -7,16 +7,16 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::{Job, express, mpi, mpi_fortran, needs, nx, programs, pvm};
 
-/// The folder of the applications, from that of the tests' programs.
+/// Folder of the applications, relative to `tests/programs`.
 const FOLDER: &str = "../../programs/applications";
 
-/// The interfaces in which each application is written, by the names of their folders.
+/// Interfaces in which each application is written; also the names of their folders.
 pub const INTERFACES: [&str; 5] = ["regatta", "mpi", "pvm", "nx", "express"];
 
-/// The interfaces in which those with a text in Fortran are written.
+/// Interfaces of the applications that have Fortran sources.
 pub const FORTRAN_INTERFACES: [&str; 4] = ["mpi", "pvm", "nx", "express"];
 
-/// The folder with the headers of an interface.
+/// Returns the folder with the headers of an interface.
 fn headers(interface: &str) -> PathBuf {
     let own = |name: &str| {
         let path = format!("../crates/interfaces/{name}/include");
@@ -29,13 +29,14 @@ fn headers(interface: &str) -> PathBuf {
     }
 }
 
-/// The libraries that a program of an interface is linked with, from the folder in which it finds Regatta's libraries.
+/// Returns the libraries to link a program of `interface` with. A program finds its libraries in the folder of this
+/// path.
 fn libraries(interface: &str) -> Vec<PathBuf> {
     let (library, others): (_, &[&str]) = match interface {
         "mpi" => (mpi::library(), &[]),
         "nx" => (nx::library(), &[]),
         "express" => (express::library(), &[]),
-        // The library of groups needs the one that has them, whose name is not in the program.
+        // libgpvm3 needs libpvm3, which is not in the program's own list of libraries.
         "pvm" => (pvm::library(), &["libgpvm3.so.3"]),
         "regatta" => (programs::library().join("libregatta.so.0"), &[]),
         other => panic!("there is no interface {other}"),
@@ -54,20 +55,21 @@ fn libraries(interface: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Compiles this file (`programs/applications/FILE.c`) for an interface, or `serial`.
+/// Compiles `programs/applications/FILE.c` for an interface, or without one (`serial`).
 fn compile(file: &str, interface: &str) -> PathBuf {
     let name = format!("application-{}", file.replace('/', "-"));
     let (headers, libraries) = match interface {
         "serial" => (Vec::new(), vec![PathBuf::from("-lm")]),
         _ => (vec![headers(interface)], libraries(interface)),
     };
-    // Products are rounded before they are added up, whatever the processor can do: pictures agree to the last bit.
+    // Without fused multiply-add, so that pictures agree to the last bit on every processor.
     let options = ["-std=gnu11", "-O2", "-ffp-contract=off"].map(PathBuf::from);
     let arguments = [&options[..], &libraries].concat();
     programs::compile_all(&name, &[&format!("{FOLDER}/{file}")], &headers, &arguments)
 }
 
-/// The program of this file, which is compiled when it is first asked for: its folder, or its name, names its interface.
+/// Returns the program of this file. The first call compiles it. The file's folder or name says which interface it
+/// uses.
 fn program(file: &str, interface: &str) -> PathBuf {
     static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +78,7 @@ fn program(file: &str, interface: &str) -> PathBuf {
         .clone()
 }
 
-/// A program by as many tasks of an interface. One of PVM starts its tasks itself.
+/// Creates a job of `tasks` tasks of a program. A PVM program is started once and spawns its tasks itself.
 fn started(program: &Path, interface: &str, arguments: &[&str], tasks: u32) -> Job {
     match interface {
         "serial" => Job::at(program, arguments),
@@ -89,12 +91,12 @@ fn job(file: &str, interface: &str, arguments: &[&str], tasks: u32) -> Job {
     started(&program(file, interface), interface, arguments, tasks)
 }
 
-/// A kernel of the NAS benchmarks, of a class.
+/// Creates a job that runs a NAS benchmark (kernel) of the given class.
 pub fn npb_job(kernel: &str, interface: &str, class: &str, tasks: u32) -> Job {
     npb_job_with(kernel, interface, &[class], tasks)
 }
 
-/// A kernel of the NAS benchmarks, with these arguments.
+/// Creates a job that runs a NAS benchmark (kernel) with these arguments.
 pub fn npb_job_with(kernel: &str, interface: &str, arguments: &[&str], tasks: u32) -> Job {
     job(
         &format!("npb/{interface}/{kernel}"),
@@ -104,24 +106,26 @@ pub fn npb_job_with(kernel: &str, interface: &str, arguments: &[&str], tasks: u3
     )
 }
 
-/// A program of `tests/programs` that includes parts of the applications, without a message-passing environment.
+/// Creates a job of a program in `tests/programs` that includes parts of the applications and uses no message-passing
+/// interface.
 pub fn part_job(name: &str) -> Job {
     let libraries = [PathBuf::from("-lm")];
     Job::at(&programs::compile_with(name, &[], &libraries), &[])
 }
 
-/// The path of a file of the applications.
+/// Returns the path of a file of the applications.
 pub fn application_file(path: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs/applications");
     folder.join(path).display().to_string()
 }
 
-/// One of the other applications.
+/// Creates a job that runs an application other than the NAS benchmarks.
 pub fn application_job(name: &str, interface: &str, arguments: &[&str], tasks: u32) -> Job {
     job(&format!("{name}/{interface}"), interface, arguments, tasks)
 }
 
-/// Options of the compiler for a program in Fortran of an interface: the library of its names, which stands before those of C, and the folder of modules.
+/// Returns the compiler options of a Fortran program of an interface: the Fortran library, which precedes those of C,
+/// and the folder of modules.
 fn fortran_options(interface: &str) -> Vec<PathBuf> {
     let beside = |library: PathBuf, name: &str| library.with_file_name(name);
     match interface {
@@ -135,7 +139,7 @@ fn fortran_options(interface: &str) -> Vec<PathBuf> {
     }
 }
 
-/// The texts of an application in Fortran, in the order in which they are compiled.
+/// Returns the Fortran source files of an application, in the order of compilation.
 fn fortran_texts(name: &str, interface: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let folder = folder.join(FOLDER);
@@ -154,10 +158,11 @@ fn fortran_texts(name: &str, interface: &str) -> Vec<PathBuf> {
     common.into_iter().chain(tasks).chain([own]).collect()
 }
 
-/// An application in Fortran by an interface, or `serial`. Where gfortran is not installed, the test is left out.
+/// Compiles a Fortran application for an interface, or without one (`serial`). Skips the test if gfortran is not
+/// installed.
 pub fn fortran_program(name: &str, interface: &str) -> PathBuf {
     static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
-    // Before anything is made once for all tests: who is left out makes nothing.
+    // Checked before the lock is taken: a skipped test must not poison it.
     let compiler = needs::program("gfortran", "gfortran");
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     let key = format!("application-{name}-{interface}-fortran");
@@ -192,7 +197,7 @@ pub fn fortran_program(name: &str, interface: &str) -> PathBuf {
     program
 }
 
-/// One of the applications that have a text in Fortran.
+/// Creates a job that runs an application with Fortran sources.
 pub fn fortran_job(name: &str, interface: &str, arguments: &[&str], tasks: u32) -> Job {
     let program = fortran_program(name, interface);
     started(&program, interface, arguments, tasks)

@@ -1,8 +1,9 @@
-//! The chaos run: a fleet (`tests/programs/chaos.c`) does all kinds of things in groups, while all kinds of faults befall it ([`fleet`](crate::fleet)),
-//! and its workers revoke their groups, leave, and end themselves. The survivors shrink their group and go on. Every error has the right class, all
-//! survivors have the same groups, nobody hangs.
+//! The chaos run: the workers of a fleet (`tests/programs/chaos.c`) use groups in many ways while faults strike hosts,
+//! links and processes ([`fleet`](crate::fleet)). Workers also revoke their groups, leave and end themselves. The
+//! survivors shrink their group and go on. Every error must have the right class, all survivors must agree on their
+//! groups, and no task may hang.
 //!
-//! `make chaos` runs it for ten minutes on eight hosts; the tests run a short form of the same.
+//! `make chaos` runs it for ten minutes on eight hosts. The tests run it for a shorter time.
 
 use crate::fleet::{Blows, Fleet, Program};
 use crate::{mpi, programs};
@@ -15,7 +16,7 @@ const OWN: Program = Program {
     },
     is_killed_in_init: true,
 };
-/// The program of the same files, with MPI's calls in place of Regatta's own.
+/// The same program over MPI: its files are compiled with MPI's calls instead of Regatta's.
 const OVER_MPI: Program = Program {
     name: "chaos",
     compile: || {
@@ -27,12 +28,13 @@ const OVER_MPI: Program = Program {
     is_killed_in_init: false,
 };
 
-/// Runs it to its end; returns what was done, and the fleet's own words. Panics if anything was wrong or was left.
+/// Runs the fleet to its end. Returns the faults that were inflicted and the fleet's output. Panics if a check failed
+/// or anything was left behind.
 pub fn run(fleet: &Fleet, tell: &mut dyn FnMut(&str)) -> (Blows, String) {
     run_program(OWN, fleet, tell)
 }
 
-/// As [`run`], with communicators of MPI for groups.
+/// Like [`run`], but over MPI, with communicators as groups.
 pub fn run_over_mpi(fleet: &Fleet, tell: &mut dyn FnMut(&str)) -> (Blows, String) {
     run_program(OVER_MPI, fleet, tell)
 }

@@ -1,7 +1,7 @@
-//! A real Slurm for tests: slurmctld, slurmd and munged of this system, on nodes made of network namespaces.
+//! A real Slurm cluster for tests: the system's slurmctld, slurmd and munged, on nodes that are network namespaces.
 //!
-//! All of it lives in namespaces of its own, with its files in one temporary folder, and ends with the test program. It needs
-//! root, and the packages that `scripts/need test` gets; without them a test is left out.
+//! The cluster runs in namespaces of its own, keeps its files in one temporary folder, and ends with the test program.
+//! It needs root and the packages that `scripts/need test` installs. Without them the test is skipped.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use crate::job::Job;
 use crate::lan::APART;
 use crate::{needs, programs};
 
-/// Slurm's programs and those that make the network, with the packages that have them.
+/// Programs of Slurm and programs that create the network, each with its package.
 const NEEDED: [(&str, &str); 6] = [
     ("slurmctld", "slurm-wlm"),
     ("slurmd", "slurm-wlm"),
@@ -23,23 +23,23 @@ const NEEDED: [(&str, &str); 6] = [
     ("nsenter", "util-linux"),
 ];
 
-/// A cluster that runs.
+/// A running cluster.
 pub struct Cluster {
     child: Child,
-    /// The first process of its namespaces.
+    /// PID of the first process in the cluster's namespaces.
     inner: String,
     folder: PathBuf,
 }
 
 impl Cluster {
-    /// The one that tests share, with three nodes of two processors each: node1, node2, node3.
+    /// Returns the cluster that tests share: three nodes with two processors each (node1, node2, node3).
     pub fn shared() -> &'static Cluster {
         check();
         static SHARED: LazyLock<Cluster> = LazyLock::new(|| Cluster::start("shared", 3));
         &SHARED
     }
 
-    /// One of a test's own, to be broken.
+    /// Starts a cluster for one test, which may break it.
     pub fn start(name: &str, nodes: u32) -> Cluster {
         check();
         let folder = std::env::temp_dir().join(format!("rg-slurm-{}-{name}", std::process::id()));
@@ -71,7 +71,7 @@ impl Cluster {
         }
     }
 
-    /// A command that enters the cluster where users work, followed by these words.
+    /// Returns a command that runs `words` inside the cluster's namespaces.
     fn inside(&self, words: &[&str]) -> Vec<String> {
         let conf = format!("SLURM_CONF={}/slurm.conf", self.folder.display());
         let way = [
@@ -91,13 +91,14 @@ impl Cluster {
             .collect()
     }
 
-    /// A job that is started in the cluster by these words: those of `salloc`, or of `srun` for a job without a launcher.
+    /// Wraps a job so that it is started inside the cluster by `words`: `salloc ...`, or `srun ...` for a job without a
+    /// launcher.
     pub fn job(&self, words: &[&str], job: Job) -> Job {
         let around = self.inside(words);
         job.around(&around.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Runs a command in the cluster to its end.
+    /// Runs a command in the cluster and waits for its end.
     pub fn run(&self, words: &[&str]) -> Output {
         let words = self.inside(words);
         Command::new(&words[0])
@@ -119,7 +120,7 @@ impl Drop for Cluster {
 
 const SCRIPT: &str = include_str!("cluster.sh");
 
-/// Leaves the test out that runs, where no cluster can be.
+/// Skips the running test if this machine cannot run a cluster.
 fn check() {
     for (program, package) in NEEDED {
         needs::program(program, package);

@@ -1,11 +1,11 @@
-//! Sessions with consoles of PVM's, with that of Regatta and with PVM's own, and what of their words can be compared.
+//! Sessions with PVM consoles (Regatta's and PVM's own), and the comparable part of their output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The output of a console for lines that come one after the other on its input.
+/// Runs a console, writes these lines to its input at once, and returns its output.
 pub fn talk(console: &mut Command, lines: &[&str]) -> String {
     let mut child = console
         .stdin(Stdio::piped())
@@ -22,7 +22,8 @@ pub fn talk(console: &mut Command, lines: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Without what differs from run to run: numbers of tasks, processes and hosts, and what a host is called.
+/// Returns the words of a text, with everything replaced that differs from run to run: task, process and host numbers,
+/// and the host's name.
 pub fn comparable(text: &str) -> Vec<String> {
     let plain = |word: &str| {
         let number = word
@@ -50,12 +51,12 @@ pub fn comparable(text: &str) -> Vec<String> {
     text.lines().filter(|line| same(line)).map(line).collect()
 }
 
-/// A command that makes a console answer. PVM's own shows the output of tasks only when it is asked for something.
+/// A command that makes a console answer. PVM's own console shows the output of tasks only when it handles a command.
 const NUDGE: &str = "still here";
 /// Time limit for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A console that is typed to.
+/// A running console and its terminal.
 struct Typed {
     child: Child,
     input: ChildStdin,
@@ -88,14 +89,15 @@ impl Typed {
         }
     }
 
-    /// The next line that it says.
+    /// Waits for the next line of output.
     fn read_line(&mut self) -> String {
         let heard = self.heard.recv_timeout(ANSWER_TIMEOUT);
         let heard = heard.unwrap_or_else(|why| panic!("{why}: {:#?}", self.said));
         heard.trim_end().trim_start_matches("pvm> ").to_owned()
     }
 
-    /// Type a line, and wait until it has been taken: what is read at once is one line to PVM's own.
+    /// Types a line and waits until the console has read it. PVM's own console takes everything that one read returns
+    /// for one line.
     fn type_in(&mut self, line: &str) {
         let whole = format!("{line}\n");
         self.input.write_all(whole.as_bytes()).expect("a line");
@@ -114,7 +116,7 @@ impl Typed {
         }
     }
 
-    /// Ask for a sign of life, and wait for it.
+    /// Types a command whose answer is known, and waits for the answer.
     fn nudge(&mut self) {
         self.type_in(&format!("echo {NUDGE}"));
         loop {
@@ -127,7 +129,7 @@ impl Typed {
     }
 }
 
-/// The output of a console line by line: each is typed when the expected answer to the one before has come.
+/// Returns a console's output. Each line is typed only after the expected answer to the previous line has arrived.
 pub fn converse(console: &mut Command, lines: &[(&str, &str)]) -> Vec<String> {
     let mut console = Typed::start(console);
     for (line, last) in lines {

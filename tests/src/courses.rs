@@ -1,6 +1,8 @@
-//! Random programs of several tasks (`tests/programs/pvm_course*.c`), played on PVM itself and on Regatta: all tasks must see the same.
+//! Random programs of several tasks (`tests/programs/pvm_course*.c`), run on PVM itself and on Regatta. The output of
+//! all tasks must be the same.
 //!
-//! `make courses` plays thousands; the tests play some hundreds. A course that differs is made shorter before it is told of.
+//! `make courses` runs thousands, the tests some hundreds. A course whose output differs is shortened before it is
+//! reported.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,23 +17,23 @@ const FILES: [&str; 5] = [
     "pvm_course_data",
     "pvm_course_odd",
 ];
-/// Episodes of a course.
+/// Number of episodes in a course.
 const EPISODES: u32 = 60;
-/// So often PVM plays courses that do not come to their end.
+/// Number of attempts on PVM, for courses that fail or hang there.
 const TRIES: u32 = 3;
-/// So many courses are played by the same tasks.
+/// Number of courses that one set of tasks plays in a row.
 const AT_ONCE: u64 = 40;
 
-/// The courses that were played.
+/// Counts of what was played.
 #[derive(Default)]
 pub struct Played {
-    /// How many programs.
+    /// Number of courses.
     pub courses: u64,
-    /// Steps of all their tasks together.
+    /// Number of steps, over all tasks and courses.
     pub steps: u64,
 }
 
-/// Play so many courses, from this seed on. Panics with the shortest course that differs, if one does.
+/// Plays `count` courses, with seeds from `first` on. If one differs, panics with its shortened form.
 pub fn play(name: &str, first: u64, count: u64, mut progress: impl FnMut(&Played)) -> Played {
     let mut played = Played::default();
     while played.courses < count {
@@ -57,8 +59,9 @@ pub fn play(name: &str, first: u64, count: u64, mut progress: impl FnMut(&Played
     played
 }
 
-/// In courses all has come before a task looks for it, or the task waits. How much a look takes in is seen by a program of its own
-/// (`tests/programs/pvm_looks.c`), which plays so many random episodes.
+/// Compares which messages a receive takes from the connection. In courses that never matters: either all messages have
+/// arrived before a task receives, or the task waits. So `tests/programs/pvm_looks.c` plays `count` random episodes of
+/// its own.
 fn same_looks(name: &str, first: u64, count: u64) {
     let machine = Machine::new(name);
     let program = machine.install(&pvm::group_program("pvm_looks"), "pvm_looks");
@@ -70,8 +73,8 @@ fn same_looks(name: &str, first: u64, count: u64) {
     machine.halt();
 }
 
-/// Plays the same courses on PVM and on Regatta, each on a machine of its own, and returns their output. PVM hangs now and then, in reductions above
-/// all; then it plays them again.
+/// Plays the same courses on PVM and on Regatta, each on a machine of its own, and returns both outputs. PVM sometimes
+/// hangs, mostly in reductions; the courses are then played again.
 fn both(name: &str, first: u64, count: u64, episodes: u32, left_out: &[u32]) -> (String, String) {
     let machine = Machine::new(name);
     let program = program();
@@ -105,7 +108,7 @@ fn program() -> PathBuf {
     pvm::group_program_of("pvm_course", &FILES)
 }
 
-/// The first line that differs.
+/// Returns the index of the first line that differs.
 fn differ(theirs: &str, ours: &str) -> Option<usize> {
     let same = theirs.lines().zip(ours.lines()).take_while(|(a, b)| a == b);
     let same = same.count();
@@ -113,7 +116,7 @@ fn differ(theirs: &str, ours: &str) -> Option<usize> {
     (!ended).then_some(same)
 }
 
-/// A course that differs, played with fewer and fewer episodes: panics with what is left of it.
+/// Plays a course that differs with fewer and fewer episodes, then panics with the shortest form that still differs.
 fn explain(name: &str, seed: u64) {
     let mut shortest = (EPISODES, Vec::new());
     let differs = |episodes: u32, left_out: &[u32]| {
@@ -123,7 +126,7 @@ fn explain(name: &str, seed: u64) {
     let Some(mut found) = differs(EPISODES, &[]) else {
         return;
     };
-    // First the end goes, then parts of the rest, each half as long as those before.
+    // First shortens the course from its end, then removes parts from the rest, each half as long as the part before.
     let (mut least, mut most) = (0, EPISODES);
     while least < most {
         let half = (least + most) / 2;

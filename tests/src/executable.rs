@@ -1,13 +1,13 @@
-//! Files that a test writes and then runs.
+//! Files that a test writes and then executes.
 //!
-//! A file that is open for writing cannot be executed (ETXTBSY), nor as long as a process that another test is just starting has inherited
-//! the descriptor. So another process writes them.
+//! A file that is open for writing cannot be executed (ETXTBSY). A child that another test is just starting may have
+//! inherited the descriptor and hold the file open. So another process writes these files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies a program.
+/// Copies a program with its permissions.
 pub fn copy(from: &Path, to: &Path) {
     let status = Command::new("cp").arg("-p").arg(from).arg(to).status();
     assert!(
@@ -17,7 +17,7 @@ pub fn copy(from: &Path, to: &Path) {
     );
 }
 
-/// Writes a script that its owner, or whoever `mode` says, may run; returns its path.
+/// Writes a script with permissions `mode` and returns its path.
 pub fn script(path: &Path, text: &str, mode: u32) -> PathBuf {
     let draft = path.with_extension("draft");
     std::fs::write(&draft, text).expect("a file");

@@ -1,17 +1,17 @@
-//! Programs of Express and of CrOS III, on Regatta's libraries.
+//! Programs of Express and CrOS III on Regatta's libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library of Express.
 const SONAME: &str = "libexpress.so.0";
 const REGATTA: &str = "libregatta.so.0";
-/// The libraries of Fortran.
+/// Libraries for Fortran programs.
 const FORTRAN: [&str; 3] = ["libfcubix.a", "libfexpress.a", "libfplotix.a"];
 const FOLDER: &str = "../crates/interfaces/express";
 
-/// The folder in which programs find it.
+/// Folder in which programs find the library of Express.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libexpress.so", "regatta-express");
     let folder = crate::programs::link(&library, SONAME);
@@ -24,31 +24,31 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// A file of the crate.
+/// Returns the path of a file in the crate of Express.
 pub fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(FOLDER)
         .join(path)
 }
 
-/// The library itself.
+/// Returns the path of the library of Express.
 pub fn library() -> PathBuf {
     LIBRARY.join(SONAME)
 }
 
-/// The program `tests/programs/NAME.c`, linked with both libraries.
+/// Compiles `tests/programs/NAME.c`, linked with the libraries of Express and Regatta.
 pub fn program(name: &str) -> PathBuf {
     let headers = ["include", "../c/include"].map(file);
     let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
     crate::programs::compile_with(name, &headers, &libraries)
 }
 
-/// The library of Cubix.
+/// Returns the path of the library of Cubix.
 pub fn cubix() -> PathBuf {
     LIBRARY.join("libcubix.so.0")
 }
 
-/// The program `tests/programs/NAME.c`, linked with that library as well.
+/// Compiles `tests/programs/NAME.c`, linked with the library of Cubix as well.
 pub fn cubix_program(name: &str) -> PathBuf {
     let headers = ["include", "../c/include"].map(file);
     let others = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
@@ -56,13 +56,13 @@ pub fn cubix_program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &headers, &libraries)
 }
 
-/// The library of Plotix.
+/// Returns the path of the library of Plotix.
 pub fn plotix() -> PathBuf {
     let library = crate::programs::built("libplotix.so", "regatta-plotix");
     crate::programs::link(&library, "libplotix.so.0").join("libplotix.so.0")
 }
 
-/// The program `tests/programs/NAME.c`, linked with that library and the one of Express.
+/// Compiles `tests/programs/NAME.c`, linked with the libraries of Plotix and Express.
 pub fn plotix_program(name: &str) -> PathBuf {
     let headers = ["../plotix/include", "include", "../c/include"].map(file);
     let others = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
@@ -70,20 +70,20 @@ pub fn plotix_program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &headers, &libraries)
 }
 
-/// The library of CrOS III.
+/// Returns the path of the library of CrOS III.
 pub fn cros() -> PathBuf {
     let library = crate::programs::built("libcros.so", "regatta-cros");
     crate::programs::link(&library, "libcros.so.0").join("libcros.so.0")
 }
 
-/// The program `tests/programs/NAME.c`, linked with that library.
+/// Compiles `tests/programs/NAME.c`, linked with the library of CrOS III.
 pub fn cros_program(name: &str) -> PathBuf {
     let headers = ["../cros/include", "../c/include"].map(file);
     let regatta = crate::programs::library().join(REGATTA);
     crate::programs::compile_with(name, &headers, &[cros(), regatta])
 }
 
-/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
+/// Compiles the Fortran program `tests/programs/NAME.f`. Skips the test if gfortran is not installed.
 pub fn fortran_program(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = LIBRARY.join(format!("{name}-{}", std::process::id()));
@@ -101,12 +101,12 @@ pub fn fortran_program(name: &str) -> PathBuf {
     program
 }
 
-/// The functions that a library exports.
+/// Returns the functions that a library exports.
 pub fn exported(library: &Path) -> Vec<String> {
     symbols(&["-D", "--defined-only"], library)
 }
 
-/// The routines that a library of Fortran has.
+/// Returns the routines that a Fortran library defines.
 pub fn fortran_routines(library: &str) -> Vec<String> {
     symbols(&["--defined-only"], &LIBRARY.join(library))
 }

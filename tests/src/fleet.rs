@@ -1,6 +1,7 @@
-//! Fleets under fire: a captain and workers in a virtual machine of its own (`tests/programs/fleet.c`), while workers and hosts are killed, hosts added
-//! again, links cut, pairs of hosts cut apart, connections reset, workers and hosts stopped for a while. No living task may be called dead, and when it is
-//! over nothing may be left. The workers' part differs: [`soak`](crate::soak), [`chaos`](crate::chaos).
+//! Fleets under fire: a captain and workers in a virtual machine of their own (`tests/programs/fleet.c`), while faults
+//! are inflicted: workers and hosts are killed, hosts are added again, links go down, pairs of hosts are disconnected,
+//! connections are reset, and workers and hosts are stopped for a while. No living task may be reported dead, and
+//! nothing may be left behind at the end. What the workers do differs: [`soak`](crate::soak), [`chaos`](crate::chaos).
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,37 +10,37 @@ use std::time::{Duration, Instant};
 use crate::network::{Network, ON_FIRST};
 use crate::{command, programs};
 
-/// The option for the form of a program that is made of MPI's calls.
+/// Command-line option that selects the form of the program that uses MPI.
 pub const MPI: &str = "--mpi";
 
-/// The size of a fleet, and what happens to it.
+/// The size of a fleet, and the faults it meets.
 pub struct Fleet {
-    /// How long it is under fire.
+    /// Duration of the run under faults, in seconds.
     pub seconds: u64,
-    /// How many hosts there are beside the captain's.
+    /// Number of hosts besides the captain's.
     pub hosts: u32,
-    /// Workers of each.
+    /// Workers per host.
     pub workers: u32,
-    /// Of what happens, and when.
+    /// Seed that determines the faults and their times.
     pub seed: u64,
 }
 
 /// The faults that were inflicted on the hosts.
 #[derive(Debug, Default)]
 pub struct Blows {
-    /// Workers killed.
+    /// Workers that were killed.
     pub workers: u32,
-    /// Hosts on which everything was killed.
+    /// Hosts on which all processes were killed.
     pub hosts: u32,
-    /// Hosts that were added again.
+    /// Hosts that were added again after they had been killed.
     pub added: u32,
-    /// Links that were down for a moment.
+    /// Short outages of a host's link.
     pub cuts: u32,
-    /// Times that nothing passed between two hosts for a moment.
+    /// Short outages between one pair of hosts.
     pub pairs: u32,
-    /// Links that went down and up several times.
+    /// Links that went down and up several times in a row.
     pub flaps: u32,
-    /// Times that all connections of a host were reset.
+    /// Resets of all connections of a host.
     pub resets: u32,
     /// Workers that were stopped for some seconds.
     pub frozen: u32,
@@ -48,13 +49,13 @@ pub struct Blows {
 }
 
 impl Blows {
-    /// How many there were of those that no living task may be harmed by.
+    /// Returns the number of faults that must not end any task.
     pub fn harmless(&self) -> u32 {
         self.cuts + self.pairs + self.flaps + self.resets + self.frozen + self.frozen_hosts
     }
 }
 
-/// Random choices that come again with the same seed.
+/// Pseudo-random choices, reproducible from the seed.
 struct Dice(u64);
 
 impl Dice {
@@ -67,13 +68,14 @@ impl Dice {
     }
 }
 
-/// The program of captain and workers.
+/// The program that captain and workers run.
 #[derive(Clone, Copy)]
 pub(crate) struct Program {
-    /// Its name, as command lines of its workers have it.
+    /// Its name, as it appears in the workers' command lines.
     pub(crate) name: &'static str,
     pub(crate) compile: fn() -> PathBuf,
-    /// Whether workers may be killed before they are up. If not, an end meanwhile is that of the whole job, and nobody is killed while one is not up.
+    /// Whether a worker may be killed before it has started up. If not, the death of a starting worker would end the
+    /// whole job, so no worker is killed while any is starting.
     pub(crate) is_killed_in_init: bool,
 }
 
@@ -84,7 +86,8 @@ impl Program {
 }
 
 impl Fleet {
-    /// Reads `[SECONDS [HOSTS [WORKERS [SEED]]]]` from the command line, where `--mpi` may stand as well; ten minutes on eight hosts is the default.
+    /// Reads `[SECONDS [HOSTS [WORKERS [SEED]]]]` from the command line; `--mpi` may appear among them. The defaults
+    /// are ten minutes and eight hosts.
     pub fn from_arguments() -> Fleet {
         let mut numbers = std::env::args()
             .skip(1)
@@ -103,7 +106,7 @@ impl Fleet {
         }
     }
 
-    /// Runs a program by `play`, and prints what was done to it and what its captain has counted.
+    /// Runs a program with `play`, then prints the faults inflicted and the captain's counts.
     pub fn show(
         &self,
         name: &str,
@@ -122,8 +125,8 @@ impl Fleet {
             .for_each(|line| println!("{line}"));
     }
 
-    /// Runs a program to its end; returns what was done to it, and its own words. Panics if it has failed, if a task has died of nothing, or if
-    /// anything is left.
+    /// Runs a program to its end. Returns the faults inflicted and the program's output. Panics if the program failed,
+    /// if a task died without a fault that explains it, or if anything was left behind.
     pub(crate) fn run(&self, program: Program, tell: &mut dyn FnMut(&str)) -> (Blows, String) {
         let mut network = Network::new(self.hosts);
         let names: Vec<String> = (1..=self.hosts).map(|n| format!("h{n}")).collect();
@@ -155,7 +158,7 @@ impl Fleet {
             self.seed
         );
         self.nobody_died_of_less(&blows, &struck, &said);
-        // Files of a host that was killed are its own affair as long as it is not there.
+        // Files of a killed host are cleaned up only after it has been added again.
         self.bring_one_back(&mut network, &mut dead);
         network.regatta("down");
         let left = network.left();
@@ -163,7 +166,8 @@ impl Fleet {
         (blows, said)
     }
 
-    /// On the first host, which nobody strikes, is the captain alone: the end of its launcher would be the job's.
+    /// Returns the command line. The captain runs alone on the first host, which no fault strikes, because the end of
+    /// its launcher would end the job.
     fn command(&self, program: Program) -> String {
         format!(
             "{ON_FIRST} LD_LIBRARY_PATH={library} {regatta} run -n 1 --on-failure continue {program} captain {seconds} {workers} {seed}",
@@ -176,7 +180,8 @@ impl Fleet {
         )
     }
 
-    /// Only what was killed has died: hosts that were only cut off or stopped for a moment, and workers on them, are none of the dead.
+    /// Checks that only killed hosts and workers were reported dead. Hosts that were only disconnected or stopped for a
+    /// moment must not be, nor their workers.
     fn nobody_died_of_less(&self, blows: &Blows, struck: &[u64], said: &str) {
         for host in 0..=u64::from(self.hosts) {
             let name = format!("lost host h{host}");
@@ -193,7 +198,7 @@ impl Fleet {
             let word = &rest[..rest.find(after).expect(after)];
             word.parse::<u32>().expect("a number")
         };
-        // A worker of a host that is killed may be heard of before its host is.
+        // The death of a worker on a killed host may be reported before the death of the host.
         let by_signal = number(" hosts; ", " killed");
         let at_most = blows.workers + blows.hosts * self.workers;
         assert!(
@@ -203,7 +208,7 @@ impl Fleet {
         );
     }
 
-    /// Adds a host that was killed, once the machine has noticed that it is gone.
+    /// Adds a killed host again, once the machine has noticed that it is lost.
     fn bring_back(&self, network: &mut Network, host: u64) {
         network.calm();
         network.bring_back(host as u32, &format!("h{host}"), self.hosts + 1);
@@ -233,7 +238,7 @@ impl Fleet {
                 blows.cuts += 1;
             }
             12..16 if all > 1 => {
-                // Nothing but this pair is apart, so neither is silent for the machine.
+                // Both hosts still reach all others, so the machine does not lose either of them.
                 let other = 1 + (host + dice.roll(all - 1)) % all;
                 network.cut_pair(host, other, Duration::from_millis(100 + dice.roll(2900)));
                 blows.pairs += 1;
@@ -258,7 +263,7 @@ impl Fleet {
                 network.freeze_host(host, time);
                 blows.frozen_hosts += 1;
             }
-            // One at a time, so that it is known who may go on.
+            // Killed hosts are added one at a time, so that it is known which hosts may go on.
             _ if !dead.is_empty() => blows.added += self.bring_one_back(network, dead),
             _ if program.may_be_killed(network) => {
                 dead.insert(host);
@@ -270,7 +275,7 @@ impl Fleet {
         }
     }
 
-    /// Adds one of the hosts that were killed; how many that was.
+    /// Adds one of the killed hosts again, if there is one. Returns the number of hosts added.
     fn bring_one_back(&self, network: &mut Network, dead: &mut BTreeSet<u64>) -> u32 {
         let host = dead.pop_first();
         host.map_or(0, |host| {

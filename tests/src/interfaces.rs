@@ -1,12 +1,12 @@
-//! The examples of several interfaces, on Regatta's libraries: `examples/interfaces`.
+//! The examples that use several interfaces (`examples/interfaces`), on Regatta's libraries.
 
 use std::path::{Path, PathBuf};
 
 use crate::{express, nx, pvm};
 
-/// The folder of the examples, from that of the tests' programs.
+/// Folder of the examples, relative to `tests/programs`.
 const FOLDER: &str = "../../examples/interfaces";
-/// The names under which programs look for the libraries, all in one folder.
+/// Names under which programs load the libraries, all in one folder.
 const LIBRARIES: [&str; 4] = [
     "libpvm3.so.3",
     "libnx.so.0",
@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 4] = [
     "libregatta.so.0",
 ];
 
-/// The folder with all of them, once they are there.
+/// Returns the folder that has all libraries; builds them first.
 fn libraries() -> PathBuf {
     let folder = |library: PathBuf| library.parent().map(Path::to_owned);
     let folders = [pvm::library(), nx::library(), express::library()].map(folder);
@@ -22,7 +22,7 @@ fn libraries() -> PathBuf {
     folders[0].clone().expect("a library is in a folder")
 }
 
-/// The C program `three.c`, on the three of them.
+/// Compiles the C program `three.c`, linked with all three interfaces.
 pub fn three() -> PathBuf {
     let folder = libraries();
     let headers = ["pvm", "nx", "express"].map(|name| {

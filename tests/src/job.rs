@@ -1,4 +1,4 @@
-//! One job: started, heard, ended in time, judged.
+//! One job of a test: starts it, reads its output, enforces its time limit, checks its result.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,11 +14,11 @@ use crate::left::{self, MARK};
 use crate::programs;
 use crate::skipped::skip;
 
-/// A job to start, and its conditions.
+/// A job to start, with its environment and time limit.
 pub struct Job {
-    /// The words before the command, such as `sh -c 'ulimit ...; exec "$@"' sh`.
+    /// Command that the whole command line is appended to, such as `sh -c 'ulimit ...; exec "$@"' sh`.
     around: Vec<String>,
-    /// `regatta run -n N`, or nothing.
+    /// `regatta run -n N`; empty for a program without a launcher.
     launcher: Vec<String>,
     program: Vec<String>,
     environment: Vec<(String, String)>,
@@ -26,12 +26,12 @@ pub struct Job {
 }
 
 impl Job {
-    /// `tasks` tasks of the C program of this name.
+    /// Creates a job of `tasks` tasks of a C program in `tests/programs`.
     pub fn new(tasks: u32, program: &str, arguments: &[&str]) -> Job {
         Job::of(tasks, &programs::program(program), arguments)
     }
 
-    /// `tasks` tasks of the program at this path.
+    /// Creates a job of `tasks` tasks of the program at this path.
     pub fn of(tasks: u32, program: &Path, arguments: &[&str]) -> Job {
         let command = programs::command().display().to_string();
         let mut job = Job::at(program, arguments);
@@ -41,12 +41,12 @@ impl Job {
         job
     }
 
-    /// The program by itself, without a launcher.
+    /// Creates a job of a C program in `tests/programs` that runs without a launcher.
     pub fn alone(program: &str, arguments: &[&str]) -> Job {
         Job::at(&programs::program(program), arguments)
     }
 
-    /// The program at this path by itself, without a launcher.
+    /// Creates a job of the program at this path that runs without a launcher.
     pub fn at(program: &Path, arguments: &[&str]) -> Job {
         let mut program = vec![program.display().to_string()];
         program.extend(arguments.iter().map(|&argument| argument.to_owned()));
@@ -59,7 +59,7 @@ impl Job {
         }
     }
 
-    /// The command `regatta` itself.
+    /// Creates a job that runs the command `regatta` with these arguments.
     pub fn command(arguments: &[&str]) -> Job {
         let mut program = vec![programs::command().display().to_string()];
         program.extend(arguments.iter().map(|&argument| argument.to_owned()));
@@ -72,7 +72,7 @@ impl Job {
         }
     }
 
-    /// By this subcommand in place of `run`, whose options it takes.
+    /// Replaces the subcommand `run` by one that takes the same options.
     pub fn subcommand(mut self, name: &str) -> Job {
         if let Some(run) = self.launcher.get_mut(1) {
             *run = name.to_owned();
@@ -80,44 +80,44 @@ impl Job {
         self
     }
 
-    /// One more option of `regatta run`.
+    /// Adds an option of `regatta run`.
     pub fn option(mut self, option: &str) -> Job {
         self.launcher.push(option.to_owned());
         self
     }
 
-    /// One more environment variable.
+    /// Adds an environment variable.
     pub fn env(mut self, name: &str, value: &str) -> Job {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Starts everything by a shell that has run `commands` first.
+    /// Starts the job from a shell that runs `commands` first.
     pub fn after(self, commands: &str) -> Job {
         let script = format!("{commands}\nexec \"$@\"");
         self.around(&["sh", "-ec", &script, "sh"])
     }
 
-    /// Starts everything by another command, to which it is appended.
+    /// Starts the job through another command, which the job's command line is appended to.
     pub fn around(mut self, command: &[&str]) -> Job {
         let outer = command.iter().map(|&word| word.to_owned());
         self.around = outer.chain(self.around).collect();
         self
     }
 
-    /// How long the whole run may take.
+    /// Sets the time limit of the whole run, in seconds.
     pub fn limit(mut self, seconds: u64) -> Job {
         self.limit = Duration::from_secs(seconds);
         self
     }
 
-    /// To its end.
+    /// Runs the job to its end.
     pub fn run(self) -> Ended {
         self.start().end()
     }
 
-    /// On these hosts, which are pretended: each has agent and segment of its own on this machine, and messages between
-    /// them take the network's way.
+    /// Runs the job on these simulated hosts. Each has an agent and a segment of its own on this machine, and messages
+    /// between them take the network's path.
     pub fn across(self, hosts: &str) -> Job {
         self.option("--host")
             .option(hosts)
@@ -125,7 +125,7 @@ impl Job {
             .option("sh -c")
     }
 
-    /// Starts it, to be heard while it runs.
+    /// Starts the job. Its output can be read while it runs.
     pub fn start(self) -> Running {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl Job {
         let mut command = Command::new(&words[0]);
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy();
-            // A launcher, or a job, may be around the tests.
+            // The tests themselves may run under a launcher or in a job.
             if name.starts_with("REGATTA_") || regatta_foreign::is_set_by_launcher(&name) {
                 command.env_remove(&*name);
             }
@@ -165,7 +165,7 @@ impl Job {
     }
 }
 
-/// Passes lines on until the last process that could write one is gone.
+/// Passes lines on until every process that holds the stream open has ended.
 fn read(stream: Option<impl Read + Send + 'static>, to: Sender<String>) {
     let stream = BufReader::new(stream.expect("a pipe"));
     std::thread::spawn(move || {
@@ -180,7 +180,7 @@ fn read(stream: Option<impl Read + Send + 'static>, to: Sender<String>) {
     });
 }
 
-/// A job that runs.
+/// A running job.
 pub struct Running {
     what: String,
     child: Child,
@@ -192,7 +192,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The next line; none at the end of the job.
+    /// Waits for the next line. Returns `None` at the end of the job.
     fn next(&mut self) -> Option<String> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         match self.lines.recv_timeout(left) {
@@ -208,12 +208,13 @@ impl Running {
         }
     }
 
-    /// Waits for the next line that begins with `start`; what follows that, in words.
+    /// Waits for the next line that begins with `start`. Returns the words that follow in this line.
     pub fn read_words(&mut self, start: &str) -> Vec<String> {
         self.read_one_of(&[start]).1
     }
 
-    /// Waits for the next line that begins with one of these: which, and what follows that, in words.
+    /// Waits for the next line that begins with one of `starts`. Returns the index of that start and the words that
+    /// follow.
     pub fn read_one_of(&mut self, starts: &[&str]) -> (usize, Vec<String>) {
         while let Some(line) = self.next() {
             let mut rests = starts.iter().map(|start| line.strip_prefix(start));
@@ -225,22 +226,22 @@ impl Running {
         panic!("the job never said one of {starts:?}\n{}", self.story());
     }
 
-    /// The command lines of all its processes.
+    /// Returns the command lines of all processes of the job.
     pub fn processes(&self) -> Vec<String> {
         left::lines(&self.mark)
     }
 
-    /// Sends a signal to what was started.
+    /// Sends a signal to the process that was started.
     pub fn signal(&self, signal: Signal) {
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
 
-    /// The command and all its output.
+    /// Returns the command and all its output.
     fn story(&self) -> String {
         format!("{}\n{}", self.what, self.heard.join("\n"))
     }
 
-    /// Ends all of it at once.
+    /// Kills all processes of the job at once.
     fn kill(&mut self) {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         left::kill(&self.mark);
@@ -248,7 +249,7 @@ impl Running {
         self.ended = true;
     }
 
-    /// Waits for the end, and looks for what was left behind.
+    /// Waits for the end of the job, and checks that no process is left behind.
     pub fn end(mut self) -> Ended {
         while self.next().is_some() {}
         if !left::child_ends_by(&self.child, self.deadline) {
@@ -280,17 +281,18 @@ impl Drop for Running {
     }
 }
 
-/// A job that has ended and left nothing behind.
+/// A job that has ended and left no process behind.
 pub struct Ended {
-    /// The exit status, or 128 + the signal.
+    /// Exit status, or 128 plus the signal number.
     pub status: i32,
-    /// All lines of output and errors.
+    /// All lines of standard output and standard error.
     pub text: String,
     story: String,
 }
 
 impl Ended {
-    /// No check has failed in any task, and none has hung. Skipped checks are recorded.
+    /// Checks that no check has failed in any task and that the job has not run into its time limit. Records skipped
+    /// checks.
     #[track_caller]
     pub fn sound(self) -> Ended {
         for word in ["FAIL", "HUNG", "panicked"] {
@@ -304,7 +306,7 @@ impl Ended {
         self
     }
 
-    /// Sound, and ended with status 0.
+    /// Checks that the job is sound and ended with status 0.
     #[track_caller]
     pub fn passed(self) -> Ended {
         let ended = self.sound();
@@ -312,7 +314,7 @@ impl Ended {
         ended
     }
 
-    /// Sound, and ended with this status.
+    /// Checks that the job is sound and ended with this status.
     #[track_caller]
     pub fn ended_with(self, status: i32) -> Ended {
         let ended = self.sound();
@@ -320,14 +322,14 @@ impl Ended {
         ended
     }
 
-    /// It has said this.
+    /// Checks that the output contains `part`.
     #[track_caller]
     pub fn said(self, part: &str) -> Ended {
         assert!(self.text.contains(part), "no {part:?} in\n{}", self.story);
         self
     }
 
-    /// It has said one of these: which one is a matter of time.
+    /// Checks that the output contains one of `parts`; which one depends on timing.
     #[track_caller]
     pub fn said_one_of(self, parts: &[&str]) -> Ended {
         let said = parts.iter().any(|part| self.text.contains(part));
@@ -335,7 +337,8 @@ impl Ended {
         self
     }
 
-    /// Of so many tasks task 1 is dead; each of the others has heard its name, and went on.
+    /// Checks the case that task 1 of `tasks` tasks is dead: each of the others was notified of it by name, and went
+    /// on.
     #[track_caller]
     pub fn named_the_dead(&self, tasks: u32) {
         for rank in (0..tasks).filter(|&rank| rank != 1) {
@@ -349,7 +352,7 @@ impl Ended {
         }
     }
 
-    /// Everything, for a message of failure.
+    /// Returns the command and all its output, for failure messages.
     pub fn story(&self) -> &str {
         &self.story
     }

@@ -1,7 +1,7 @@
-//! Hosts to run jobs on: network namespaces `h0`, `h1`, ... at a bridge, inside namespaces of the test's own, so that whatever
-//! is made there is gone with the first process in them.
+//! Hosts to run jobs on: network namespaces `h0`, `h1`, ... connected to a bridge. They live inside namespaces of the
+//! test's own, so everything created there disappears when the first process in them ends.
 
-/// Options of `unshare`: mounts, networks and processes that nobody else sees. They end with it.
+/// Options of `unshare` for private mounts, networks and processes. They end with `unshare`.
 pub const APART: [&str; 6] = [
     "--mount",
     "--net",
@@ -11,11 +11,11 @@ pub const APART: [&str; 6] = [
     "--mount-proc",
 ];
 
-/// Of a user who may do all that there, whoever he is outside.
+/// Options of `unshare` that map any user to root inside the namespaces.
 pub const AS_ROOT: [&str; 2] = ["--user", "--map-root-user"];
 
-/// For a shell in such namespaces: makes so many hosts. All have the same files, so each has a folder `/run/user.NAME` for
-/// the sockets of its daemon.
+/// Returns a shell script that creates `count` hosts; it must run in such namespaces. The hosts share all files, so
+/// each has a folder `/run/user.NAME` for the sockets of its daemon.
 pub fn make_hosts(count: u32) -> String {
     crate::needs::namespaces();
     let hosts: String = (0..count).map(|number| make_host(number) + "\n").collect();
@@ -31,8 +31,8 @@ ip link set bridge up
     )
 }
 
-/// For a shell: `sees HOST THIS [NOT]` waits until a host's daemon says of the machine what matches THIS, and not NOT. Each change is
-/// a line. The variable `regatta` is the command.
+/// Shell function `sees HOST THIS [NOT]`: waits until the daemon of HOST reports a state of the machine that matches
+/// THIS and does not match NOT. The daemon writes one line per change. The variable `regatta` is the command.
 pub const SEES: &str = r#"
 sees() {
     rm -f /run/seen
@@ -45,8 +45,8 @@ sees() {
 }
 "#;
 
-/// A question for a neighbour's address that is lost, because the bridge's port does not forward yet, is asked again soon: an outage
-/// lasts as long as a test makes it (docs/failures.md).
+/// Returns a shell script that creates one host. An ARP request that is lost because the bridge port does not forward
+/// yet is repeated soon, so an outage lasts exactly as long as the test intends (docs/failures.md).
 fn make_host(number: u32) -> String {
     let (name, last) = (format!("h{number}"), number + 1);
     format!(

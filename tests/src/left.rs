@@ -1,4 +1,4 @@
-//! Nothing is left behind: looking for processes that carry a job's mark in their environment.
+//! Finds processes that a job has left behind, by a mark in their environment.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rustix::time::Timespec;
 /// The variable that every process of a job inherits.
 pub(crate) const MARK: &str = "REGATTA_TEST_MARK";
 
-/// Time the last processes of a job that has ended may take to be gone, on a busy machine.
+/// Time limit for the exit of a job's last processes, on a busy machine.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Process {
@@ -21,7 +21,8 @@ struct Process {
     fd: OwnedFd,
 }
 
-/// The environment of a process, by its folder in `/proc`. Where its first thread has left before others, these have it.
+/// Returns the environment of a process, given its folder in `/proc`. If its first thread has ended, reads it from
+/// another thread.
 fn environment(process: &Path) -> Vec<u8> {
     let threads = std::fs::read_dir(process.join("task"))
         .into_iter()
@@ -40,7 +41,8 @@ fn marked(mark: &str) -> Vec<Process> {
         .flatten()
         .filter_map(|entry| {
             let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-            // The descriptor first: it stays with the process whose environment is then read.
+            // Opens the descriptor first, so that the environment read next belongs to the process that the descriptor
+            // names.
             let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
             let environment = environment(&entry.path());
             let found = environment
@@ -53,7 +55,7 @@ fn marked(mark: &str) -> Vec<Process> {
         .collect()
 }
 
-/// The command lines of the job's processes.
+/// Returns the command lines of the job's processes.
 pub(crate) fn lines(mark: &str) -> Vec<String> {
     marked(mark)
         .into_iter()
@@ -61,7 +63,7 @@ pub(crate) fn lines(mark: &str) -> Vec<String> {
         .collect()
 }
 
-/// The kernel's names of the places where the job's processes wait.
+/// Returns the kernel functions in which the job's processes are blocked.
 pub(crate) fn waiting(mark: &str) -> String {
     let line = |process: Process| {
         let pid = process.pid.as_raw_nonzero();
@@ -75,34 +77,35 @@ pub(crate) fn waiting(mark: &str) -> String {
     marked(mark).into_iter().map(line).collect()
 }
 
-/// Ends every process of the job.
+/// Kills every process of the job.
 pub(crate) fn kill(mark: &str) {
     kill_those(mark, "");
 }
 
-/// Ends the processes of the job in whose command line this stands.
+/// Kills the processes of the job whose command line contains `part`.
 pub(crate) fn kill_those(mark: &str, part: &str) {
     let all = marked(mark).into_iter();
     for process in all.filter(|process| process.line.contains(part)) {
-        // It may end by itself meanwhile.
+        // The process may have ended in the meantime.
         let _ = kill_process(process.pid, Signal::KILL);
     }
 }
 
-/// Waits for the end of a process; false: it has not come by then.
+/// Waits for the end of a process. Returns `false` if it still runs at the deadline.
 fn ends_by(process: &OwnedFd, deadline: Instant) -> bool {
     let left = deadline.saturating_duration_since(Instant::now());
     let left = Timespec::try_from(left).expect("a short time");
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&left)) == Ok(1)
 }
 
-/// Waits for the end of a child that nobody has waited for yet; false: it has not come by then.
+/// Waits for the end of a child that has not been reaped. Returns `false` if it still runs at the deadline.
 pub(crate) fn child_ends_by(child: &Child, deadline: Instant) -> bool {
     let fd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child");
     ends_by(&fd, deadline)
 }
 
-/// Waits for the end of every process with this mark, also of those that others start meanwhile; false: some run on.
+/// Waits for the end of every process with this mark, including those that start meanwhile. Returns `false` if some
+/// still run at the deadline.
 pub(crate) fn all_end_by(mark: &str, deadline: Instant) -> bool {
     loop {
         let processes = marked(mark);
@@ -115,7 +118,8 @@ pub(crate) fn all_end_by(mark: &str, deadline: Instant) -> bool {
     }
 }
 
-/// Waits for the end of every process of the job; says which has outlived it, and ends that.
+/// Waits for the end of every process of the job. Returns the command lines of those that still run after the time
+/// limit, and kills them.
 pub(crate) fn behind(mark: &str) -> Vec<String> {
     let deadline = Instant::now() + EXIT_TIMEOUT;
     let mut outlived = Vec::new();

@@ -1,9 +1,9 @@
-//! The harness of the tests that run whole jobs: C programs (`tests/programs/`) linked with the library
-//! that was just built, started by the command that was just built, from outside.
+//! The harness of the tests that run whole jobs. The C programs of `tests/programs/` are linked with the library that
+//! was just built, and started from outside by the command that was just built.
 //!
-//! A [`Job`] says what to start and under which conditions; [`Job::run`] runs it to its end and
-//! [`Ended::passed`] judges it. No job outlives its time limit, and none may leave a process behind:
-//! both are failures that show all the job has said.
+//! A [`Job`] describes what to start and under which conditions. [`Job::run`] runs it to its end, and [`Ended::passed`]
+//! checks the result. A job that exceeds its time limit or leaves a process behind fails the test, which then shows the
+//! job's whole output.
 #![forbid(unsafe_code)]
 
 pub mod applications;

@@ -1,9 +1,9 @@
-//! Waiting for what happens outside the test.
+//! Waiting for things that happen outside the test.
 //!
-//! A test awaits an event: a line of output, the end of a process, a change of a file, a message. For a few things there is none: what
-//! another process is doing right now (`/proc`), a word in shared memory that wakes nobody, the answer of a program that is not ours.
-//! [`look_until`] looks at these again and again. `scripts/check-waits` lists its uses, and finds tests that wait in such a way by
-//! other means. Tests of other crates include this file as a module.
+//! A test normally waits for an event: a line of output, the end of a process, a change of a file, a message. Some
+//! things send no event: what another process is doing right now (`/proc`), a word in shared memory, the state of a
+//! program that is not ours. [`look_until`] polls these. `scripts/check-waits` lists its uses, and rejects tests that
+//! poll by other means. Tests of other crates include this file as a module.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use std::path::Path;
@@ -18,7 +18,7 @@ const AWAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// Interval between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Looks again and again until `look` finds something; panics with `what` when it never does. For what nothing tells of.
+/// Polls until `look` returns a value. Panics with `what` after the time limit. For states that send no event.
 #[track_caller]
 pub fn look_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + AWAIT_TIMEOUT;
@@ -31,7 +31,8 @@ pub fn look_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Waits until `look` finds something in a folder's files; each change of the folder or of one of its files is a reason to look.
+/// Waits until `look` finds something in the files of a folder. Calls `look` again after each change of the folder or
+/// of one of its files.
 #[track_caller]
 pub fn await_files<T>(folder: &Path, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + AWAIT_TIMEOUT;
@@ -40,7 +41,7 @@ pub fn await_files<T>(folder: &Path, mut look: impl FnMut() -> Option<T>) -> T {
         WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO;
     inotify::add_watch(&changes, folder, kinds).expect("a folder that can be watched");
     loop {
-        // Everything that has happened by now is seen by the look below.
+        // Discards the events so far; `look` below sees their results.
         while read(&changes, &mut [0; 4096]) != Err(Errno::AGAIN) {}
         if let Some(found) = look() {
             return found;
@@ -56,8 +57,8 @@ pub fn await_files<T>(folder: &Path, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// How many times longer than on an idle machine it takes now to start a process: 1 or more. For limits that a busy machine must not
-/// break: take it before and after what is measured.
+/// Returns how many times longer than on an idle machine starting a process takes now: 1 or more. For time limits that
+/// must hold on a busy machine: call it before and after the measured part.
 pub fn slowness() -> f64 {
     const TIMES: u32 = 20;
     const IDLE: Duration = Duration::from_millis(2);

@@ -1,62 +1,62 @@
-//! Programs of MPI, compiled with the header that the table makes, on the library of the standard ABI.
+//! Programs of MPI, compiled with the generated header and linked with the library of the standard ABI.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use crate::{Ended, Job};
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library.
 const SONAME: &str = "libmpi_abi.so.1";
 const REGATTA: &str = "libregatta.so.0";
 
-/// The folder in which programs find it.
+/// Folder in which programs find the library.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libmpi_abi.so", "regatta-mpi-abi");
     crate::programs::link(&library, SONAME)
 });
 
-/// The folder that has `mpi.h`.
+/// Folder of the generated `mpi.h`.
 static HEADERS: LazyLock<PathBuf> = LazyLock::new(|| {
     let text = regatta_mpi_table::header();
     crate::programs::file("mpi.h", text.as_bytes())
 });
 
-/// The library itself.
+/// Returns the path of the library.
 pub fn library() -> PathBuf {
     LIBRARY.join(SONAME)
 }
 
-/// The folder of `mpi.h`, made of the table.
+/// Returns the folder of `mpi.h`, which is generated from the table of functions.
 pub fn headers() -> PathBuf {
     HEADERS.clone()
 }
 
-/// The program `tests/programs/mpi/NAME.c`, linked with the library, and with Regatta's own for programs that use both.
+/// Compiles `tests/programs/mpi/NAME.c`, linked with this library and with Regatta's own, which some programs use too.
 pub fn program(name: &str) -> PathBuf {
     program_of(&format!("mpi_{name}"), &[&format!("mpi/{name}")])
 }
 
-/// The program of these files of `tests/programs`, linked with both libraries.
+/// Compiles these files of `tests/programs` into one program, linked with both libraries.
 pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include");
     let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
     crate::programs::compile_all(name, files, &[headers(), own], &libraries)
 }
 
-/// Programs of MPICH's interface, compiled with the header of that.
+/// Programs compiled with MPICH's `mpi.h` for the library of MPICH's ABI.
 pub mod mpich {
     use super::{Ended, Job, LazyLock, Path, PathBuf, REGATTA};
 
-    /// The name by which programs look for the library.
+    /// Name under which programs load the library.
     const SONAME: &str = "libmpi.so.12";
 
-    /// The folder in which programs find it.
+    /// Folder in which programs find the library.
     static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
         let library = crate::programs::built("libmpi_mpich.so", "regatta-mpi-mpich");
         crate::programs::link(&library, SONAME)
     });
 
-    /// The folder that has its `mpi.h`, in a place where no other one is.
+    /// Folder of the generated `mpi.h` for MPICH's ABI; it contains no other `mpi.h`.
     static HEADERS: LazyLock<PathBuf> = LazyLock::new(|| {
         let text = regatta_mpi_table::mpich::header();
         let folder = crate::programs::file("mpich.h", text.as_bytes());
@@ -66,12 +66,12 @@ pub mod mpich {
         own
     });
 
-    /// The library itself.
+    /// Returns the path of the library.
     pub fn library() -> PathBuf {
         LIBRARY.join(SONAME)
     }
 
-    /// The program `tests/programs/mpi/NAME.c`, linked with the library.
+    /// Compiles `tests/programs/mpi/NAME.c`, linked with the library.
     pub fn program(name: &str) -> PathBuf {
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include");
         let libraries = [SONAME, REGATTA].map(|library| LIBRARY.join(library));
@@ -83,7 +83,7 @@ pub mod mpich {
         )
     }
 
-    /// A scenario of such a program by so many processes, which has to end well.
+    /// Runs a scenario of such a program in `processes` processes, and checks that it passes.
     pub fn play(name: &str, processes: u32, scenario: &str) -> Ended {
         Job::of(processes, &program(name), &[scenario])
             .run()
@@ -91,7 +91,7 @@ pub mod mpich {
     }
 }
 
-/// A scenario of such a program by so many processes, which has to end well.
+/// Runs a scenario of a program of the standard ABI in `processes` processes, and checks that it passes.
 pub fn play(name: &str, processes: u32, scenario: &str) -> Ended {
     Job::of(processes, &program(name), &[scenario])
         .run()

@@ -1,4 +1,4 @@
-//! Programs of MPI in Fortran, compiled with the header and the modules that the table makes.
+//! Programs of MPI in Fortran, compiled with the generated header and modules.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,16 +7,16 @@ use std::sync::LazyLock;
 use crate::job::Job;
 use crate::{mpi, programs};
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library.
 const SONAME: &str = "libregatta_mpifort.so.0";
 
-/// The library under its name.
+/// Path of the library under that name.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = programs::built("libregatta_mpifort.so", "regatta-mpi-fortran");
     programs::link(&library, SONAME).join(SONAME)
 });
 
-/// The folder that has `mpif.h` and the compiled modules.
+/// Folder of `mpif.h` and the compiled modules.
 static MODULES: LazyLock<PathBuf> = LazyLock::new(|| {
     let text = regatta_mpi_table::fortran_include();
     let folder = programs::file("mpif.h", text.as_bytes());
@@ -28,17 +28,17 @@ static MODULES: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// The library itself.
+/// Returns the path of the library.
 pub fn library() -> PathBuf {
     LIBRARY.clone()
 }
 
-/// The folder of `mpif.h` and the compiled modules.
+/// Returns the folder of `mpif.h` and the compiled modules.
 pub fn modules() -> PathBuf {
     MODULES.clone()
 }
 
-/// Calls gfortran. Where it is not installed, the test is left out.
+/// Runs gfortran. Skips the test if it is not installed.
 fn compile(folder: &Path, arguments: &[&std::ffi::OsStr]) {
     let output = Command::new(crate::needs::program("gfortran", "gfortran"))
         .args(arguments)
@@ -49,10 +49,10 @@ fn compile(folder: &Path, arguments: &[&std::ffi::OsStr]) {
     assert!(output.status.success(), "{arguments:?}: {said}");
 }
 
-/// The program of these files of `tests/programs/mpi`, with these options of the compiler.
+/// Compiles these files of `tests/programs/mpi` into one program, with these compiler options.
 fn program(name: &str, files: &[&str], options: &[&str]) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/mpi");
-    // Before anything is made once for all tests: who is left out makes nothing.
+    // Checked before anything is created that all tests share: a skipped test must not create it.
     crate::needs::program("gfortran", "gfortran");
     let folder = modules();
     let program = folder.join(name);
@@ -67,7 +67,7 @@ fn program(name: &str, files: &[&str], options: &[&str]) -> PathBuf {
     program
 }
 
-/// `tasks` processes of the program of these files, compiled with these options.
+/// Creates a job of `tasks` processes of the program of these files, compiled with these options.
 pub fn job(tasks: u32, name: &str, files: &[&str], options: &[&str], arguments: &[&str]) -> Job {
     Job::of(tasks, &program(name, files, options), arguments)
 }

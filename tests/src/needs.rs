@@ -1,6 +1,7 @@
-//! Needs that single tests have of the machine beside a C compiler: a test that lacks one is left out, with the reason.
+//! What some tests need besides a C compiler. A test whose need is not met is skipped, with the reason.
 //!
-//! Each need is tried once for a program of tests. Tests of other crates include this file as a module, beside `skipped.rs`.
+//! Each need is checked once per test program. Tests of other crates include this file as a module, beside
+//! `skipped.rs`.
 #![allow(dead_code, reason = "each program of tests uses a part of this")]
 
 use std::path::{Path, PathBuf};
@@ -9,11 +10,11 @@ use std::sync::LazyLock;
 
 use super::skipped::skip;
 
-/// For a shell in namespaces of its own: does what tests do first.
+/// Shell commands that tests run first in namespaces of their own; here they check that it is possible.
 const TRIAL: &str =
     "mount -t tmpfs tmpfs /run && ip link set lo up && ip link add bridge type bridge";
 
-/// Namespaces of users, mounts, networks and processes, with a bridge: what hosts of tests are made of.
+/// Requires user, mount, network and process namespaces and a bridge, which the hosts of tests consist of.
 pub fn namespaces() {
     static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
         let command = [
@@ -47,7 +48,7 @@ pub fn namespaces() {
     }
 }
 
-/// A program of a package, in a folder of PATH or where servers are. Returns its path.
+/// Requires a program of a package, in PATH or in the folders of servers. Returns its path.
 pub fn program(name: &str, package: &str) -> PathBuf {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
@@ -56,7 +57,7 @@ pub fn program(name: &str, package: &str) -> PathBuf {
         .unwrap_or_else(|| lacking(name, package))
 }
 
-/// A file of a package.
+/// Requires a file of a package.
 pub fn file(path: impl AsRef<Path>, package: &str) {
     let path = path.as_ref();
     if !path.exists() {
@@ -68,10 +69,10 @@ fn lacking(name: &str, package: &str) -> ! {
     leave_out(&format!("{name} is not here: apt-get install {package}"))
 }
 
-/// Records that the test which runs in this thread is left out, because of `reason`, and ends it.
+/// Records that the running test is skipped because of `reason`, and ends it.
 ///
-/// To the test harness it has failed, since nothing but a return is success there. `scripts/run-test-program`, by which `scripts/test` runs each
-/// program, tells of it as skipped.
+/// To the test harness it has failed, because only a test that returns passes. `scripts/run-test-program`, by which
+/// `scripts/test` runs each program, reports it as skipped.
 pub fn leave_out(reason: &str) -> ! {
     skip(reason);
     std::panic::resume_unwind(Box::new("left out"))

@@ -1,4 +1,5 @@
-//! Hosts with a virtual machine on them (see [`crate::lan`]), and a shell beside them that does what it is told; all ends with it.
+//! Hosts with a virtual machine (see [`crate::lan`]), and a shell beside them that executes orders. All end when the
+//! shell does.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -12,31 +13,32 @@ use crate::command;
 use crate::lan::{APART, AS_ROOT, SEES, make_hosts};
 use crate::needs;
 
-/// Ends what the shell has to say to one order.
+/// Line that marks the end of the shell's output for one order.
 const MARK: &str = "---- done";
-/// The words before a command on the first host. Each host has a folder for the socket of its daemon, since all have the same files.
+/// Prefix of a command that runs on the first host. The hosts share all files, so each has its own folder for the
+/// socket of its daemon.
 pub(crate) const ON_FIRST: &str = "ip netns exec h0 env XDG_RUNTIME_DIR=/run/user.h0 REGATTA_RSH='ip netns exec {host} env XDG_RUNTIME_DIR=/run/user.{host}'";
-/// How long a fleet may take to come to its end when its time is over.
+/// Time limit for the end of a fleet after its running time.
 const FLEET_END_TIMEOUT: Duration = Duration::from_secs(300);
-/// The name that a worker gives to its process when it is up (`tests/programs/chaos_worker.c`).
+/// Process name that a worker sets when it has started up (`tests/programs/chaos_worker.c`).
 const UP_PROCESS_NAME: &str = "chaos-up";
 
 pub(crate) struct Network {
     shell: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// A byte comes when the command that was started is over.
+    /// Receives a byte when the started command has ended.
     over: ChildStderr,
     hosts: u32,
 }
 
 impl Network {
-    /// The first host, and so many others.
+    /// Creates the first host and `hosts` more.
     pub(crate) fn new(hosts: u32) -> Network {
         Network::with(hosts + 1, true)
     }
 
-    /// So many hosts; `pretend` to be root, which is enough for all but a server of ssh.
+    /// Creates `hosts` hosts. `pretend` maps the user to root, which is enough for everything except an ssh server.
     pub(crate) fn with(hosts: u32, pretend: bool) -> Network {
         needs::program("nft", "nftables");
         needs::program("pgrep", "procps");
@@ -63,7 +65,7 @@ impl Network {
         network
     }
 
-    /// Has the shell do something; what that said.
+    /// Has the shell execute a script. Returns its output.
     fn order(&mut self, script: &str) -> String {
         writeln!(self.orders, "{{ {script}\n}} 2>&1; echo '{MARK}'").expect("the shell");
         let mut said = String::new();
@@ -78,22 +80,22 @@ impl Network {
         }
     }
 
-    /// Starts the command that is tried.
+    /// Starts the command under test.
     pub(crate) fn start(&mut self, line: &str) {
         self.order(&format!(
             "{{ {line} </dev/null >/run/said 2>&1; echo $? >/run/status; echo; }} 1>&3 &"
         ));
     }
 
-    /// Starts a fleet, and waits until its captain says that it has begun (`tests/programs/fleet.c`): a host that is lost before is
-    /// an error of the command's. If it ends at once, its outcome says why.
+    /// Starts a fleet and waits until its captain reports that it has begun (`tests/programs/fleet.c`). If a host were
+    /// lost earlier, the command would fail. If the fleet ends at once, [`Network::outcome`] tells why.
     pub(crate) fn start_fleet(&mut self, line: &str) {
         self.order("mkfifo /run/begun");
         self.start(line);
         self.order("timeout 120 cat /run/begun");
     }
 
-    /// Waits until that is over, or until the time has come.
+    /// Waits until the started command has ended, at most until `until`. Returns whether it has ended.
     pub(crate) fn is_over(&mut self, until: Instant) -> bool {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).expect("a short time");
@@ -104,7 +106,7 @@ impl Network {
         .is_ok_and(|ready| ready > 0)
     }
 
-    /// Its status, and all it said.
+    /// Waits for the end of the started command. Returns its status and its output.
     pub(crate) fn outcome(&mut self) -> (i32, String) {
         let over = self.is_over(Instant::now() + FLEET_END_TIMEOUT);
         let said = self.order("cat /run/said");
@@ -118,7 +120,7 @@ impl Network {
         (status.trim().parse().expect("a status"), said)
     }
 
-    /// A command about the virtual machine, given on the first host; it must succeed.
+    /// Runs a `regatta` command about the virtual machine on the first host, and checks that it succeeds.
     pub(crate) fn regatta(&mut self, words: &str) {
         let said = self.order(&format!(
             "{ON_FIRST} {} {words} >/run/answer 2>&1 || cat /run/answer",
@@ -127,15 +129,15 @@ impl Network {
         assert!(said.is_empty(), "regatta {words}: {said}");
     }
 
-    /// The process of a worker of a program, by the choice of `pick`.
+    /// Returns the PID of a worker of `program`, selected by `pick`.
     fn pick_worker(&mut self, program: &str, pick: impl FnOnce(u64) -> u64) -> Option<String> {
         let living = self.order(&format!("pgrep -f '{program} worker'"));
         let living: Vec<&str> = living.lines().collect();
         (!living.is_empty()).then(|| living[pick(living.len() as u64) as usize].to_owned())
     }
 
-    /// Whether there are workers of a program, and all that live have said that they are up. Where they are started together, and wait for each
-    /// other before they say so, none is about to be started then.
+    /// Returns whether workers of a program exist and all living ones have started up. Workers that start together wait
+    /// for each other before they report this, so no other worker is about to start then.
     pub(crate) fn are_workers_up(&mut self, program: &str) -> bool {
         let names = self.order(&format!(
             "for worker in $(pgrep -f '{program} worker'); do cat /proc/$worker/comm 2>/dev/null; done"
@@ -143,7 +145,7 @@ impl Network {
         !names.is_empty() && names.lines().all(|name| name == UP_PROCESS_NAME)
     }
 
-    /// Kills a worker that may be alive, by the choice of `pick`.
+    /// Kills the worker selected by `pick`, unless it has already ended.
     pub(crate) fn kill_worker(&mut self, program: &str, pick: impl FnOnce(u64) -> u64) -> bool {
         match self.pick_worker(program, pick) {
             Some(worker) => self.order(&format!("kill -9 {worker}")).is_empty(),
@@ -151,12 +153,12 @@ impl Network {
         }
     }
 
-    /// Kills everything on a host.
+    /// Kills all processes on a host.
     pub(crate) fn kill_host(&mut self, host: u64) {
         self.order(&format!("ip netns pids h{host} | xargs -r kill -9"));
     }
 
-    /// A host that was struck is one of the machine's again, which has so many hosts then, all of which answer.
+    /// Adds a host again that was struck, and waits until the machine has `all` hosts, all of which answer.
     pub(crate) fn bring_back(&mut self, host: u32, name: &str, all: u32) {
         let regatta = command().display().to_string();
         let without = all - 1;
@@ -169,7 +171,7 @@ impl Network {
         assert!(said.is_empty(), "{name} does not come back: {said}");
     }
 
-    /// Starts a server of ssh on a host; a folder with a command `ssh` that knows it by the host's name.
+    /// Starts an ssh server on a host. Returns a folder with a command `ssh` that reaches it by the host's name.
     pub(crate) fn serve_ssh(&mut self, host: u32) -> &'static str {
         let (name, address) = (format!("h{host}"), format!("10.78.0.{}", host + 1));
         let said = self.order(&format!(
@@ -191,7 +193,7 @@ impl Network {
         "/run/ssh"
     }
 
-    /// Ends all that runs on a host, and returns when it has ended.
+    /// Kills all processes on a host, and returns when they have ended.
     pub(crate) fn end_all(&mut self, host: u32) {
         let said = self.order(&format!(
             "for pid in $(ip netns pids h{host}); do kill $pid; tail --pid=$pid -f /dev/null; done"
@@ -199,8 +201,8 @@ impl Network {
         assert!(said.is_empty(), "h{host}: {said}");
     }
 
-    /// Runs `begin`, and after this time `end`, beside all else. The time is how long a fault lasts, and nobody waits for it.
-    /// `faults` is the shell's variable for its process.
+    /// Runs `begin` in the background, and `end` after `time`: the duration of a fault. The caller does not wait.
+    /// `faults` is the shell variable that collects the background processes.
     fn for_a_while(&mut self, faults: &str, begin: &str, time: Duration, end: &str) {
         self.order(&format!(
             "{{ {begin}; sleep {}; {end}; }} >/dev/null 2>&1 & {faults}=\"${faults} $!\"",
@@ -208,7 +210,7 @@ impl Network {
         ));
     }
 
-    /// Nothing passes from or to a host for so long.
+    /// Cuts a host off from the network for this time.
     pub(crate) fn cut(&mut self, host: u64, time: Duration) {
         let begin = format!("ip link set v{host} nomaster");
         let end = format!("ip link set v{host} master bridge");
@@ -216,7 +218,7 @@ impl Network {
         self.for_a_while("silences", &begin, time, &end);
     }
 
-    /// Nothing passes between two hosts for so long; both reach all others.
+    /// Blocks traffic between two hosts for this time. Both still reach all others.
     pub(crate) fn cut_pair(&mut self, one: u64, other: u64, time: Duration) {
         let address = |host| format!("10.78.0.{}", host + 1);
         let table = format!("apart{other}");
@@ -235,7 +237,7 @@ impl Network {
         );
     }
 
-    /// The link of a host goes down and comes up some times.
+    /// Takes the link of a host down and up several times.
     pub(crate) fn flap(&mut self, host: u64, times: u64, pause: Duration) {
         self.await_silences();
         let mut script = String::new();
@@ -248,18 +250,18 @@ impl Network {
         ));
     }
 
-    /// Waits until no host is silent: two faults in a row could add up to what counts as its death.
+    /// Waits until no host is cut off: two outages in a row could last long enough that the host counts as lost.
     fn await_silences(&mut self) {
         self.order("for fault in $silences; do wait $fault; done; silences=");
     }
 
-    /// Waits until all faults that last for a while are over: a host that is cut off from another is not added.
+    /// Waits until all lasting faults are over. A host cannot be added while it is cut off from another.
     pub(crate) fn calm(&mut self) {
         self.await_silences();
         self.order("for fault in $faults; do wait $fault; done; faults=");
     }
 
-    /// A worker that may be alive does not run for so long.
+    /// Stops the worker selected by `pick` for this time, unless it has already ended.
     pub(crate) fn freeze_worker(
         &mut self,
         program: &str,
@@ -278,14 +280,14 @@ impl Network {
         true
     }
 
-    /// No process of a host runs for so long.
+    /// Stops all processes of a host for this time.
     pub(crate) fn freeze_host(&mut self, host: u64, time: Duration) {
         let begin = format!("all=$(ip netns pids h{host}); kill -STOP $all");
         self.await_silences();
         self.for_a_while("silences", &begin, time, "kill -CONT $all");
     }
 
-    /// Connections of a host that send something in the next moment are reset.
+    /// Resets those connections of a host that send something within the next moment.
     pub(crate) fn reset(&mut self, host: u64) {
         let chain = "add table ip soak; add chain ip soak out { type filter hook output priority 0; }; add rule ip soak out meta l4proto tcp reject with tcp reset";
         let nft = format!("ip netns exec h{host} nft");
@@ -297,12 +299,13 @@ impl Network {
         );
     }
 
-    /// Leftovers that were not there at the start: processes, files in shared memory, sockets.
+    /// Returns what was not there at the start: processes, files in shared memory, sockets.
     pub(crate) fn left(&mut self) -> String {
-        // One that has ended, or has only to give back its number, is not left behind: the former is a zombie, the latter has no
-        // command line any more.
+        // Ignores processes that have ended but were not reaped (zombies, `Z`) and those that are being torn down,
+        // which no longer have a command line (`[...]`).
         let living = r"xargs -r ps -o stat=,pid=,args= -p | grep -v -e '^Z' -e '\[.*\]$' || true";
-        // `regatta down` knows the end of the other hosts' daemons by their connections: a moment before their processes have ended.
+        // `regatta down` detects the end of the other hosts' daemons by their connections, which is slightly before the
+        // processes have ended.
         let mut left = self.order(
             "wait; for pid in $(pgrep regatta); do timeout 10 tail --pid=$pid -f /dev/null || true; done; ls -A /dev/shm; find /run/user.* -type s",
         );

@@ -1,4 +1,4 @@
-//! Programs of NX, on Regatta's library.
+//! Programs of NX on Regatta's library.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,23 +6,23 @@ use std::sync::LazyLock;
 
 use crate::job::Job;
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library of NX.
 const SONAME: &str = "libnx.so.0";
-/// The name by which it looks for Regatta's.
+/// Name under which the library of NX loads Regatta's.
 const REGATTA: &str = "libregatta.so.0";
 
-/// The folder in which programs find the library under its name.
+/// Folder in which programs find the library under its name.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libnx.so", "regatta-nx");
     crate::programs::link(&library, SONAME)
 });
 
-/// The library itself.
+/// Returns the path of the library.
 pub fn library() -> PathBuf {
     FOLDER.join(SONAME)
 }
 
-/// A folder of the repository, from its top.
+/// Returns a folder of the repository, given relative to its root.
 fn folder(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
@@ -34,7 +34,7 @@ fn headers() -> [PathBuf; 2] {
     ]
 }
 
-/// The C program `tests/programs/NAME.c`, under another name with these options of the compiler.
+/// Compiles `tests/programs/NAME.c` to a program called `made`, with these compiler options.
 fn program(name: &str, made: &str, options: &[&str]) -> PathBuf {
     let options = options.iter().map(PathBuf::from);
     let libraries = [SONAME, REGATTA].map(|library| FOLDER.join(library));
@@ -42,31 +42,32 @@ fn program(name: &str, made: &str, options: &[&str]) -> PathBuf {
     crate::programs::compile_all(made, &[name], &headers(), &all)
 }
 
-/// `tasks` nodes of the C program of this name.
+/// Creates a job of `tasks` nodes of the C program of this name.
 pub fn job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     Job::of(tasks, &program(name, name, &[]), arguments)
 }
 
-/// A host program, started by hand, whose nodes run the C program `NODE`, which lies beside it.
+/// Creates a job of a host program that is started by hand. Its nodes run the C program `NODE`, which lies beside it.
 pub fn host_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     program(node, node, &[]);
     Job::at(&program(name, name, &[]), arguments)
 }
 
-/// Such a host program as the only task of a job.
+/// Creates a job whose only task is such a host program.
 pub fn host_in_a_job(name: &str, node: &str, arguments: &[&str]) -> Job {
     program(node, node, &[]);
     Job::of(1, &program(name, name, &[]), arguments)
 }
 
-/// `tasks` nodes of the program at a fixed address, whose data are its own copies of the library's.
+/// Creates a job of `tasks` nodes of a program with a fixed load address. It has copies of the library's data (copy
+/// relocations).
 pub fn fixed_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     let made = format!("{name}_fixed");
     let program = program(name, &made, &["-fno-pie", "-no-pie"]);
     Job::of(tasks, &program, arguments)
 }
 
-/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
+/// Compiles the Fortran program `tests/programs/NAME.f`. Skips the test if gfortran is not installed.
 fn fortran_program(name: &str) -> PathBuf {
     let program = FOLDER.join(name);
     let output = Command::new(crate::needs::program("gfortran", "gfortran"))
@@ -83,28 +84,28 @@ fn fortran_program(name: &str) -> PathBuf {
     program
 }
 
-/// `tasks` nodes of the Fortran program of this name.
+/// Creates a job of `tasks` nodes of the Fortran program of this name.
 pub fn fortran_job(tasks: u32, name: &str, arguments: &[&str]) -> Job {
     Job::of(tasks, &fortran_program(name), arguments)
 }
 
-/// A program in Fortran that begins an application.
+/// Creates a job of a Fortran program that starts an application itself, without a launcher.
 pub fn fortran_application_job(name: &str) -> Job {
     Job::at(&fortran_program(name), &[])
 }
 
-/// A folder for the files of nodes, which goes with the test.
+/// A folder for the files of nodes. It is removed when dropped.
 pub struct Folder(String);
 
 impl Folder {
-    /// One of this name and process.
+    /// Creates a folder named after `name` and this process.
     pub fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("nx-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path.display().to_string())
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &str {
         &self.0
     }
@@ -116,7 +117,7 @@ impl Drop for Folder {
     }
 }
 
-/// A host program in Fortran, whose argument is the folder of the C program `NODE`.
+/// Creates a job of a Fortran host program. Its argument is the folder of the C program `NODE`.
 pub fn fortran_host_job(name: &str, node: &str) -> Job {
     program(node, node, &[]);
     let folder = FOLDER.display().to_string();

@@ -1,4 +1,4 @@
-//! Profiles of jobs: `regatta profile` run over a program, and its JSON.
+//! Profiles of jobs: runs `regatta profile` and reads the JSON that it writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,25 +8,25 @@ use serde_json::Value;
 use crate::job::{Ended, Job};
 use crate::programs;
 
-/// A job that was profiled, and its files.
+/// A job that was profiled, and its profile.
 pub struct Profiled {
-    /// The job.
+    /// The ended job.
     pub ended: Ended,
-    /// The last line of its JSON.
+    /// The last line of the profile's JSON.
     pub profile: Value,
     folder: PathBuf,
 }
 
-/// How a job is to be profiled.
+/// A profile to record: the job and its files.
 pub struct Profiling {
     job: Job,
     folder: PathBuf,
 }
 
-/// `tasks` tasks of this program; its other words follow.
+/// Prepares a profile of `tasks` tasks of a program. `words` are the program's arguments.
 pub fn profile(tasks: u32, program: &Path, words: &[&str]) -> Profiling {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    // The recorder lies beside the command.
+    // The recorder must lie beside the command.
     programs::built("libregatta_recorder.so", "regatta-recorder");
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("profiled-{}-{number}", std::process::id()));
@@ -41,13 +41,13 @@ pub fn profile(tasks: u32, program: &Path, words: &[&str]) -> Profiling {
 }
 
 impl Profiling {
-    /// Has the job started in another way.
+    /// Changes how the job is started.
     pub fn with(mut self, change: impl FnOnce(Job) -> Job) -> Profiling {
         self.job = change(self.job);
         self
     }
 
-    /// To its end.
+    /// Runs the job to its end and reads its profile.
     pub fn run(self) -> Profiled {
         let ended = self.job.run();
         let lines = ended.text.lines().rev();
@@ -62,12 +62,12 @@ impl Profiling {
 }
 
 impl Profiled {
-    /// The page.
+    /// Returns the text of the HTML report.
     pub fn page(&self) -> String {
         std::fs::read_to_string(self.folder.join("report.html")).expect("a page")
     }
 
-    /// A task of the profile.
+    /// Returns the part of the profile about a task.
     #[track_caller]
     pub fn task(&self, number: u64) -> &Value {
         let mut tasks = self.profile["tasks"].as_array().expect("tasks").iter();
@@ -75,14 +75,14 @@ impl Profiled {
         found.unwrap_or_else(|| panic!("no task {number} in {}", self.profile))
     }
 
-    /// A number of a call of a task; 0 if it has not made it.
+    /// Returns a number recorded for a call of a task, or 0 if the task has not made that call.
     pub fn of_call(&self, task: u64, call: &str, number: &str) -> f64 {
         let mut calls = self.task(task)["calls"].as_array().expect("calls").iter();
         let found = calls.find(|found| found["call"] == call);
         found.map_or(0.0, |found| found[number].as_f64().expect("a number"))
     }
 
-    /// Messages and bytes from one task to another.
+    /// Returns the numbers of messages and bytes from one task to another.
     pub fn pair(&self, from: u64, to: u64) -> (u64, u64) {
         let mut pairs = self.profile["pairs"].as_array().expect("pairs").iter();
         let found = pairs.find(|pair| pair["from"] == from && pair["to"] == to);
@@ -92,7 +92,7 @@ impl Profiled {
         })
     }
 
-    /// All that it says is missing.
+    /// Returns the profile's list of problems (missing data).
     pub fn problems(&self) -> String {
         self.profile["problems"].to_string()
     }

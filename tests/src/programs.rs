@@ -1,7 +1,7 @@
-//! Where the command and the library are, and the C programs linked with it.
+//! Locates the command and the library, and compiles the C programs linked with them.
 //!
-//! Everything made lies in a folder of the test program's own below cargo's target folder, and is
-//! made under another name first, so that runs at the same time cannot meet a half-written file.
+//! Every created file lies in a folder of this test program below cargo's target folder. Files are created under a
+//! temporary name and then renamed, so that simultaneous runs never see a partial file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library.
 const SONAME: &str = "libregatta.so.0";
 
 struct Places {
-    /// Cargo's folder of this profile, in which the test programs' folder `deps` lies.
+    /// Cargo's folder of this profile. The test programs lie in its subfolder `deps`.
     target: PathBuf,
-    /// The folder for files of this test program.
+    /// Folder for the files of this test program.
     made: PathBuf,
 }
 
 static PLACES: LazyLock<Places> = LazyLock::new(find);
 
-/// Cargo's folder of this profile holds this file; if it does not yet, package `package` makes it.
+/// Returns the path of a file in cargo's folder of this profile. Builds `package` if the file does not exist.
 pub fn built(file: &str, package: &str) -> PathBuf {
     let path = PLACES.target.join(file);
     if !path.exists() {
@@ -30,14 +30,15 @@ pub fn built(file: &str, package: &str) -> PathBuf {
     path
 }
 
-/// This file of package `package` as it is installed, whatever this profile is.
+/// Returns this file of `package` from the release profile, which is the one that is installed, whatever profile the
+/// tests have.
 pub fn optimized(file: &str, package: &str) -> PathBuf {
     let release = PLACES.target.with_file_name("release");
     build(&release, &[package]);
     release.join(file)
 }
 
-/// A path that nobody else makes a file of: several tests may want the same program at once.
+/// Returns an unused temporary path. Several tests may create the same file at once.
 fn fresh(name: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -45,8 +46,8 @@ fn fresh(name: &str) -> PathBuf {
     PLACES.made.join(format!("{name}-{own}-{number}"))
 }
 
-/// Give a library the name by which programs look for it: a symbolic link, so that it is always the
-/// newest one. Returns the folder.
+/// Links a library under the name by which programs load it, and returns the folder. The link is symbolic, so that it
+/// always names the newest build.
 pub fn link(library: &Path, name: &str) -> PathBuf {
     let fresh = fresh(&format!("link-{name}"));
     std::os::unix::fs::symlink(library, &fresh).expect("a link");
@@ -54,14 +55,14 @@ pub fn link(library: &Path, name: &str) -> PathBuf {
     PLACES.made.clone()
 }
 
-/// A folder of its own for what a compiler makes beside a program.
+/// Creates a folder for the files that a compiler writes beside a program.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = fresh(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-/// Makes a file with this content in the folder of this test program's files, which is returned.
+/// Writes a file with this content into this test program's folder. Returns that folder.
 pub(crate) fn file(name: &str, content: &[u8]) -> PathBuf {
     let fresh = fresh(name);
     std::fs::write(&fresh, content).expect("a file");
@@ -83,7 +84,7 @@ fn find() -> Places {
         .join("programs")
         .join(own.file_name().expect("the test program's name"));
     std::fs::create_dir_all(&made).expect("a folder for the C programs");
-    // A symbolic link, so that the library is always the newest one.
+    // A symbolic link always names the newest build of the library.
     let fresh = made.join(format!("link-{}", std::process::id()));
     std::os::unix::fs::symlink(target.join("libregatta.so"), &fresh).expect("a link");
     std::fs::rename(&fresh, made.join(SONAME)).expect("the library's name");
@@ -104,22 +105,22 @@ fn build(target: &Path, packages: &[&str]) {
     assert!(status.success(), "the library and the command: {status}");
 }
 
-/// The command `regatta`.
+/// Returns the path of the command `regatta`.
 pub fn command() -> PathBuf {
     PLACES.target.join("regatta")
 }
 
-/// The folder in which programs find the library.
+/// Returns the folder in which programs find the library.
 pub(crate) fn library() -> &'static Path {
     &PLACES.made
 }
 
-/// The C program `tests/programs/NAME.c`, linked with the library.
+/// Compiles `tests/programs/NAME.c`, linked with the library.
 pub fn program(name: &str) -> PathBuf {
     program_of(name, &[name])
 }
 
-/// The C program of these files of `programs`, linked with the library.
+/// Compiles these files of `tests/programs` into one C program, linked with the library.
 pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
     static MADE: LazyLock<Mutex<HashMap<String, PathBuf>>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,17 +133,17 @@ pub(crate) fn program_of(name: &str, files: &[&str]) -> PathBuf {
         .clone()
 }
 
-/// The C program `tests/programs/NAME.c`, linked with no library of ours.
+/// Compiles `tests/programs/NAME.c` without any of Regatta's libraries.
 pub fn program_alone(name: &str) -> PathBuf {
     compile_with(name, &[], &[])
 }
 
-/// The C program `tests/programs/NAME.c`, with these folders of headers and these libraries.
+/// Compiles `tests/programs/NAME.c` with these include folders and libraries.
 pub(crate) fn compile_with(name: &str, includes: &[PathBuf], libraries: &[PathBuf]) -> PathBuf {
     compile_all(name, &[name], includes, libraries)
 }
 
-/// The C program of several files.
+/// Compiles a C program from several files.
 pub fn compile_all(
     name: &str,
     files: &[&str],

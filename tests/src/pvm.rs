@@ -1,6 +1,6 @@
 //! Programs of PVM, on Regatta's library and on PVM's own.
 //!
-//! One binary runs on both: the loader takes the library of that name which it finds first.
+//! The same binary runs on both: the loader takes the first library of that name in its search path.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 use crate::left;
 use crate::looks::await_files;
 
-/// The name by which programs look for the library.
+/// Name under which programs load the library.
 const SONAME: &str = "libpvm3.so.3";
-/// To the linker: a library is needed that is named, though nothing of it is used.
+/// Linker option: keeps a dependency on each library that is named, even if none of its symbols are used.
 const NAMED: &str = "-Wl,--no-as-needed";
-/// Where PVM itself is, if nobody says otherwise.
+/// Default location of PVM itself.
 const PVM_ROOT: &str = "/usr/lib/pvm3";
-/// PVM's name of this kind of host.
+/// Returns PVM's name of this machine's architecture.
 pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "LINUX64",
@@ -23,7 +23,7 @@ pub(crate) fn architecture() -> &'static str {
     }
 }
 
-/// The folder in which programs find Regatta's library under its name.
+/// Folder in which programs find Regatta's library under its name.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let library = crate::programs::built("libpvm3.so", "regatta-pvm");
     let folder = crate::programs::link(&library, SONAME);
@@ -36,30 +36,30 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     folder
 });
 
-/// Where Regatta's headers for programs of PVM are.
+/// Returns the folder of Regatta's headers for programs of PVM.
 pub(crate) fn headers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/pvm/include")
 }
 
-/// The program `tests/programs/NAME.c`, compiled with Regatta's header.
+/// Compiles `tests/programs/NAME.c` with Regatta's headers.
 pub fn program(name: &str) -> PathBuf {
     crate::programs::compile_with(name, &[headers()], &[LIBRARY.join(SONAME)])
 }
 
-/// Such a program, linked with the library for groups as well.
+/// Compiles `tests/programs/NAME.c`, linked with the library for groups as well.
 pub fn group_program(name: &str) -> PathBuf {
     group_program_of(name, &[name])
 }
 
-/// As the function above, of several files.
+/// Like [`group_program`], for a program of several files.
 pub fn group_program_of(name: &str, files: &[&str]) -> PathBuf {
     let libraries = ["libgpvm3.so.3", SONAME].map(|library| LIBRARY.join(library));
-    // PVM's own needs the name of the library whose functions ours has elsewhere.
+    // On PVM, the program must name libpvm3 itself, which the library for groups uses.
     let all = [&[PathBuf::from(NAMED)][..], &libraries].concat();
     crate::programs::compile_all(name, files, &[headers()], &all)
 }
 
-/// The Fortran program `tests/programs/NAME.f`. Where gfortran is not installed, the test is left out.
+/// Compiles the Fortran program `tests/programs/NAME.f`. Skips the test if gfortran is not installed.
 pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("programs/{name}.f"));
     let program = place.join(name);
@@ -78,12 +78,12 @@ pub fn fortran_program(name: &str, place: &Path) -> PathBuf {
     program
 }
 
-/// The symbols that Regatta's Fortran library defines.
+/// Returns the symbols that Regatta's Fortran library defines.
 pub fn fortran_symbols() -> Vec<String> {
     symbols(&LIBRARY.join("libfpvm3.a"))
 }
 
-/// The symbols that a library defines.
+/// Returns the symbols that a library defines.
 pub fn symbols(library: &Path) -> Vec<String> {
     let output = Command::new("nm")
         .arg("--defined-only")
@@ -94,19 +94,20 @@ pub fn symbols(library: &Path) -> Vec<String> {
     names.map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Regatta's library itself.
+/// Returns the path of Regatta's library.
 pub fn library() -> PathBuf {
     LIBRARY.join(SONAME)
 }
 
-/// A program on Regatta's library.
+/// Returns a command that runs a program on Regatta's library.
 pub fn on_regatta(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", &*LIBRARY);
     command
 }
 
-/// A program on PVM's own library, with no daemon yet; the folder is for the files of the one that it starts.
+/// Returns a command that runs a program on PVM's own library without a daemon. If the program starts one, `folder`
+/// gets the daemon's files.
 pub(crate) fn without_daemon(program: &Path, folder: &Path) -> Command {
     crate::needs::file(Path::new(PVM_ROOT).join("lib/pvmd"), "pvm");
     let mut command = Command::new(program);
@@ -114,7 +115,7 @@ pub(crate) fn without_daemon(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// Compile a program of others, in the C of its time, with Regatta's header.
+/// Compiles a third-party program, in the C dialect of its time, with Regatta's headers.
 pub(crate) fn compile(source: &Path, program: &Path) {
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-std=gnu89", "-w", "-O1", "-o"])
@@ -132,12 +133,12 @@ pub(crate) fn compile(source: &Path, program: &Path) {
     );
 }
 
-/// The mark in the environment of PVM's own processes, beside a machine with this mark.
+/// Returns the environment mark of PVM's own processes that belong to the test with this mark.
 pub(crate) fn original_mark(mark: &str) -> String {
     format!("{mark}-original")
 }
 
-/// PVM's own virtual machine, of one host, with a folder of its own.
+/// PVM's own virtual machine, with one host and a folder of its own.
 pub struct Original {
     daemon: Child,
     folder: PathBuf,
@@ -145,31 +146,32 @@ pub struct Original {
 }
 
 impl Original {
-    /// Start it. Where PVM 3.4 is not installed, the test is left out.
+    /// Starts PVM. Skips the test if PVM 3.4 is not installed.
     pub fn start(name: &str) -> Original {
         let mark = format!("{name}-{}", std::process::id());
         Original::start_by("localhost", &mark, &mut |_| {})
     }
 
-    /// As `start`, for programs of this home.
+    /// Like `start`, with `home` as the home folder of its programs.
     pub fn start_in(name: &str, home: &Path) -> Original {
         Original::start_at("localhost", name, home)
     }
 
-    /// As `start_in`, under another name of this host. A host whose own address is that of all loopbacks takes in no others.
+    /// Like `start_in`, under another name of this host. PVM does not add hosts to one whose own address is a loopback
+    /// address.
     pub(crate) fn start_at(host: &str, name: &str, home: &Path) -> Original {
         Original::start_by(host, &original_mark(name), &mut |command| {
             command.env("HOME", home).current_dir(home);
         })
     }
 
-    /// Lines written by its daemon, and by tasks of nobody in particular.
+    /// Returns the lines written by the daemon and by tasks without a parent.
     pub fn log(&self) -> String {
         let user = rustix::process::getuid().as_raw();
         std::fs::read_to_string(self.folder.join(format!("pvml.{user}"))).unwrap_or_default()
     }
 
-    /// Where its log is, and its other files.
+    /// Returns the folder of the daemon's log and other files.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -180,7 +182,7 @@ impl Original {
         crate::needs::file("/usr/include/pvm3.h", "pvm-dev");
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder for PVM");
-        // Where it finds the program that keeps groups, and those of the tests.
+        // Path on which the daemon finds the group server and the tests' programs.
         let hosts = folder.join("hosts");
         let line = format!("{host} ep=$HOME/pvm3/bin/$PVM_ARCH:/usr/bin\n");
         std::fs::write(&hosts, line).expect("a list of hosts");
@@ -204,7 +206,7 @@ impl Original {
         original
     }
 
-    /// The daemon is ready once it has written its address into a file.
+    /// Waits until the daemon is ready: it then has written its address to a file.
     fn await_ready(&mut self) {
         let address = self
             .folder
@@ -218,7 +220,7 @@ impl Original {
         });
     }
 
-    /// A program on PVM's own library, as a task of this machine.
+    /// Returns a command that runs a program on PVM's own library, as a task of this machine.
     pub fn command(&self, program: &Path) -> Command {
         without_daemon(program, &self.folder)
     }
@@ -233,7 +235,7 @@ fn settings<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
 
 impl Drop for Original {
     fn drop(&mut self) {
-        // It ends its tasks and takes its files away when it is told to.
+        // On SIGTERM, the daemon ends its tasks and removes its files.
         let pid = rustix::process::Pid::from_child(&self.daemon);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.daemon.wait();
@@ -242,7 +244,7 @@ impl Drop for Original {
     }
 }
 
-/// A program's standard output; the program must have ended well.
+/// Runs a program and returns its standard output. Panics if the program fails.
 pub fn said(command: &mut Command) -> String {
     let Output {
         status,

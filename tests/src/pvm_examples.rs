@@ -1,4 +1,4 @@
-//! PVM's own examples: built as its makefiles build them, started as its Readme says, on Regatta and on PVM itself.
+//! PVM's own examples, built by their makefiles and started as their Readme says, on Regatta and on PVM itself.
 
 mod build;
 mod running;
@@ -8,33 +8,33 @@ mod words;
 pub use build::{DEBIAN, Maker, build, debian_programs, sources};
 pub use side::compare;
 
-/// A program of the examples.
+/// One of the example programs.
 pub struct Program {
-    /// Its name where it is installed, and where others spawn it.
+    /// Name under which it is installed and spawned.
     pub name: &'static str,
-    /// The files it is made of, in the archives of sources.
+    /// Its source files in the archives.
     pub sources: &'static [&'static str],
-    /// Debian's name of it in `/usr/bin`, if it is there.
+    /// Its name in `/usr/bin`, if Debian installs it.
     pub debian: Option<&'static str>,
-    /// A target of PVM's makefile; else it is compiled from its one file.
+    /// Whether PVM's makefile has a target for it. If not, it is compiled from its only source file.
     pub in_makefile: bool,
 }
 
-/// Something that is done with programs of the examples.
+/// A sequence of steps with the example programs.
 pub struct Scenario {
-    /// Its subject.
+    /// Name of the scenario.
     pub name: &'static str,
-    /// Its steps, one after the other.
+    /// Steps, executed in this order.
     pub steps: &'static [Step],
-    /// How lines begin in which all figures are times and rates but those after a word like `size:`.
+    /// Prefixes of lines in which all numbers are times or rates, except those after a word such as `size:`.
     pub times: &'static [&'static str],
-    /// Parts of lines that do not count: they come as often as it happens, or tell of what is in one library alone.
+    /// Lines that contain one of these are ignored: their number varies, or only one of the libraries writes them.
     pub left_out: &'static [&'static str],
-    /// The output depends on which of several tasks is the first.
+    /// Whether the output depends on which of several tasks is first.
     pub any_order: bool,
 }
 
-/// Nothing but a name and steps.
+/// A scenario with only a name and steps, to be used as the base of others.
 pub const PLAIN: Scenario = Scenario {
     name: "",
     steps: &[],
@@ -43,26 +43,27 @@ pub const PLAIN: Scenario = Scenario {
     any_order: false,
 };
 
-/// One thing that somebody at a terminal does. A command is a program's name and its arguments.
+/// One action of a user at a terminal. A command is a program's name and its arguments.
 pub enum Step {
-    /// Start it, type this, and wait for its end.
+    /// Starts the command, types this text, and waits for its end.
     Run(&'static str, &'static str),
-    /// Start all of these at once, and wait for their ends.
+    /// Starts all commands at once, and waits until all have ended.
     Together(&'static [&'static str]),
-    /// Start it and let it run.
+    /// Starts the command and lets it run.
     Start(&'static str),
-    /// Wait for the end of what this command has started.
+    /// Waits for the end of what this command started.
     Ended(&'static str),
-    /// To what this command has started type this, and wait until what that one has started says something with this part.
+    /// Types the second text into what the first command started, then waits until what the third command started
+    /// prints a line with the fourth.
     Type(&'static str, &'static str, &'static str, &'static str),
-    /// Ask again and again until the answer has this part.
+    /// Repeats the command until its output contains this text.
     Until(&'static str, &'static str),
-    /// Give PVM's console this line, and wait for the end of the job that it starts.
+    /// Types this line into PVM's console, and waits for the end of the job that it starts.
     Console(&'static str),
 }
 
 impl Step {
-    /// The programs that are started in it by hand or in the console.
+    /// Returns the programs that are started by hand or by the console.
     pub fn programs(&self) -> Vec<&'static str> {
         let first = |line: &'static str| line.split(' ').next().unwrap_or(line);
         match self {

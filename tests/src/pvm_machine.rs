@@ -1,4 +1,4 @@
-//! A virtual machine of PVM's programs, on Regatta and on PVM itself: the same programs in the same home.
+//! A virtual machine for programs of PVM, on Regatta and on PVM itself: the same programs in the same home folder.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::executable;
 use crate::left;
 use crate::pvm::{self, Original};
 
-/// Where Debian has the programs that come with PVM.
+/// Debian's folder of the programs that come with PVM.
 const EXAMPLES: &str = "/usr/share/doc/pvm-examples";
-/// Time after which a program that has not ended hangs.
+/// Time after which a program that has not ended counts as hung.
 const END_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A home in which programs are found, and a machine on Regatta; nothing of it stays when it is dropped.
+/// A home folder with programs, and a machine on Regatta. Dropping it ends the machine and removes the folder.
 pub struct Machine {
     folder: PathBuf,
     mark: String,
 }
 
 impl Machine {
-    /// With nothing running yet: the first program begins it.
+    /// Creates the home folder. The first program started in it starts the machine.
     pub fn new(name: &str) -> Machine {
         let name = format!("regatta-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
@@ -35,34 +35,34 @@ impl Machine {
         machine
     }
 
-    /// Its home, which goes with it.
+    /// Returns the home folder, which is removed with this value.
     pub fn place(&self) -> PathBuf {
         self.folder.clone()
     }
 
-    /// The mark in the environment of its processes.
+    /// Returns the mark in the environment of the machine's processes.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// The mark of PVM's own processes, in this home.
+    /// Returns the mark of PVM's own processes in this home folder.
     pub(crate) fn original_mark(&self) -> String {
         pvm::original_mark(&self.mark)
     }
 
-    /// Where PVM searches for programs.
+    /// Returns the folder in which PVM searches for programs.
     pub fn programs(&self) -> PathBuf {
         self.folder.join("pvm3/bin").join(pvm::architecture())
     }
 
-    /// Put a program where it is found by this name.
+    /// Installs a program under this name where PVM finds it.
     pub fn install(&self, program: &Path, name: &str) -> PathBuf {
         let path = self.programs().join(name);
         executable::copy(program, &path);
         path
     }
 
-    /// Compile a program of PVM's own examples, where it is found by its name.
+    /// Compiles one of PVM's own examples and installs it under its name.
     pub fn example(&self, name: &str) -> PathBuf {
         let archive = Path::new(EXAMPLES).join("examples.tar.gz");
         crate::needs::file(&archive, "pvm-examples");
@@ -80,17 +80,17 @@ impl Machine {
         program
     }
 
-    /// Write a program of the home, for `sh`.
+    /// Writes a shell script into the home folder.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         executable::script(&self.folder.join(name), text, 0o700)
     }
 
-    /// Write a file of the home.
+    /// Writes a file into the home folder.
     pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.folder.join(name), text).expect("a file");
     }
 
-    /// A program started by hand, on Regatta.
+    /// Returns a command that starts a program by hand, on Regatta.
     pub fn by_hand(&self, program: &Path) -> Command {
         let mut command = pvm::on_regatta(program);
         self.around(&mut command)
@@ -98,14 +98,15 @@ impl Machine {
         command
     }
 
-    /// The command on PVM itself.
+    /// Returns a command that starts a program by hand, on PVM itself.
     pub fn on_original(&self, original: &Original, program: &Path) -> Command {
         let mut command = original.command(program);
         self.around(&mut command);
         command
     }
 
-    /// The command on PVM's own library, before its machine has been started; with a folder for that machine's files.
+    /// Returns a command that starts a program on PVM's own library before PVM's machine runs. `folder` gets that
+    /// machine's files.
     pub fn on_no_original(&self, program: &Path, folder: &Path) -> Command {
         std::fs::create_dir_all(folder).expect("a folder for PVM");
         let mut command = pvm::without_daemon(program, folder);
@@ -113,12 +114,12 @@ impl Machine {
         command
     }
 
-    /// PVM itself, with this home.
+    /// Starts PVM itself with this home folder.
     pub fn original(&self) -> Original {
         Original::start_in(&self.mark, &self.folder)
     }
 
-    /// As `original`, as a host that can take in others.
+    /// Like `original`, on a host name that lets PVM add other hosts.
     pub fn original_at(&self, host: &str) -> Original {
         Original::start_at(host, &self.mark, &self.folder)
     }
@@ -136,29 +137,29 @@ impl Machine {
             .stdin(Stdio::null())
     }
 
-    /// The output of tasks that were started by others.
+    /// Returns the output of tasks that were spawned.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log_folder().join("pvm.job.log")).unwrap_or_default()
     }
 
-    /// Where the log is.
+    /// Returns the folder of the log.
     pub fn log_folder(&self) -> PathBuf {
         self.folder.join("run/regatta")
     }
 
-    /// End the machine, as a program does; then nothing of it may be left.
+    /// Halts the machine from a program, and checks that nothing of it is left.
     pub fn halt(&self) {
         let status = self.by_hand(&pvm::program("pvm_halt")).status();
         assert!(status.is_ok(), "the program that ends the machine");
         self.is_over();
     }
 
-    /// Kills the process that keeps the machine together.
+    /// Kills the process that runs the machine (`regatta resident`).
     pub fn behead(&self) {
         left::kill_those(&self.mark, " resident ");
     }
 
-    /// The machine has been ended: nothing of it may be left.
+    /// Checks that the machine has ended and nothing of it is left.
     pub fn is_over(&self) {
         let over = left::all_end_by(&self.mark, Instant::now() + END_TIMEOUT);
         assert!(
@@ -170,7 +171,7 @@ impl Machine {
     }
 }
 
-/// Both libraries let a program say the same, line by line, and at least so many lines.
+/// Checks that the outputs on both libraries agree line by line, and have at least `least` lines.
 pub fn same_lines(ours: &str, theirs: &str, least: usize) {
     for (ours, theirs) in ours.lines().zip(theirs.lines()) {
         assert_eq!(ours, theirs, "Regatta's, then PVM's");
@@ -186,7 +187,7 @@ impl Drop for Machine {
     }
 }
 
-/// A program's output; the program must end well and in time.
+/// Runs a program and returns its output. Panics if it fails or exceeds the time limit.
 pub fn said(command: &mut Command) -> String {
     let mut child = command
         .stdout(Stdio::piped())
@@ -230,7 +231,7 @@ fn reader(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHan
     })
 }
 
-/// The output of a command that may fail.
+/// Runs a command, which may fail, and returns its output.
 pub fn output(command: &mut Command) -> Output {
     command.output().expect("the program")
 }

@@ -1,4 +1,5 @@
-//! Programs of `regatta_mpi` in Python (`tests/programs/python`): an interpreter with numpy, and the package as it is here.
+//! Python programs that use `regatta_mpi` (`tests/programs/python`): an interpreter with numpy, and the package from
+//! this source tree.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,29 +8,29 @@ use std::sync::LazyLock;
 use crate::needs::leave_out;
 use crate::{Job, programs};
 
-/// What the programs import that Python does not have; from PyPI.
+/// Packages from PyPI that the programs import.
 const PACKAGES: [&str; 1] = ["numpy>=2,<3"];
-/// The oldest version whose stable interface has buffers.
+/// Checks for the oldest version whose stable ABI has the buffer protocol.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 11))";
 
-/// The interpreter of an environment with the packages, or why there is none.
+/// Interpreter of an environment with the packages, or the reason why there is none.
 static INTERPRETER: LazyLock<Result<PathBuf, String>> = LazyLock::new(environment);
 static PACKAGE: LazyLock<PathBuf> = LazyLock::new(package);
 
-/// `tasks` tasks of a program in `tests/programs/python`.
+/// Creates a job of `tasks` tasks of a program in `tests/programs/python`.
 pub fn job(tasks: u32, program: &str, arguments: &[&str]) -> Job {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/python");
     job_of(tasks, &path.join(program), arguments)
 }
 
-/// `tasks` tasks of a program at any place.
+/// Creates a job of `tasks` tasks of the Python program at this path.
 pub fn job_of(tasks: u32, program: &Path, arguments: &[&str]) -> Job {
     let program = program.display().to_string();
     let words = [&[&*program], arguments].concat();
     at_home(Job::of(tasks, interpreter(), &words))
 }
 
-/// A program in `tests/programs/python` that is started by itself.
+/// Creates a job of a program in `tests/programs/python` that runs without a launcher.
 pub fn alone(program: &str, arguments: &[&str]) -> Job {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/python");
     let program = path.join(program).display().to_string();
@@ -76,7 +77,7 @@ fn environment() -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// A folder with the package: its files, and the native module and the library that were just built.
+/// Creates a folder with the package: its Python files, and the native module and the library that were just built.
 fn package() -> PathBuf {
     let native = programs::built("libregatta_mpi_native.so", "regatta-python");
     let folder = programs::folder("package");

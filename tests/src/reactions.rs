@@ -1,7 +1,7 @@
-//! How soon tasks hear of what befalls others (`tests/programs/reaction.c`), on nine hosts of network namespaces in a virtual machine
-//! at its default settings.
+//! Measures how soon tasks are notified of failures and other events (`tests/programs/reaction.c`). The virtual machine
+//! consists of nine network namespaces and has its default settings.
 //!
-//! `make reactions` measures it; a test runs the same once, so that it stays right.
+//! `make reactions` measures it repeatedly. A test runs the same measurements once, so that they keep working.
 
 use std::time::Duration;
 
@@ -9,35 +9,36 @@ use crate::network::{Network, ON_FIRST};
 use crate::skipped::skip;
 use crate::{command, programs};
 
-/// So many hosts have a task in collectives; one more is added.
+/// Number of hosts with a task in collectives. One more host is added later.
 const HOSTS: u32 = 8;
-/// The host that is struck, and the one that is added by ssh.
+/// `STRUCK` is the host that fails; `ADDED` is added by ssh.
 const STRUCK: &str = "h3";
 const ADDED: &str = "h8";
 
-/// A measured reaction, and the longest time it may take.
+/// A measured reaction and its target.
 pub struct Measured {
-    /// Its name.
+    /// Name of the measurement.
     pub what: &'static str,
-    /// How long it may take.
+    /// Longest time the reaction may take.
     pub target: Duration,
-    /// How long it took, each time, the shortest first.
+    /// Measured times in ascending order.
     pub took: Vec<Duration>,
 }
 
 impl Measured {
-    /// The one in the middle.
+    /// Returns the median time.
     pub fn median(&self) -> Duration {
         self.took[self.took.len() / 2]
     }
 
-    /// The longest.
+    /// Returns the longest time.
     pub fn worst(&self) -> Duration {
         self.took[self.took.len() - 1]
     }
 }
 
-/// Measures everything so many times; `tell` is called with the name of each measurement. Measurements that need root are left out for other users.
+/// Measures every reaction `times` times. Calls `tell` with the name of each measurement. Measurements that need root
+/// are left out for other users.
 pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
     let is_root = rustix::process::geteuid().is_root();
     let mut network = Network::with(HOSTS + 1, !is_root);
@@ -52,13 +53,13 @@ pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
         let target = Duration::from_millis(target);
         all.push(Measured { what, target, took });
     };
-    // In a command of a task, which is on a host: where the bridge is.
+    // This command runs in a task on a host. It enters the network namespace that has the bridge.
     let beside = "nsenter --net=/proc/1/ns/net ip link set v3";
     let (cut, heal) = (
         format!("{beside} nomaster"),
         format!("{beside} master bridge"),
     );
-    // Some of those that are listed end before their turn, because others have been killed.
+    // Some listed processes end before `kill` reaches them, because others have been killed.
     let kill = format!("ip netns pids {STRUCK} | xargs -r kill -9 2>/dev/null || true");
 
     let took = run(&mut network, 1, &format!("killed {STRUCK} {times}"));
@@ -99,7 +100,7 @@ pub fn measure(times: u32, mut tell: impl FnMut(&str)) -> Vec<Measured> {
     all
 }
 
-/// Adds and removes a host so many times.
+/// Adds and removes a host `times` times. Returns how long each addition took.
 fn add_by_ssh(network: &mut Network, times: u32) -> Vec<Duration> {
     let ssh = network.serve_ssh(HOSTS);
     let regatta = command().display().to_string();
@@ -109,7 +110,7 @@ fn add_by_ssh(network: &mut Network, times: u32) -> Vec<Duration> {
     run(network, 1, &words)
 }
 
-/// Strikes a host so many times while tasks are in collectives: how long it took until all others went on.
+/// Strikes a host `times` times while tasks are in collectives. Returns the times until all other tasks had gone on.
 fn survive(network: &mut Network, times: u32, strike: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for _ in 0..times {
@@ -119,7 +120,7 @@ fn survive(network: &mut Network, times: u32, strike: &str) -> Vec<Duration> {
     took
 }
 
-/// A job of the program on the machine's hosts, to its end: what it measured.
+/// Runs a job of the program on the machine's hosts. Returns the times that it measured.
 fn run(network: &mut Network, tasks: u32, words: &str) -> Vec<Duration> {
     let line = format!(
         "{ON_FIRST} LD_LIBRARY_PATH={library} {regatta} run -n {tasks} --on-failure continue {program} {words}",

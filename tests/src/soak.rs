@@ -1,7 +1,8 @@
-//! The soak: a fleet (`tests/programs/soak.c`) sends and receives in all ways there are, while all kinds of faults befall it
-//! ([`fleet`](crate::fleet)). Tasks that live must get everything, once, in order and whole.
+//! The soak run: a fleet (`tests/programs/soak.c`) sends and receives in all ways that Regatta has, while faults strike
+//! hosts, links and processes ([`fleet`](crate::fleet)). Living tasks must receive every message, once, in order and
+//! complete.
 //!
-//! `make soak` runs it for ten minutes on eight hosts; the tests run a short form of the same.
+//! `make soak` runs it for ten minutes on eight hosts. The tests run it for a shorter time.
 
 use crate::fleet::{Blows, Fleet, Program};
 use crate::programs;
@@ -12,7 +13,8 @@ const PROGRAM: Program = Program {
     compile: || programs::program_of("soak", &["soak", "soak_worker", "fleet"]),
 };
 
-/// Runs it to its end; returns what was done, and the fleet's own words. Panics if anything got lost or was left.
+/// Runs the fleet to its end. Returns the faults that were inflicted and the fleet's output. Panics if a message was
+/// lost or anything was left behind.
 pub fn run(fleet: &Fleet, tell: &mut dyn FnMut(&str)) -> (Blows, String) {
     let (blows, said) = fleet.run(PROGRAM, tell);
     assert!(

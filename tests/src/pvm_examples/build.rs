@@ -1,4 +1,4 @@
-//! The sources and the built programs of the examples, and a home in which they are.
+//! The example sources and programs, and a home folder that contains them.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,16 +8,16 @@ use crate::needs;
 use crate::pvm;
 use crate::pvm_machine::Machine;
 
-/// Where Debian has the archives of sources.
+/// Debian's folder of the source archives.
 const ARCHIVES: &str = "/usr/share/doc/pvm-examples";
 const NAMES: [&str; 2] = ["examples", "gexamples"];
-/// Where Debian has the programs.
+/// Debian's folder of the programs.
 pub const DEBIAN: &str = "/usr/bin";
 
-/// The C of their time.
+/// The C dialect of the examples.
 const C_FLAGS: &str = "ARCHCFLAGS=-std=gnu89 -w";
 
-/// A command's output; it must succeed.
+/// Runs a command and returns its output. Panics if it fails.
 fn done(command: &mut Command) -> String {
     let output = command
         .output()
@@ -38,7 +38,7 @@ fn archive(name: &str) -> String {
     path
 }
 
-/// The C and Fortran sources in the archives.
+/// Returns the names of the C and Fortran sources in the archives.
 pub fn sources() -> Vec<String> {
     let list = |name| done(Command::new("tar").arg("-tzf").arg(archive(name)));
     let all = NAMES.map(list).concat();
@@ -46,7 +46,7 @@ pub fn sources() -> Vec<String> {
     all.lines().filter(source).map(str::to_owned).collect()
 }
 
-/// The programs that Debian has built of them, and some more.
+/// Returns the programs that Debian has built from the archives. Debian has some more.
 pub fn debian_programs() -> Vec<String> {
     needs::file(ARCHIVES, "pvm-examples");
     let list = done(Command::new("dpkg").args(["-L", "pvm-examples"]));
@@ -54,16 +54,16 @@ pub fn debian_programs() -> Vec<String> {
     list.lines().filter_map(name).collect()
 }
 
-/// Whose headers and libraries.
+/// Whose headers and libraries programs are built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
-    /// Ours.
+    /// Regatta's.
     Regatta,
-    /// The original's.
+    /// PVM's own.
     Pvm,
 }
 
-/// Build them in `$HOME/pvm3`, as PVM's own tree has it: headers, libraries, sources and programs beside each other.
+/// Builds the programs in `$HOME/pvm3`, laid out like PVM's own tree: headers, libraries, sources and programs.
 pub fn build(machine: &Machine, programs: &[Program], maker: Maker) {
     let tree = machine.place().join("pvm3");
     let libraries = tree.join("lib").join(pvm::architecture());
@@ -78,7 +78,7 @@ pub fn build(machine: &Machine, programs: &[Program], maker: Maker) {
         };
         link(&from, &tree.join("include").join(header));
     }
-    // Where nothing is found here the linker takes the system's, which are PVM's.
+    // If a library is missing here, the linker uses the system's, which is PVM's.
     if maker == Maker::Regatta {
         let ours = pvm::library();
         let ours = ours.parent().expect("its folder");
@@ -92,7 +92,7 @@ pub fn build(machine: &Machine, programs: &[Program], maker: Maker) {
         }
     }
     for name in NAMES {
-        // The archives have built programs as well: of PVM's library.
+        // The archives also contain programs that were built with PVM's library.
         done(
             Command::new("tar")
                 .args(["--exclude=*/LINUX64", "-xzf"])
@@ -110,15 +110,15 @@ pub fn build(machine: &Machine, programs: &[Program], maker: Maker) {
     }
 }
 
-/// As `aimk` does it: in a folder of the architecture, by the makefile beside the sources.
+/// Builds the programs as `aimk` does: in a folder named after the architecture, with the makefile beside the sources.
 fn make(tree: &Path, archive: &str, programs: &[&Program]) {
     let folder = tree.join(archive).join("built");
     std::fs::create_dir(&folder).expect("a folder");
-    // An object with which several are linked has a target of its own, on which they do not depend.
+    // taskf.o is linked into several programs, but the makefile does not list it as their dependency.
     let shared = (archive == "examples").then_some("taskf.o");
     needs::program("gfortran", "gfortran");
     let mut make = Command::new("make");
-    // The variables of a make around the tests are not for this one.
+    // Variables of a `make` that runs the tests must not reach this one.
     for name in ["MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
         make.env_remove(name);
     }
@@ -138,12 +138,13 @@ fn make(tree: &Path, archive: &str, programs: &[&Program]) {
     done(&mut make);
 }
 
-/// Compiles a program that no makefile builds: linked with both libraries, like the others.
+/// Compiles a program that has no target in the makefile. It is linked with both libraries, like the others.
 fn compile(tree: &Path, program: &Program) {
     let folder = |name: &str| tree.join(name).join(pvm::architecture());
     done(
         Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-            // One of them calls exit() without a status, which is only told to a compiler that knows exit().
+            // One of the programs calls exit() without a status, which a compiler rejects if it knows exit() as a
+            // builtin.
             .args(["-std=gnu89", "-w", "-fno-builtin", "-o"])
             .arg(folder("bin").join(program.name))
             .arg(tree.join(program.sources[0]))

@@ -1,19 +1,19 @@
-//! A program that runs: heard while it does, typed to, and never waited for without an end.
+//! A running program: its output is read while it runs, it can be typed to, and every wait has a time limit.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Longer than anything an example does takes.
+/// Time limit for a wait; longer than any step of an example takes.
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// All that a program has said by now.
+/// All output of a program so far.
 #[derive(Default)]
 pub struct Words {
     pub out: String,
     pub err: String,
-    /// How many of the two have ended.
+    /// Number of streams (standard output and error) that have ended.
     ended: u32,
 }
 
@@ -23,7 +23,7 @@ struct Heard {
     changed: Condvar,
 }
 
-/// It; when it is dropped it is killed, if it still runs.
+/// A running program, which is killed when dropped.
 pub struct Running {
     child: Child,
     input: Option<ChildStdin>,
@@ -52,27 +52,27 @@ impl Running {
         }
     }
 
-    /// Type something.
+    /// Types a text.
     pub fn type_in(&mut self, text: &str) {
         if let Some(input) = &mut self.input {
-            // A program that has ended reads nothing any more; its output is looked at later.
+            // If the program has ended, the write fails. Its output is checked later.
             let _ = input
                 .write_all(text.as_bytes())
                 .and_then(|()| input.flush());
         }
     }
 
-    /// Type no more: what reads on is at the end of its input.
+    /// Closes the program's standard input.
     pub fn hush(&mut self) {
         self.input = None;
     }
 
-    /// Has it said this by now, or says it in time?
+    /// Waits until the output satisfies `is_said`. Returns `false` after the time limit.
     pub fn has_printed(&self, is_said: impl Fn(&Words) -> bool) -> bool {
         self.has_printed_within(AWAIT_TIMEOUT, is_said)
     }
 
-    /// As `has_printed`, within this time.
+    /// Like `has_printed`, with this time limit.
     pub fn has_printed_within(&self, limit: Duration, is_said: impl Fn(&Words) -> bool) -> bool {
         let words = self
             .heard
@@ -86,7 +86,7 @@ impl Running {
         is_said(&waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
-    /// Its status and its words at its end, if that comes in time.
+    /// Waits for the end of the program. Returns its status and its output, or `None` after the time limit.
     pub fn end(&mut self) -> Option<(Option<i32>, Words)> {
         if !self.has_printed(|words| words.ended == 2) {
             return None;
@@ -95,7 +95,7 @@ impl Running {
         Some((status.code(), self.words()))
     }
 
-    /// Its output so far.
+    /// Returns the output so far.
     pub fn words(&self) -> Words {
         let words = self
             .heard
@@ -117,7 +117,7 @@ impl Drop for Running {
     }
 }
 
-/// Note what comes until the end.
+/// Collects a stream's output until its end.
 fn listen(
     mut from: impl Read + Send + 'static,
     heard: &Arc<Heard>,

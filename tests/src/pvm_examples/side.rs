@@ -1,4 +1,4 @@
-//! One of the two that are compared: a home with the programs, and the virtual machine in which they run.
+//! One of the two sides that are compared: a home folder with the programs, and the virtual machine that they run in.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::pvm::{self, Original};
 use crate::pvm_machine::Machine;
 use crate::{left, programs};
 
-/// Time for which something is asked again and again.
+/// Time limit for a step that repeats a command.
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(180);
-/// A command that makes a console answer: PVM's own shows the output of tasks only when it is asked for something.
+/// A command that makes a console answer. PVM's own console shows the output of tasks only when it handles a command.
 const NUDGE: &str = "still here";
-/// Interval at which it is asked.
+/// Interval at which that command is repeated.
 const NUDGE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A program's output, as far as it is the same in every run.
+/// The part of a program's output that is the same in every run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub command: &'static str,
@@ -28,18 +28,18 @@ pub struct Answer {
     pub err: Vec<String>,
 }
 
-/// A machine of one kind, with programs.
+/// A machine of Regatta or of PVM, with programs.
 pub struct Side {
-    // Its tasks are those of the home: it goes before that.
+    // Declared before `machine`, so that it is dropped first: its tasks use the home folder.
     original: Option<Original>,
     machine: Machine,
     console: PathBuf,
-    /// The program that waits until nobody but itself runs.
+    /// A program that waits until it is the only running task.
     alone: PathBuf,
 }
 
 impl Side {
-    /// A machine whose home has what `fill` puts there.
+    /// Creates a machine. `fill` installs programs into its home folder.
     pub fn new(name: &str, maker: Maker, fill: &dyn Fn(&Machine, Maker)) -> Side {
         let machine = Machine::new(&format!("{name}-{maker:?}").to_lowercase());
         fill(&machine, maker);
@@ -62,7 +62,7 @@ impl Side {
         }
     }
 
-    /// Do all that a scenario says; what is said then. No task runs any more at its end.
+    /// Plays all steps of a scenario and returns their output. No task runs any more when it returns.
     pub fn play(&self, scenario: &'static Scenario) -> Vec<Answer> {
         let mut play = Play {
             side: self,
@@ -83,7 +83,7 @@ impl Side {
         play.answers
     }
 
-    /// End the machine; nothing of it may be left.
+    /// Ends the machine, and checks that nothing of it is left.
     pub fn end(self) {
         match self.original {
             Some(original) => drop(original),
@@ -92,12 +92,12 @@ impl Side {
     }
 }
 
-/// The console that comes with Regatta: the command, under PVM's name.
+/// Returns Regatta's console: the command, under PVM's name.
 fn console() -> PathBuf {
     programs::link(&programs::built("regatta", "regatta-cli"), "pvm").join("pvm")
 }
 
-/// A scenario in the middle.
+/// The state of a scenario that is being played.
 struct Play<'a> {
     side: &'a Side,
     scenario: &'static Scenario,
@@ -120,7 +120,7 @@ impl Play<'_> {
                 for (line, running) in all {
                     self.answer(line, running);
                 }
-                // Which of them had which part is chance.
+                // Which command gets which part of the work is chance.
                 self.answers[from..].sort_by(|one, other| one.out.cmp(&other.out));
             }
             Step::Start(line) => {
@@ -149,7 +149,7 @@ impl Play<'_> {
         }
     }
 
-    /// Start a program of the home.
+    /// Starts a program of the home folder.
     fn start(&self, line: &str) -> Running {
         let mut command = self
             .side
@@ -163,7 +163,7 @@ impl Play<'_> {
             .unwrap_or_else(|| panic!("{}: {line} was not started", self.scenario.name))
     }
 
-    /// Its end; who does not end in time fails the test.
+    /// Waits for the end of a program. Fails the test if it does not end in time.
     fn end(&self, line: &str, running: &mut Running) -> (Option<i32>, words::Texts) {
         match running.end() {
             Some((status, words)) => (status, (words.out, words.err)),
@@ -201,7 +201,7 @@ impl Play<'_> {
         }
     }
 
-    /// A job that the console starts, to the console's word that it is finished.
+    /// Runs a job from the console, until the console reports that it is finished.
     fn console(&mut self, line: &'static str) {
         let mut console = Running::start(&mut self.side.command(&self.side.console));
         console.type_in(&format!("{line}\n"));
@@ -217,7 +217,7 @@ impl Play<'_> {
         console.type_in("quit\n");
         console.hush();
         let (status, (out, _)) = self.end(line, &mut console);
-        // Which of the tasks says something first is chance, and where the nudges come.
+        // Which task prints first is chance, and so is where the answers to the nudges appear.
         let mut lines: Vec<_> = out
             .lines()
             .map(|line| line.trim_start_matches("pvm> ").trim_end())
@@ -229,7 +229,7 @@ impl Play<'_> {
         last.out.sort();
     }
 
-    /// Somebody waits for ever: say who, and for what.
+    /// Panics, because `line` did not end in time. The message has the output of all running programs.
     fn hang(&self, line: &str, running: Option<&Running>) -> ! {
         let mut said = String::new();
         for running in self.running.values().chain(running) {
@@ -253,12 +253,12 @@ impl Play<'_> {
     }
 }
 
-/// The program's name in a command.
+/// Returns the program's name of a command.
 fn name(line: &str) -> &str {
     line.split(' ').next().unwrap_or(line)
 }
 
-/// Plays the same scenarios on both: their whole output must be the same.
+/// Plays the same scenarios on both sides, and checks that their whole output is the same.
 pub fn compare(
     name: &str,
     scenarios: &'static [Scenario],
@@ -291,7 +291,7 @@ pub fn compare(
     assert!(differ.is_empty(), "{differ}");
 }
 
-/// In what two answers differ; nothing, if they are the same.
+/// Describes the difference between two answers. Returns an empty string if they are the same.
 fn difference(scenario: &str, ours: &Answer, theirs: &Answer) -> String {
     if ours == theirs {
         return String::new();

@@ -1,14 +1,14 @@
-//! Separates the parts of a program's output that are the same in two runs from numbers of tasks, times, paths and sentences of errors.
+//! Extracts from a program's output what two runs have in common: drops task numbers, times, paths and error sentences.
 
 use super::Scenario;
 
-/// The first and the last number that a task of the first host can have; contexts look like them.
+/// Range of task numbers on the first host. Contexts have numbers in the same range.
 const TASKS: std::ops::Range<u32> = 0x40000..0x80000;
 
 /// Standard output and standard error.
 pub type Texts = (String, String);
 
-/// The lines of a text without what differs from run to run.
+/// Returns the lines of a text, with everything replaced that differs from run to run.
 pub fn comparable(text: &str, home: &str, scenario: &Scenario) -> Vec<String> {
     let counts = |line: &&str| !scenario.left_out.iter().any(|part| line.contains(part));
     let mut lines: Vec<String> = text
@@ -31,7 +31,7 @@ fn plain(line: &str, scenario: &Scenario) -> String {
     }
     for place in 0..words.len() {
         let is_size = place > 0 && words[place - 1].starts_with("size");
-        // A figure may look like the number of a task.
+        // A number in the output may look like a task number.
         let word = words[place].trim_matches(['(', ')']).replace("TASK", "0");
         let is_figure = word.parse::<f64>().is_ok();
         if is_figure && !is_size {
@@ -41,7 +41,7 @@ fn plain(line: &str, scenario: &Scenario) -> String {
     words.join(" ")
 }
 
-/// Each of the two libraries has its own sentences for errors.
+/// Removes the sentence of an error line. The two libraries word errors differently.
 fn without_sentence(line: &str) -> &str {
     let told = line.starts_with("libpvm [");
     match line.rfind(": ").filter(|_| told) {
@@ -50,7 +50,7 @@ fn without_sentence(line: &str) -> &str {
     }
 }
 
-/// A word with the numbers of tasks in it replaced, however they are written.
+/// Replaces the task numbers in a word, in each of their notations.
 fn without_tasks(word: &str) -> String {
     let mut plain = String::new();
     let mut rest = word;
@@ -67,7 +67,7 @@ fn without_tasks(word: &str) -> String {
     plain
 }
 
-/// The length of the number of a task with which a text begins: `t40003`, `0x40003`, `40003` or `262147`.
+/// Returns the length of the task number at the start of a text: `t40003`, `0x40003`, `40003` or `262147`.
 fn task_at_start(text: &str) -> Option<usize> {
     let mark = ["t", "0x"].into_iter().find(|mark| text.starts_with(mark));
     let number = &text[mark.map_or(0, str::len)..];
