@@ -1,4 +1,4 @@
-//! The applications (`programs/applications`): right by every interface, whatever the number of tasks.
+//! The applications (`programs/applications`) compute correct results with every interface and any number of tasks.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use regatta_tests::applications::{
 };
 use regatta_tests::{Ended, Job};
 
-/// Runs the smallest class of a kernel on one processor alone, and by each interface with these numbers of tasks.
+/// Runs a kernel of the smallest class without an interface, then with each interface and these numbers of tasks. Each
+/// run must verify its result.
 fn verify(kernel: &str, tasks: &[u32]) {
     let verified = |tasks: u32| format!("npb-{kernel} class S, {tasks} tasks: verified");
     npb_job(kernel, "serial", "S", 1)
@@ -30,7 +31,7 @@ fn ep_has_the_published_sums_by_every_interface() {
     verify("ep", &[1, 2, 5, 8]);
 }
 
-/// How many of the 256 blocks of class S each task of `ep` has computed.
+/// Returns how many of the 256 blocks of class S each task of `ep` has computed.
 fn blocks_of_tasks(ended: &Ended) -> Vec<u32> {
     let line = ended
         .text
@@ -82,7 +83,7 @@ fn ft_has_the_published_checksums_by_every_interface() {
     verify("ft", &[1, 2, 4, 8]);
 }
 
-/// The answer of a verified application: what stands behind `said`.
+/// Runs an application, which must verify its result. Returns the text that follows `said` in its output.
 fn answer(job: Job, said: &str) -> String {
     let ended = job.run().passed().said(": verified, ");
     let rest = ended.text.split_once(said).map(|(_, rest)| rest);
@@ -90,7 +91,8 @@ fn answer(job: Job, said: &str) -> String {
     rest.split(',').next().unwrap_or_default().to_owned()
 }
 
-/// Runs an application alone, and by each interface with these numbers of tasks; all have the same answer behind `said`.
+/// Runs an application without an interface, then with each interface and these numbers of tasks. The text that follows
+/// `said` must be the same in all outputs.
 fn agree(name: &str, arguments: &[&str], tasks: &[u32], said: &str) {
     let alone = answer(application_job(name, "serial", arguments, 1), said);
     for interface in INTERFACES {
@@ -105,7 +107,7 @@ fn agree(name: &str, arguments: &[&str], tasks: &[u32], said: &str) {
     }
 }
 
-/// As `agree`, in Fortran, which has the answers of C.
+/// Like `agree`, for the Fortran versions. Their answers must be those of the C version.
 fn agree_in_fortran(name: &str, arguments: &[&str], said: &str) {
     let in_c = answer(application_job(name, "serial", arguments, 1), said);
     let alone = fortran_job(name, "serial", arguments, 1);
@@ -148,7 +150,7 @@ fn bodies_keep_their_energy_by_every_interface() {
 
 #[test]
 fn bodies_keep_their_energy_by_every_interface_in_fortran() {
-    // Not all tasks have as many.
+    // The tasks have unequal numbers of bodies.
     agree_in_fortran("nbody", &["201", "5"], "energy ");
     agree_in_fortran("nbody", &["3", "1"], "energy ");
 }
@@ -158,7 +160,7 @@ fn molecules_keep_their_energy_by_every_interface() {
     agree("md", &["8", "20"], &[1, 2, 3, 5], "energy ");
 }
 
-/// The path of a scene of the renderer's.
+/// Returns the path of a scene of the renderer.
 fn scene(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs/applications/ribbit");
     folder.join("scenes").join(name).display().to_string()
@@ -176,25 +178,25 @@ fn a_picture_is_the_same_by_every_interface() {
     for name in ["flake.scene", "island.scene"] {
         agree("ribbit", &[&scene(name), "96", "72"], &[3], " picture ");
     }
-    // Less than a tile, for more workers than there is work.
+    // The picture is smaller than one tile, so there are more workers than work.
     agree("ribbit", &[&still_life, "17", "9"], &[8], " picture ");
 }
 
-/// The CRC-32 of these bytes.
+/// Returns the CRC-32 of `bytes`.
 fn crc(bytes: &[u8]) -> u32 {
     let bit = |crc: u32| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1));
     let byte = |crc: u32, &byte: &u8| (0..8).fold(crc ^ u32::from(byte), |crc, _| bit(crc));
     !bytes.iter().fold(!0, byte)
 }
 
-/// Takes a big-endian number off the front of these bytes.
+/// Removes a big-endian number from the front of `bytes` and returns it.
 fn number(bytes: &mut &[u8]) -> u32 {
     let (number, rest) = bytes.split_first_chunk().expect("a number");
     *bytes = rest;
     u32::from_be_bytes(*number)
 }
 
-/// Takes a chunk of a PNG, which has this name, off the front of these bytes.
+/// Removes the chunk `name` from the front of a PNG and returns its data.
 fn chunk<'a>(png: &mut &'a [u8], name: &str) -> &'a [u8] {
     let length = number(png) as usize;
     let (checked, rest) = png.split_at(4 + length);
@@ -204,7 +206,7 @@ fn chunk<'a>(png: &mut &'a [u8], name: &str) -> &'a [u8] {
     &checked[4..]
 }
 
-/// The bytes of a stream of zlib that only has stored blocks.
+/// Returns the content of a zlib stream that consists of stored blocks only.
 fn stored(mut stream: &[u8]) -> Vec<u8> {
     assert_eq!(
         u16::from_be_bytes([stream[0], stream[1]]) % 31,
@@ -331,7 +333,7 @@ fn an_application_in_fortran_refuses_what_it_cannot_compute() {
         );
         refuses("nbody", interface, &["1"], "the number of bodies");
     }
-    // There the last argument is the number of tasks.
+    // With PVM, the last argument is the number of tasks.
     let job = Job::of(1, &fortran_program("nbody", "pvm"), &["512", "many"]);
     job.run().ended_with(2).said("the number of tasks");
 }

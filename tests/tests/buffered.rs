@@ -1,8 +1,8 @@
-//! Sends that do not wait, and receives of what fits.
+//! Sends that return before the message is received, and receives that select messages that fit.
 
 use regatta_tests::{Job, skip};
 
-/// A named pipe.
+/// Creates a named pipe.
 fn file(name: &str) -> String {
     let file = format!("regatta-buffered-{name}-{}", std::process::id());
     let file = std::env::temp_dir().join(file).display().to_string();
@@ -41,7 +41,7 @@ fn large_messages_that_cross_take_about_as_long_as_an_exchange() {
     if std::thread::available_parallelism().map_or(1, |cores| cores.get()) < 2 {
         return skip("two tasks on one core take turns, whatever they call");
     }
-    // Elsewhere a task finds out by itself, later, that wide pipes are faster.
+    // With other footprints, a task finds out only later that wide pipes are faster.
     let job = Job::new(2, "crossing", &["soon"]).env("REGATTA_FOOTPRINT", "narrow");
     job.run().passed();
 }

@@ -1,14 +1,14 @@
-//! Small messages that go past TCP/IP between hosts of one network: they come when the frames do, and when these are lost.
+//! Small messages that bypass TCP/IP between hosts of one network. They arrive whether their frames arrive or are lost.
 //!
-//! The hosts h0 to h3 are network namespaces at a bridge, which drops the frames when it is told to.
+//! The hosts h0 to h3 are network namespaces connected to a bridge, which can be told to drop the frames.
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Ended, Job, command};
 
-/// Frames of bypasses, for the bridge.
+/// Match of a bridge rule for the frames of bypasses.
 const FRAMES: &str = "ether type 0x88b5";
 
-/// Arguments: the command, then what is run.
+/// Start of the script. Arguments: the command, then the command line to run.
 const BEGIN: &str = r#"unset REGATTA_VM
 regatta=$1
 shift
@@ -57,7 +57,7 @@ job=$!
 end
 "#;
 
-/// The frames that the bridge has seen.
+/// Returns how many of these frames have crossed the bridge.
 #[track_caller]
 fn frames(ended: &Ended) -> u64 {
     let found = ended.text.split("passed ").nth(1);
@@ -85,7 +85,7 @@ end
     ended.passed().said("by the bypass again");
 }
 
-/// A bridge that loses every third frame.
+/// Runs a job while the bridge drops every third frame.
 fn with_losses(argument: &str) -> Ended {
     const RULE: &str = "nft insert rule bridge bypass crossing FRAMES numgen inc mod 3 0 drop";
     on_hosts(
@@ -100,16 +100,18 @@ fn nothing_is_lost_when_a_bypass_loses_frames_all_the_time() {
     with_losses("some");
 }
 
-/// So their frames come before what was said by the connection, again and again.
+/// Both tasks send at the same time, so a frame overtakes messages sent earlier over the connection. After each pause
+/// both must use the bypass again.
 #[test]
 fn two_that_both_send_at_once_use_a_bypass_again_after_each_rest() {
     let ended = on_hosts(across("bypass", &["both"]), JUST_RUN).passed();
-    // Of more than 6000 words each some go by the connection, after each rest and because they are long.
+    // Each task sends more than 6000 messages. The first after each pause and the long ones use the connection.
     assert!(frames(&ended) > 6000, "{}", ended.story());
     assert!(frames(&with_losses("both")) > 0);
 }
 
-/// The sender makes no call meanwhile. The watch over its connection ticks much less often.
+/// The sender computes without any call after its frame was lost. The message must still arrive soon over the
+/// connection, well before the next tick of the timer that watches the connection.
 #[test]
 fn a_lost_word_of_a_task_that_computes_comes_soon_by_the_connection() {
     let ended = with_losses("away");
@@ -151,7 +153,7 @@ fn no_bypass_is_used_by_who_does_not_want_one_or_may_not() {
     let job = || across("bypass", &["some"]);
     let ended = on_hosts(job().env("REGATTA_BYPASS", "off"), JUST_RUN).passed();
     assert_eq!(frames(&ended.said("it is not used")), 0);
-    // Without the right to open such sockets nothing is different but the time.
+    // Without CAP_NET_RAW only the latency differs.
     let rsh = "ip netns exec {host} setpriv --bounding-set -net_raw";
     let without = across_by(rsh, "bypass", &["some"]);
     let ended = on_hosts(without, JUST_RUN).passed();
@@ -171,16 +173,16 @@ fn a_setting_that_makes_no_sense_is_named() {
     );
 }
 
-/// A job of a task on each of three hosts.
+/// Creates a job with one task on each of three hosts.
 fn on_three(arguments: &[&str]) -> Job {
     let job = Job::new(3, "together", arguments);
     on_each(job, "h0:1,h1:1,h2:1", "ip netns exec {host}")
 }
 
-/// Frames for several tasks, for the bridge.
+/// Match of a bridge rule for multicast frames of bypasses.
 const TOGETHER: &str = "ether type 0x88b5 ether daddr & 01:00:00:00:00:00 == 01:00:00:00:00:00";
 
-/// Runs a job that broadcasts 3000 times, while the bridge counts the frames for several tasks alone, and does this with them.
+/// Runs a job that broadcasts 3000 times. The bridge counts only multicast frames, and applies `with_them` to them.
 fn broadcasts(job: Job, with_them: &str) -> Ended {
     let rule = format!(
         "\nnft flush chain bridge bypass crossing\nnft 'insert rule bridge bypass crossing {TOGETHER} counter name passed {with_them}'{JUST_RUN}"
@@ -191,11 +193,11 @@ fn broadcasts(job: Job, with_them: &str) -> Ended {
 #[test]
 fn what_goes_to_several_hosts_is_one_frame() {
     let ended = broadcasts(on_three(&["often", "3000"]), "accept");
-    // The bridge passes each to all other hosts.
+    // The bridge passes each frame to all other hosts.
     assert!(frames(&ended) > 3000, "{}", ended.story());
 }
 
-/// The root's other receivers are on its own host.
+/// All other receivers are on the root's own host, so no multicast frames may be sent.
 #[test]
 fn what_goes_to_one_other_host_is_no_frame_for_several() {
     let job = Job::new(4, "together", &["often", "3000"]);
@@ -206,7 +208,7 @@ fn what_goes_to_one_other_host_is_no_frame_for_several() {
 #[test]
 fn a_switch_that_passes_no_frames_to_groups_costs_some_milliseconds_now_and_then() {
     let ended = broadcasts(on_three(&["often", "3000"]), "drop");
-    // Three tasks, two links each, three losses before a rest, and each frame is for all other hosts.
+    // Three tasks have two links each, and a link pauses after three losses. Each frame goes to all other hosts.
     assert!((1..200).contains(&frames(&ended)), "{}", ended.story());
 }
 

@@ -1,6 +1,8 @@
-//! The crate `regatta-abi` and `regatta.h` say the same: every struct with each of its fields, every constant, and nothing more.
+//! The crate `regatta-abi` and `regatta.h` agree: every struct with each of its fields, every constant, and nothing
+//! else.
 //!
-//! The crate's own list becomes a program that asserts all of it, which C and C++ compilers read together with the header.
+//! A C program is generated from the crate's lists. It asserts all of them, and is compiled as C and as C++ together
+//! with the header.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,18 +18,18 @@ fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/interfaces/c/include")
 }
 
-/// The header without its comments.
+/// Returns the header without its comments.
 fn header() -> String {
     without_comments(HEADER)
 }
 
-/// The word that a text begins with.
+/// Returns the identifier at the start of a text.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The bodies and names of all `typedef struct { BODY } NAME;`, or of all with another keyword.
+/// Returns the bodies and names of all `typedef struct { BODY } NAME;`, or of those with another keyword.
 fn definitions<'a>(header: &'a str, keyword: &str) -> Vec<(&'a str, &'a str)> {
     let begin = format!("typedef {keyword} {{");
     let parts = header.split(&begin).skip(1);
@@ -38,7 +40,7 @@ fn definitions<'a>(header: &'a str, keyword: &str) -> Vec<(&'a str, &'a str)> {
     parts.map(definition).collect()
 }
 
-/// The names of the fields that a struct's body declares.
+/// Returns the names of the fields that a struct's body declares.
 fn fields(body: &str) -> Vec<&str> {
     let declarations = body.split([';', ',']).map(str::trim);
     let named = declarations.filter(|text| !text.is_empty());
@@ -47,7 +49,8 @@ fn fields(body: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// The names of all constants that the header defines. A name with an underscore at its end is the header's own.
+/// Returns the names of all constants that the header defines, except those that end with an underscore, which are
+/// internal.
 fn constant_names(header: &str) -> BTreeSet<&str> {
     let macros = header
         .lines()
@@ -60,7 +63,7 @@ fn constant_names(header: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Names that only the header or only the list has.
+/// Returns the names that only the header or only the list has.
 fn differences(header: &str, layouts: &[Layout], constants: &[Constant]) -> Vec<String> {
     let mut found = Vec::new();
     let listed: BTreeSet<&str> = constants
@@ -91,7 +94,7 @@ fn differences(header: &str, layouts: &[Layout], constants: &[Constant]) -> Vec<
     found
 }
 
-/// The beginning of the program, in both languages.
+/// The program's beginning, valid in C and C++.
 const HEAD: &str = r#"#include <regatta.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,7 +111,8 @@ const HEAD: &str = r#"#include <regatta.h>
 #endif
 "#;
 
-/// A program that compiles if all is as it is listed, and then names the handles and addresses that are not.
+/// Returns a program that compiles only if layouts and numbers are as listed. When it runs, it prints the handles and
+/// addresses that differ.
 fn program(layouts: &[Layout], constants: &[Constant]) -> String {
     let mut text = HEAD.to_owned();
     for Layout {
@@ -143,7 +147,7 @@ fn program(layouts: &[Layout], constants: &[Constant]) -> String {
     }
     let mut run = String::new();
     for Constant { name, value } in constants {
-        // An enumeration's value beyond those that have names is no constant expression in C++.
+        // In C++, an enumeration value outside the range of the enumerators is not a constant expression.
         let (given, wanted) = match value {
             Value::Number(number) if !name.contains('(') => {
                 let _ = writeln!(text, "HOLDS(({name}) == {number}LL, \"{name}\");");
@@ -153,7 +157,7 @@ fn program(layouts: &[Layout], constants: &[Constant]) -> String {
             Value::Handle(id) => (format!("(long long)({name}).id"), *id),
             Value::Address(address) => (format!("(long long)(intptr_t)({name})"), *address as i64),
         };
-        // The lowest number has no constant of its own in C.
+        // C has no literal for the lowest number.
         let wanted = match wanted {
             i64::MIN => format!("({}LL - 1)", i64::MIN + 1),
             wanted => format!("{wanted}LL"),
@@ -172,7 +176,7 @@ enum Language {
     Cpp,
 }
 
-/// Compiles and runs a program; the error is what the compiler or the program says.
+/// Compiles and runs a program. Returns the output of the compiler or the program as the error.
 fn run(program: &str, language: Language) -> Result<(), String> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -246,7 +250,7 @@ fn what_only_one_of_them_has_is_found() {
         differences(&more, &all, &constants()),
         ["RG_HALF", "RG_MORE"]
     );
-    // In the place of padding: neither size nor an offset changes.
+    // The new field takes the place of padding, so neither size nor offsets change.
     let padded = header.replace("    int32_t speed;", "    int32_t speed, more;");
     assert_ne!(padded, header);
     assert_eq!(
@@ -255,7 +259,7 @@ fn what_only_one_of_them_has_is_found() {
     );
 }
 
-/// Asserts that a list with a mistake at `name` is refused in this language, and that the mistake is named.
+/// Asserts that a list with a mistake at `name` is refused in this language and that the output names the mistake.
 fn refused(layouts: &[Layout], constants: &[Constant], name: &str, language: Language) {
     let said = run(&program(layouts, constants), language);
     let said = said.expect_err("a mistake is noticed");

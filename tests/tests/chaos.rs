@@ -1,4 +1,4 @@
-//! A short form of `make chaos`.
+//! A short run of `make chaos`.
 
 use regatta_tests::chaos;
 use regatta_tests::fleet::Fleet;

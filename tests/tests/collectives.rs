@@ -1,6 +1,6 @@
-//! Collectives one after the other (`tests/programs/collectives.c`): whoever is ahead destroys nothing that others still read. Functions
-//! of programs combine what they should (`tests/programs/functions.c`). Both of a pair have one result
-//! (`tests/programs/same_bits.c`).
+//! Successive collectives (`tests/programs/collectives.c`): a task that is ahead must not overwrite what others still
+//! read. Reductions by functions of the program combine the right operands (`tests/programs/functions.c`). In an
+//! exchange between two tasks both get bit-identical results (`tests/programs/same_bits.c`).
 
 use regatta_tests::Job;
 

@@ -1,14 +1,15 @@
-//! Hosts that are one machine share out its cores (`tests/programs/core.c`).
+//! Hosts that are one machine divide its cores among their tasks (`tests/programs/core.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::{Job, skip};
 
-/// After the hosts h0 and h1 were made: the launcher runs on h0 and reaches both.
+/// Script that runs after the hosts h0 and h1 were created: starts the launcher on h0, from which it reaches both
+/// hosts.
 const WORLD: &str = r#"export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 exec env XDG_RUNTIME_DIR=/run/user.h0 ip netns exec h0 "$@"
 "#;
 
-/// Two hosts of one task each, both network namespaces of this machine.
+/// Creates a job of one task on each of two hosts, both network namespaces of this machine.
 fn on_two_hosts(how: &str) -> Job {
     let script = make_hosts(2) + WORLD;
     let shell = ["sh", "-ec", &script, "sh"];
@@ -33,7 +34,7 @@ fn tasks_of_two_network_namespaces_of_one_machine_get_different_cores() {
     }
 }
 
-/// These namespaces have claims of their own: no other job is seen from there.
+/// Without `--bind`. The claims of these namespaces are separate, so claims of other jobs are not seen there.
 #[test]
 fn tasks_of_two_network_namespaces_get_different_cores_without_being_asked() {
     if has_two_cores() {
@@ -46,7 +47,7 @@ fn tasks_of_two_hosts_that_are_pretended_get_different_cores() {
     if has_two_cores() {
         let job = |how| Job::new(2, "core", &["different-cores", how]).across("alpha:1,beta:1");
         job("bound").option("--bind=core").run().passed();
-        // Another job may have claimed the cores.
+        // Another job may hold claims on the cores.
         job("bound-or-not").run().passed();
     }
 }

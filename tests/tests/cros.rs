@@ -1,5 +1,5 @@
-//! Programs of CrOS III do on Regatta what is known of the original: messages by channels of a hypercube, calls of all its nodes,
-//! grids, and the crystal router.
+//! Programs of CrOS III behave on Regatta as the documents describe the original: messages through channels of a
+//! hypercube, collective calls of all its nodes, grids, and the crystal router.
 
 use regatta_tests::{Ended, Job, express};
 

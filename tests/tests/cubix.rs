@@ -1,10 +1,11 @@
-//! Stdio of node programs by Cubix: one copy of what all write and read, parts in the order of the nodes, or each node by itself.
+//! Standard I/O of node programs with Cubix: one copy of data that all nodes write or read (singular), parts in the
+//! order of the nodes (multiple), or each node by itself.
 
 use std::path::{Path, PathBuf};
 
 use regatta_tests::{Ended, Job, express};
 
-/// A folder for a scenario's file.
+/// Creates a folder for a scenario's file.
 fn folder(scenario: &str, nodes: u32) -> PathBuf {
     let name = format!("regatta-cubix-{}-{scenario}-{nodes}", std::process::id());
     let folder = std::env::temp_dir().join(name);
@@ -121,7 +122,7 @@ fn units_of_fortran_have_the_modes_too() {
         assert_eq!(text(&folder, "lines-2"), lines);
         let lines = of_each(&|me| format!("{:8}\n", 100 + me));
         assert_eq!(text(&folder, "places"), lines);
-        // Each record has its length before and behind it.
+        // Each record is preceded and followed by its length.
         let records = (0..nodes as i32).flat_map(|me| [8, me, me + 1, 8, 4, me, 4]);
         let bytes: Vec<u8> = records.flat_map(i32::to_ne_bytes).collect();
         assert_eq!(

@@ -1,11 +1,11 @@
-//! Senders that wait for each other (`tests/programs/cycle.c`): named when the buffer is small, and no
-//! matter at all when it is not.
+//! Senders that wait for each other in a circle (`tests/programs/cycle.c`). With a small buffer, the error names them;
+//! with a large one, all messages arrive.
 
 use regatta_tests::Job;
 
-/// Too small for what the programs send, large enough for their control words.
+/// Buffer size: too small for the programs' messages, large enough for their control messages.
 const SMALL: &str = "64k";
-/// How the error begins.
+/// Start of the error message.
 const NAMED: &str = "blocked senders wait for each other in a circle: task ";
 
 fn cycle(tasks: u32, scenario: &str) {
@@ -57,7 +57,7 @@ fn many_messages_in_a_circle_are_named() {
     }
 }
 
-/// Their receivers' full buffers keep the messages in front of them outside.
+/// The receivers' buffers are full of small messages, so the large ones are not received.
 #[test]
 fn large_messages_behind_small_ones_in_a_circle_are_named() {
     for tasks in [2, 3] {
@@ -117,7 +117,7 @@ fn a_slow_receiver_is_no_circle() {
         .passed();
 }
 
-/// Two hosts, three, and two of which one has more of the circle.
+/// Two hosts with one task each, three with one each, and two of which one has more tasks of the circle.
 const HOSTS: [(u32, &str); 3] = [
     (2, "alpha:1,beta:1"),
     (3, "alpha:1,beta:1,gamma:1"),

@@ -1,19 +1,19 @@
-//! A task is killed while it, and others, are in the middle of something (`tests/programs/death.c`):
-//! every survivor hears of it by name, and goes on with the others.
+//! A task is killed while it and others are in the middle of a call (`tests/programs/death.c`). Every survivor must get
+//! an error that names it, and go on with the others.
 
 use regatta_tests::{Job, Running, look_until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The calls of the survivors when rank 1 is killed.
+/// What the survivors are doing when rank 1 is killed.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
-    /// All are asleep in a call that cannot end.
+    /// All sleep in a call that cannot complete.
     Blocked,
-    /// All are busy with each other.
+    /// All communicate with each other.
     Busy,
 }
 
-/// Is the process asleep in a call that waits for others?
+/// Returns whether the process sleeps in a system call that waits for others.
 fn asleep(pid: i32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let number = call.split(' ').next().unwrap_or_default();
@@ -25,10 +25,10 @@ fn asleep(pid: i32) -> bool {
     futexes.contains(&number)
 }
 
-/// Waits until rank 1 and all others are in the middle of it; the pid of rank 1.
+/// Waits until rank 1 and all others are in that state. Returns the pid of rank 1.
 fn in_the_middle(job: &mut Running, tasks: u32, when: When) -> Pid {
     let mut pids = vec![0; tasks as usize];
-    // Rank 1 may be busy with some before the others have said anything.
+    // Rank 1 may begin to communicate with some tasks before the others have printed anything.
     let mut is_busy = false;
     while pids.contains(&0) || (when == When::Busy && !is_busy) {
         let (said, words) = job.read_one_of(&["blocked ", "busy "]);
@@ -40,7 +40,7 @@ fn in_the_middle(job: &mut Running, tasks: u32, when: When) -> Pid {
         pids[rank] = words[1].parse().expect("a pid");
     }
     if when == When::Blocked {
-        // Nothing tells that another process has fallen asleep.
+        // No event tells that another process has fallen asleep, so this polls.
         let survivors = (0..pids.len()).filter(|&rank| rank != 1);
         let all = || survivors.clone().all(|rank| asleep(pids[rank]));
         look_until("all survivors sleep", || all().then_some(()));
@@ -78,8 +78,8 @@ fn death_of(tasks: u32, arguments: &[&str], when: When) {
     }
 }
 
-/// A member that only gives may go on while its part is on the way, and the first of a scan waits for
-/// nobody.
+/// Returns whether a survivor's collective may succeed: a task that only contributes does not wait for the result, and
+/// the first of a scan waits for no other task.
 fn can_finish(arguments: &[&str], rank: u32) -> bool {
     let name = arguments
         .get(1)
@@ -168,7 +168,7 @@ fn in_the_making_of_a_group() {
     }
 }
 
-/// Collectives in which no survivor can finish without rank 1, which has not come.
+/// Collectives that no survivor can complete without rank 1, which does not take part.
 const COLLECTIVES: [&str; 9] = [
     "barrier",
     "broadcast",

@@ -1,20 +1,20 @@
-//! Every way in which a job is asked to end, against tasks that do not (`tests/programs/endings.c`): the job has ended within the grace
-//! period and a few seconds, and nothing of it is left.
+//! Every way in which a job is asked to end, with tasks that do not obey (`tests/programs/endings.c`). The job must
+//! have ended within the grace period and a few seconds, and nothing of it may be left.
 
 use regatta_tests::{Ended, Job, Running};
 use rustix::process::Signal;
 
-/// How tasks go on: they ignore, handle or block the signals that ask, have stopped, go on without their first thread, or are in a
-/// system call that only SIGKILL ends.
+/// How tasks stay alive: they ignore, handle or block the termination signals, are stopped, run on without their first
+/// thread, or are in a system call that only SIGKILL interrupts.
 const WAYS_TO_STAY: [&str; 6] = ["ignores", "catches", "blocks", "stops", "leaves", "vforks"];
 
-/// Two tasks that go on so, where those in `hosts` are pretended.
+/// Creates a job of two tasks that stay alive in the way `how`. Those in `hosts` are simulated hosts.
 fn job(how: &str, last: &str, hosts: Option<&str>) -> Job {
     let job = Job::new(2, "endings", &[how, last]).limit(60);
     hosts.into_iter().fold(job, |job, hosts| job.across(hosts))
 }
 
-/// Both tasks are ready.
+/// Starts the job and waits until both tasks are ready.
 fn up(job: Job) -> Running {
     let mut job = job.start();
     job.read_words("up ");
@@ -80,7 +80,7 @@ fn the_loss_of_the_launcher_ends_all_at_once() {
 
 #[test]
 fn a_job_without_a_reader_of_its_output_ends_when_it_is_asked_to() {
-    // The reader is there and reads nothing: `yes` fills the pipe, and what is read ahead of that.
+    // The pipe has a reader that never reads. `yes` fills the pipe and the output that is buffered before it.
     let script = "mkfifo pipe; exec 3<>pipe; exec \"$@\" >pipe";
     let place = std::env::temp_dir().join(format!("regatta-unread-{}", std::process::id()));
     std::fs::create_dir_all(&place).expect("a folder");

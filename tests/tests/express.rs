@@ -1,9 +1,9 @@
-//! Programs of Express do on Regatta what is known of the original: nodes and their messages; calls of all nodes, and of
-//! those of a list.
+//! Programs of Express behave on Regatta as the documents describe the original: nodes and their messages, collective
+//! calls of all nodes and of listed nodes.
 
 use regatta_tests::{Ended, Job, express, skip};
 
-/// A scenario of a program by so many nodes.
+/// Runs a scenario of a program on this number of nodes.
 fn play(program: &str, nodes: u32, scenario: &str) -> Ended {
     Job::of(nodes, &express::program(program), &[scenario]).run()
 }
@@ -123,8 +123,8 @@ fn calls_that_depend_on_a_dead_node_fail_with_its_name() {
     }
 }
 
-/// Each host has memory of its own: messages between them take the network's way. (That a message is there as soon as a barrier is
-/// through is so on one host only.)
+/// Each host has memory of its own, and messages between hosts take the network's path. (Only on a single host is a
+/// message available as soon as a barrier has completed.)
 #[test]
 fn nodes_on_several_hosts_are_as_those_on_one() {
     const MESSAGES: [&str; 5] = ["types", "room", "vectors", "begun", "handlers"];
@@ -141,7 +141,7 @@ fn nodes_on_several_hosts_are_as_those_on_one() {
     }
 }
 
-/// The rules of the hot paths, beside the calls of Regatta's that they make.
+/// The rules of the hot paths also hold for the calls of Express, in addition to the calls of Regatta that they make.
 #[test]
 fn messages_and_combinations_allocate_nothing() {
     let program = express::program("express_rules");
@@ -265,7 +265,7 @@ fn a_program_on_the_host_starts_nodes_and_talks_with_them() {
             .said("host done")
             .said("express: host: exsync: the host program is none of the nodes");
     }
-    // In a job as well as by hand.
+    // In a job as well as started by hand.
     Job::of(1, &program, &["3"])
         .run()
         .passed()

@@ -1,4 +1,4 @@
-//! The tables of calls in `docs/express.md` are true: headers and libraries have these functions, and no others.
+//! The tables of calls in `docs/express.md` are correct: headers and libraries have exactly these functions.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The table below a heading.
+/// Returns the rows of the table below a heading.
 fn table(heading: &str) -> Vec<Row> {
     let text = read("../../../docs/express.md");
     let section = text.split("\n## ").find(|part| part.starts_with(heading));
@@ -44,7 +44,7 @@ fn there(heading: &str) -> impl Iterator<Item = Row> {
     table(heading).into_iter().filter(|row| row.there)
 }
 
-/// Names before an opening parenthesis, of lines that begin with the type of a function.
+/// Returns the names before an opening parenthesis in lines that begin with a return type.
 fn declared(header: &str) -> BTreeSet<String> {
     const TYPES: [&str; 4] = ["int ", "size_t ", "char *", "FILE *"];
     let text = read(header);
@@ -98,7 +98,7 @@ fn each_routine_of_the_tables_is_in_its_library_of_fortran() {
     ] {
         let named = there(heading).flat_map(|row| row.fortran);
         let named: BTreeSet<String> = named.filter(|name| !name.is_empty()).collect();
-        // Functions of other names are the library's own.
+        // Functions with other names are internal to the library.
         let routines = express::fortran_routines(library).into_iter();
         let routines = routines.filter(|name| name.ends_with('_'));
         let routines: BTreeSet<String> = routines

@@ -1,10 +1,11 @@
-//! The surroundings of a job go wrong (`tests/programs/faults.c`): errors with sentences, and nothing worse.
+//! Faults in the environment of a job (`tests/programs/faults.c`): tasks get errors with messages, and nothing worse
+//! happens.
 
 use std::path::{Path, PathBuf};
 
 use regatta_tests::{Ended, Job, command, needs, skip};
 
-/// No task was ended by a fault of its own.
+/// Checks that no task was ended by a signal that indicates a bug in it.
 fn no_crash(ended: Ended) -> Ended {
     for signal in [4, 6, 7, 8, 11] {
         let words = format!("signal {signal}");
@@ -13,7 +14,8 @@ fn no_crash(ended: Ended) -> Ended {
     ended.sound()
 }
 
-/// One task of four writes nonsense and dies. How many of the others read it as such.
+/// Runs four tasks of which one writes random bytes into shared memory and dies. Returns how many of the others report
+/// corrupted data.
 fn scribbled(part: &str, seed: u32, on_failure: &str) -> usize {
     let ended = Job::new(4, "faults", &["scribbler", part, &seed.to_string()])
         .option(&format!("--on-failure={on_failure}"))
@@ -26,7 +28,7 @@ fn scribbled(part: &str, seed: u32, on_failure: &str) -> usize {
             .count()
     };
     let survivors = ended.text.matches("got ").count();
-    // A loss that looks like a slow neighbour ends with the job at the latest.
+    // If the lost data looks like a slow neighbour, the survivor waits until the job ends.
     let all = on_failure == "continue";
     assert!(!all || survivors >= 3, "{}", ended.story());
     got("-13")
@@ -85,7 +87,7 @@ fn a_full_dev_shm_is_nobodys_business() {
         .passed();
 }
 
-/// A control group of the memory controller, gone when dropped.
+/// A memory control group, which is removed when dropped.
 struct Limited(PathBuf);
 
 impl Limited {
@@ -107,7 +109,7 @@ impl Limited {
                 let path = parent.join(format!("regatta-test-{}", std::process::id()));
                 std::fs::create_dir(&path).ok()?;
                 let group = Limited(path);
-                // Where there is no controller this would make a file of that name.
+                // Without the controller, the write below would create a regular file of that name.
                 let known = group.0.join(limit).exists();
                 known.then_some(())?;
                 std::fs::write(group.0.join(limit), bytes.to_string()).ok()?;
@@ -136,7 +138,7 @@ fn a_memory_limit_of_the_control_group() {
         .said("the memory limit of this control group leaves");
 }
 
-/// Under a limit on the job and its launcher: all work is done, or somebody says what was missing.
+/// Runs a job and its launcher under a limit: either all work is done, or the output says what was missing.
 fn under(limit: &str, words: &str) {
     let ended = Job::new(3, "faults", &["starting", "may fail"])
         .after(limit)
@@ -181,7 +183,7 @@ fn no_locked_memory() {
 
 // ---- the single copy ----
 
-/// The receiver's output about each message whose sender is away.
+/// Returns what the receiver prints about each message whose sender does not respond.
 fn away(arguments: &[&str]) -> Vec<String> {
     let arguments = [&["away"], arguments].concat();
     let ended = Job::new(2, "faults", &arguments).run().passed();
@@ -244,11 +246,11 @@ fn the_doctor_sees_a_refused_single_copy() {
         .said("refused between tasks");
 }
 
-/// A scenario of two tasks on two hosts that say nothing to each other before.
+/// Runs a scenario of two tasks on two hosts that have not communicated before.
 fn between_hosts(scenario: &str) -> Ended {
     let job = Job::new(2, "faults", &[scenario]).across("alpha:1,beta:1");
     let ended = no_crash(job.run()).passed();
-    // The network is not to blame.
+    // The output must not blame the network.
     assert!(!ended.text.contains("cannot reach"), "{}", ended.story());
     ended
 }

@@ -1,12 +1,13 @@
-//! Jobs on hosts whose links go down and come up again, no outage lasting as long as a host may be silent.
+//! Jobs on hosts whose links go down and up again. No outage lasts as long as a host may be silent.
 //!
-//! The hosts are network namespaces at a bridge, started from h0. The driver is a shell beside them.
+//! The hosts are network namespaces connected to a bridge; the job is started from h0. A shell beside the hosts drives
+//! the test.
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
-/// Begins with hosts that are made. Arguments: the command, how many hosts, whose link goes down, and for how long, then what is run
-/// on h0.
+/// Script that runs after the hosts were created. Arguments: the command, the number of hosts, the host whose link goes
+/// down, the duration of an outage, then the command line to run on h0.
 const FLAPS: &str = r#"mkdir /run/job
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 unset REGATTA_VM
@@ -56,7 +57,7 @@ fn a_job_on(hosts: u32, flapping: &str, down: &str) {
         .said("all arrived in their order");
 }
 
-/// The fewer hosts there are, the longer a suspect has to object.
+/// With fewer hosts, a suspected host has more time to object.
 #[test]
 fn a_job_on_two_hosts_outlives_a_link_that_flaps() {
     a_job_on(2, "h1", "1");
@@ -67,7 +68,7 @@ fn a_job_on_three_hosts_outlives_a_link_that_flaps() {
     a_job_on(3, "h1", "0.7");
 }
 
-/// The launcher's host sees the others go silent, all at once.
+/// From the launcher's host, all others appear silent at the same time.
 #[test]
 fn a_job_on_two_hosts_outlives_its_launchers_link_that_flaps() {
     a_job_on(2, "h0", "1");

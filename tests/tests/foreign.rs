@@ -1,5 +1,5 @@
-//! A file `regatta` that somebody else could have put there is not run, wherever it lies: beside a program, beside the library, in
-//! the path, or on another host.
+//! A file `regatta` that another user could have put there is not executed, wherever it is found: beside a program,
+//! beside the library, in PATH, or on another host.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use regatta_tests::{executable, programs};
 
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// A directory with a program, the library and a script `regatta` that leaves a trace. Its mode is the case.
+/// A directory with a program, the library, and a script `regatta` that leaves a trace when it runs. Each test gives it
+/// another mode.
 struct Place(PathBuf);
 
 impl Place {
@@ -27,12 +28,12 @@ impl Place {
         Place(folder)
     }
 
-    /// Starts the program there by hand. It needs a launcher.
+    /// Creates a job that starts the program in this directory by hand. The program needs a launcher.
     fn by_hand(&self, path: &str) -> Job {
         self.by_hand_as(&self.0.join("spawn"), path)
     }
 
-    /// The command under another name.
+    /// Like `by_hand`, with this path as the program's own name (`argv[0]`).
     fn by_hand_as(&self, name: &Path, path: &str) -> Job {
         let (there, name) = (self.0.display(), name.display());
         let job = Job::alone("spawn", &["family"]).env("PATH", path);
@@ -69,7 +70,7 @@ fn a_command_in_a_directory_that_others_may_write_is_not_run_by_a_program_beside
         story.contains("others may write to the directory"),
         "{story}"
     );
-    // The next one that may be started is.
+    // The next `regatta` in PATH that may be executed is started instead.
     let command = programs::command();
     let folder = command
         .parent()

@@ -1,4 +1,4 @@
-//! Each call of the old interfaces in C has its form in Fortran, with which a program of Fortran links; or a reason why it has none.
+//! Each C call of the old interfaces has a Fortran form that a Fortran program can link, or a reason why it has none.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use regatta_tests::{express, needs, nx, pvm};
 
-/// Calls that Fortran does not have, below the reason.
+/// Calls that Fortran does not have, by the reason.
 const WITHOUT: [(&str, &[&str]); 4] = [
     (
         "PVM 3.4's library for Fortran has no such routine",
@@ -73,7 +73,7 @@ const WITHOUT: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// PVM's routines whose names are not that of the call in C.
+/// Routines of PVM whose Fortran names do not follow from the name of the C call.
 const RENAMED: [(&str, &str); 3] = [
     ("pvm_addhosts", "pvmfaddhost"),
     ("pvm_delhosts", "pvmfdelhost"),
@@ -84,7 +84,7 @@ fn is_without(call: &str) -> bool {
     WITHOUT.iter().any(|(_, calls)| calls.contains(&call))
 }
 
-/// The cells of the rows of a page's tables of calls, below a heading if there is one.
+/// Returns the cells of a page's tables of calls; with a heading, only of the table below it.
 fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../docs")
@@ -103,11 +103,11 @@ fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Links a program of Fortran that names each routine.
+/// Compiles and links a Fortran program that refers to each routine.
 fn links(name: &str, routines: &BTreeSet<String>, libraries: &[PathBuf]) {
     let mut program = String::from("      program names\n      implicit none\n");
     for routine in routines {
-        // No letter decides the type of what begins with an underscore.
+        // Implicit typing has no type for names that begin with an underscore.
         if routine.starts_with('_') {
             program += &format!("      integer {routine}\n");
         }
@@ -133,7 +133,7 @@ fn links(name: &str, routines: &BTreeSet<String>, libraries: &[PathBuf]) {
     assert!(output.status.success(), "{name}: {said}");
 }
 
-/// Files beside a library, and the library.
+/// Returns the paths of a library and of files beside it.
 fn libraries(library: &Path, beside: &[&str]) -> Vec<PathBuf> {
     let folder = library.parent().expect("a folder");
     let beside = beside.iter().map(|name| folder.join(name));

@@ -1,13 +1,14 @@
-//! Jobs that grow: hosts that come into the virtual machine become hosts of the job that runs in it.
+//! Jobs that grow: a host that joins the virtual machine becomes a host of the job that runs in it.
 //!
-//! The hosts are network namespaces at a bridge, inside namespaces of the job's own, in which it may add and kill them itself.
+//! The hosts are network namespaces connected to a bridge, inside the test's own namespaces. The job adds and kills
+//! them itself.
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Job, command};
 
-/// After the hosts h0 to h5 were made: a machine of some of them, and the job on h0. On h3 there is no directory like that in
-/// which the job runs; on h4 only the first shell, that of the daemon, leads to a program of this version; on h5 the second shell, that of
-/// the job's agent, kills the daemon.
+/// Script that runs after the hosts h0 to h5 were created: starts a machine on some of them, and the job on h0. h3
+/// lacks the job's working directory. On h4 only the first shell (the daemon's) finds a `regatta` of this version. On
+/// h5 the second shell (for the job's agent) kills the daemon.
 const WORLD: &str = r#"mkdir -p /run/everywhere/job
 cp /bin/sh /run/shell
 cat >/run/enter <<'END'

@@ -1,5 +1,5 @@
-//! Jobs of several hosts, the same programs as on one. The hosts are pretended: each has agent and segment of its own on
-//! this machine, and messages between them take the network's way.
+//! Jobs of several hosts, with the same programs as on one host. The hosts are simulated: each has an agent and a
+//! segment of its own on this machine, and messages between them take the network's path.
 
 use regatta_tests::{Job, Running};
 use rustix::process::{Pid, Signal, kill_process};
@@ -39,7 +39,8 @@ fn messages_between_hosts_never_overtake_each_other() {
     job.across("alpha:2,beta:2").run().passed();
 }
 
-/// Sizes just above those that travel as one frame: such a message may be through before its receive is made.
+/// The sizes are just above those that fit into one frame. Such a message may have arrived completely before its
+/// receive is posted.
 #[test]
 fn messages_between_hosts_complete_by_every_pair_of_ways() {
     for (trusted, length) in [(true, "20000"), (false, "40000")] {
@@ -105,7 +106,8 @@ fn blocked(job: &mut Running, tasks: u32) -> Vec<Pid> {
     pids.into_iter().flatten().collect()
 }
 
-/// Task 1 is killed when all are in the middle of it; the others hear its name, and go on without it.
+/// Runs a job whose task 1 is killed when all tasks are in the middle of a call. The others get an error that names it,
+/// and go on without it.
 fn death_of_one(tasks: u32, hosts: &str, scenario: &[&str]) {
     let job = Job::new(tasks, "death", scenario).option("--on-failure=continue");
     let mut job = job.across(hosts).start();
@@ -124,7 +126,7 @@ fn a_death_on_another_host_is_named_and_survived() {
 
 #[test]
 fn a_death_in_a_collective_is_named_on_all_hosts() {
-    // One of those whom another leads, and one that leads.
+    // The killed task is once a member led by another task, once a leader of its host.
     for hosts in ["alpha:2,beta:2", "alpha:1,beta:3"] {
         for scenario in [
             &["collective", "barrier"][..],

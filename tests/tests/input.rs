@@ -1,4 +1,4 @@
-//! Bad arguments give an error with a sentence and change nothing (`tests/programs/input.c`).
+//! Invalid arguments return an error with a message, and change nothing (`tests/programs/input.c`).
 
 use regatta_tests::Job;
 

@@ -1,4 +1,4 @@
-//! The examples of several interfaces: one program on three of them.
+//! The examples that use several interfaces: one program with three of them.
 
 use regatta_tests::{Job, interfaces};
 
@@ -9,6 +9,6 @@ fn one_program_uses_three_interfaces_at_once() {
         let said = format!("{nodes} nodes: the sum is {sum}, by NX, Express and PVM");
         Job::at(&program, &[nodes]).run().passed().said(&said);
     }
-    // In a job as well as by hand.
+    // In a job as well as started by hand.
     Job::of(1, &program, &["3"]).run().passed().said("sum is 6");
 }

@@ -1,4 +1,4 @@
-//! What a task that leaves waits for, and what ends that wait (`tests/programs/leaving.c`).
+//! What a task that leaves the job waits for, and what ends that wait (`tests/programs/leaving.c`).
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -6,13 +6,14 @@ use std::process::Stdio;
 use regatta_tests::pvm_machine::Machine;
 use regatta_tests::{Job, programs};
 
-/// On one host, and on two.
+/// Creates a job of two tasks on one host, and one on two hosts.
 fn two_tasks(scenario: &str) -> [Job; 2] {
     let job = || Job::new(2, "leaving", &[scenario]);
     [job(), job().across("alpha:1,beta:1")]
 }
 
-/// The other task has such a message already. Between hosts it would be lost.
+/// On one host, a small message is already in the receiver's memory, so the sender may leave. Between hosts it would be
+/// lost.
 #[test]
 fn tasks_of_one_host_leave_though_nobody_receives_their_small_synchronous_messages() {
     Job::new(2, "leaving", &["synchronous"]).run().passed();

@@ -1,4 +1,4 @@
-//! Calls before the start and after the end, and starts that go wrong (`tests/programs/life.c`).
+//! Calls before initialization and after finalization, and initializations that fail (`tests/programs/life.c`).
 
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,7 +9,7 @@ use regatta_tests::{Ended, Job, skip};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use rustix::process::Uid;
 
-/// The error of a launcher that cannot be understood, and that of another version.
+/// Error codes: a launcher that does not follow the protocol, and a launcher of another version.
 const LAUNCHER: &str = "-14";
 const VERSION: &str = "-15";
 
@@ -56,7 +56,8 @@ fn groups_that_come_and_go_use_up_no_memory() {
 
 #[test]
 fn all_that_a_task_has_sent_arrives_though_it_leaves() {
-    // Through lines, payload buffers, and streams, which a sender may fill long before the offers of them are out.
+    // These sizes use ring lines, payload buffers and streams. A sender may fill a stream long before its offer has
+    // been sent.
     for bytes in ["8", "3000", "40000", "1000000"] {
         for way in ["send", "isend", "bsend", "loan"] {
             let job = Job::new(2, "life", &["last-sends", way, bytes, "0"]);
@@ -72,7 +73,8 @@ fn loans_that_found_no_room_wait_for_a_receiver_that_computes() {
         .passed();
 }
 
-/// The receiver's buffer is full of other messages when it hears that the sender of the loan is gone.
+/// Runs a job in which the receiver's buffer is full of other messages when it is notified that the loan's sender has
+/// left or died.
 fn a_loan_is_read_late(how: &str) -> Ended {
     Job::new(3, "life", &["late-loan", how])
         .env("REGATTA_BUFFER", "64K")
@@ -90,7 +92,8 @@ fn a_loan_that_its_receiver_has_not_read_outlives_a_sender_that_dies() {
     a_loan_is_read_late("dies").ended_with(128 + 9);
 }
 
-/// Only root can be another user for a moment.
+/// A socket of another user has the name of the job's socket. The task must not join through it, and must send nothing
+/// to it. Only root can listen as another user.
 #[test]
 fn a_job_at_whose_socket_another_user_listens_is_not_entered_and_nothing_is_said_there() {
     const OTHER: u32 = 65534;
@@ -110,7 +113,7 @@ fn a_job_at_whose_socket_another_user_listens_is_not_entered_and_nothing_is_said
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
     let socket = socket.expect("a socket");
     rustix::net::bind(&socket, &address).expect("a free name");
-    // The kernel notes who listens, and each thread has a user of its own.
+    // The kernel records the user that calls listen(), and on Linux each thread has its own user ID.
     let listens = std::thread::spawn(move || {
         let user = Uid::from_raw(OTHER);
         rustix::thread::set_thread_res_uid(user, user, user).expect("another user");
@@ -181,7 +184,7 @@ fn launchers_that_are_not_ours() {
     for (name, value, words) in foreign {
         let job = || Job::alone("life", &["refused", LAUNCHER, words]);
         job().env(name, value).run().passed();
-        // As one task of one, it is alone.
+        // It runs as the only task of its job.
         Job::alone("life", &["alone"]).env(name, "1").run().passed();
     }
     Job::alone("life", &["refused", LAUNCHER, "Slurm"])
@@ -191,7 +194,7 @@ fn launchers_that_are_not_ours() {
         .passed();
 }
 
-/// A program as `prterun` starts it, which does not say how many it starts.
+/// Creates a job with the environment of `prterun`, which does not say how many processes it starts.
 fn under_prterun(arguments: &[&str]) -> Job {
     Job::alone("life", arguments)
         .env("PMIX_RANK", "0")
@@ -250,7 +253,7 @@ fn a_task_that_aborts_ends_the_job_with_its_status() {
         let said = format!("task {who} has called rg_abort({status}): ending all tasks at once");
         ended.ended_with(status).said(&said);
     }
-    // The first is heard, and they all have the same status.
+    // The first abort decides the job's status. Here all tasks give the same.
     Job::new(4, "life", &["abort", "9", "-1"])
         .run()
         .ended_with(9)

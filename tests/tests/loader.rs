@@ -1,5 +1,5 @@
-//! Tasks load the libraries that stand beside the command, as it is installed, without anybody naming them, and have little
-//! of them in their memory.
+//! Tasks load the libraries that are installed beside the command, without any setting that names them, and use little
+//! memory for them.
 
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,12 @@ impl Tree {
         tree
     }
 
-    /// The command there with a program that spawns others, and nobody who names the library.
+    /// Creates a job of the tree's command whose program spawns others. No setting names the library.
     fn spawner(&self, options: &str) -> Job {
         self.job(&format!("-n 2 {options}"), "spawn", "family")
     }
 
-    /// The command there with this program.
+    /// Creates a job of the tree's command with this program.
     fn job(&self, options: &str, program: &str, scenario: &str) -> Job {
         let command = self.0.join("bin/regatta").display().to_string();
         let words = format!("{command} run {options}");
@@ -73,7 +73,7 @@ fn a_host_without_the_library_is_told_before_anything_starts() {
     );
 }
 
-/// Rust's own habit is `libgcc_s.so`: one more file for the loader of each task.
+/// Rust links `libgcc_s.so` dynamically by default, which is one more file for each task to load.
 #[test]
 fn libraries_have_their_unwinder_in_themselves() {
     for (library, package) in [
@@ -86,10 +86,12 @@ fn libraries_have_their_unwinder_in_themselves() {
     }
 }
 
-/// 0.9 of the memory that an idle task of PVM 3.4 has among 32 on the machine of the recorded races, in KiB.
+/// Limit in KiB: 0.9 of the memory that an idle task of PVM 3.4 uses among 32, measured on the machine of the recorded
+/// races.
 const IDLE: u32 = 2570;
 
-/// Most of it is code that all share: the linker is told what a task needs (`crates/interfaces/c/idle.ld`).
+/// Most of a task's memory is code shared by all tasks. A linker script keeps what an idle task needs together
+/// (`crates/interfaces/c/idle.ld`).
 #[test]
 fn an_idle_task_has_little_memory() {
     let library = programs::optimized("libregatta.so", "regatta-capi");

@@ -1,4 +1,5 @@
-//! Groups that are made at the same time (`tests/programs/making.c`): none receives what was sent in another one.
+//! Groups that are created at the same time (`tests/programs/making.c`): no group receives a message that was sent in
+//! another.
 
 use regatta_tests::Job;
 

@@ -1,4 +1,5 @@
-//! Receiving the very message that a probe has found, and looks at requests that leave them (`tests/programs/matched.c`).
+//! Receives of exactly the message that a probe has found, and tests of requests that do not complete them
+//! (`tests/programs/matched.c`).
 
 use regatta_tests::Job;
 

@@ -1,4 +1,4 @@
-//! Programs of MPI do on Regatta what the standard says: the first steps, and the library's names.
+//! Programs of MPI behave as the standard says: first steps, and the names that the library exports.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn processes_pass_messages() {
     mpi::play("begin", 4, "many_to_one");
 }
 
-/// Programs and libraries that mix C and Fortran, or are older than MPI-2, find what every `mpi.h` has.
+/// Programs and libraries that mix C and Fortran, or are older than MPI-2, find the names that every `mpi.h` has.
 #[test]
 fn names_that_every_mpi_has_are_there() {
     mpi::play("customary", 1, "handles");
@@ -30,7 +30,7 @@ fn arguments_that_mean_nothing_are_not_looked_at() {
     mpi::play("insignificant", 4, "processes");
 }
 
-/// Each function of the standard is there, under its name and its profiling name.
+/// The library exports each function of the standard under its name and its profiling name (`PMPI_`).
 #[test]
 fn all_names_of_the_standard_are_exported() {
     let output = Command::new("nm")

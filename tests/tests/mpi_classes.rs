@@ -1,4 +1,4 @@
-//! Wrong arguments of MPI's calls have the classes that the standard and other libraries give them.
+//! Invalid arguments of MPI calls return the error classes that the standard and other libraries give them.
 
 use regatta_tests::mpi::play;
 

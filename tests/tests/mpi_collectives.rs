@@ -1,5 +1,5 @@
-//! Collectives of MPI: in any order and form, with any types, against an oracle; their errors; between groups and among
-//! neighbours.
+//! Collectives of MPI: in random order and form with random types, compared with an oracle; their errors; on
+//! intercommunicators and on neighbourhoods.
 
 use regatta_tests::{Job, mpi};
 
@@ -31,7 +31,7 @@ fn wrong_arguments_are_noticed_before_anything_is_sent() {
     }
 }
 
-/// Its name is told to all who need it.
+/// A member dies during a collective. Every member that needs it must get an error that names it.
 #[test]
 fn the_death_of_a_member_ends_collectives() {
     for (processes, scenario) in [(2, "death"), (4, "death"), (5, "death_on_one_side")] {
@@ -49,7 +49,8 @@ fn two_groups_have_each_others_results() {
     }
 }
 
-/// A result has to be sent by a process that waits in a collective of its own group.
+/// In a collective on an intercommunicator, a process has to send a result while it waits in a collective of its own
+/// group.
 #[test]
 fn collectives_between_groups_advance_while_processes_meet_in_their_own() {
     for processes in [2, 5] {

@@ -1,8 +1,8 @@
-//! MPI's groups and communicators, of one side and of two, and topologies; handles and tags that come again.
+//! MPI groups, intracommunicators, intercommunicators and topologies; reuse of handles and tags.
 
 use regatta_tests::mpi;
 
-/// Plays scenarios by so many processes each.
+/// Runs each scenario with each number of processes.
 fn play(program: &str, processes: &[u32], scenarios: &[&str]) {
     for scenario in scenarios {
         for &count in processes {

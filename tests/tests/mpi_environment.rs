@@ -1,4 +1,4 @@
-//! The surroundings of a program of MPI: versions, memory, hints, errors, sessions, and its end.
+//! The environment of MPI programs: versions, memory, info objects, errors, sessions and finalization.
 
 use regatta_tests::{Job, mpi};
 
@@ -22,7 +22,7 @@ fn the_end_deletes_the_attributes_of_the_process() {
     mpi::play("surroundings", 2, "end");
 }
 
-/// A scenario of sessions, by one process and by several, on one host and two.
+/// Runs a scenario of sessions with one process and with several, on one host and on two.
 fn sessions(scenario: &str) {
     let program = mpi::program("sessions");
     for (processes, hosts) in [(1, None), (3, None), (3, Some("alpha:2,beta:1"))] {

@@ -1,4 +1,4 @@
-//! Programs of MPI go on after a process has failed.
+//! MPI programs go on after a process has failed.
 
 use regatta_tests::{Job, mpi};
 
@@ -22,7 +22,7 @@ fn an_abort_ends_all_processes_with_its_code() {
     }
 }
 
-/// A program may end all processes by an abort although nothing is wrong.
+/// A program may call `MPI_Abort` with code 0 to end all processes although nothing is wrong.
 #[test]
 fn an_abort_with_code_0_ends_all_processes_with_status_0() {
     for processes in [1, 3] {

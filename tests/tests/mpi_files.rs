@@ -1,11 +1,12 @@
-//! Files of MPI: opening and errors, pointers, views of all kinds against a plain array, collective accesses.
+//! Files of MPI: opening and errors, file pointers, views of all kinds compared with a plain array, collective
+//! accesses.
 
 use std::path::PathBuf;
 
 use regatta_tests::mpi::program;
 use regatta_tests::{Job, needs};
 
-/// A folder that goes with the test.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -35,7 +36,7 @@ fn play_of(name: &str, processes: u32, scenario: &str) {
     assert_eq!(left, 0, "files are left");
 }
 
-/// By two hosts of two processes each, which have the same files.
+/// Runs a scenario on two hosts with two processes each, which share their files.
 fn across(scenario: &str) {
     let folder = Folder::new(&format!("{scenario}-across"));
     let place = folder.0.display().to_string();

@@ -1,11 +1,12 @@
-//! Programs of MPI in Fortran: by mpif.h, by the module mpi, and by the module mpi_f08.
+//! Fortran programs with mpif.h, with the module mpi, and with the module mpi_f08.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use regatta_tests::mpi_fortran::{job, library};
 
-/// By mpif.h, in fixed form, at any address and at a fixed one: there the program's own common blocks are MPI's.
+/// With mpif.h, in fixed form, as position-independent code and at a fixed address. At a fixed address, the common
+/// blocks of MPI are those in the program.
 #[test]
 fn old_programs_have_every_chapter() {
     for (name, options) in [
@@ -17,7 +18,7 @@ fn old_programs_have_every_chapter() {
     }
 }
 
-/// By the module mpi: types, grids, attributes, windows, files, functions of the program's.
+/// With the module mpi: types, grids, attributes, windows, files, and callbacks of the program.
 #[test]
 fn programs_with_the_module_mpi_have_every_chapter() {
     let folder = std::env::temp_dir().join(format!("regatta-fortran-{}", std::process::id()));
@@ -28,7 +29,7 @@ fn programs_with_the_module_mpi_have_every_chapter() {
     std::fs::remove_dir_all(&folder).expect("the folder");
 }
 
-/// By the module mpi_f08: handles have types, errors may be left out, counts may be large.
+/// With the module mpi_f08: handles have types, `ierror` may be omitted, counts may be large.
 #[test]
 fn programs_with_the_module_mpi_f08_have_every_chapter() {
     let job = job(
@@ -41,7 +42,7 @@ fn programs_with_the_module_mpi_f08_have_every_chapter() {
     job.run().passed().said("all of it");
 }
 
-/// Handles, attributes and statuses go from Fortran to C and back.
+/// Handles, attributes and statuses are converted from Fortran to C and back.
 #[test]
 fn a_program_has_parts_in_c_and_in_fortran() {
     let files = ["fortran_mixed.f90", "fortran_part.c"];
@@ -49,14 +50,14 @@ fn a_program_has_parts_in_c_and_in_fortran() {
     job.run().passed().said("all of it");
 }
 
-/// Errors end the job as they do in C.
+/// An error without a handler ends the job, as it does in C.
 #[test]
 fn an_error_that_nobody_handles_ends_the_job() {
     let job = job(2, "fortran_wrong", &["fortran_old.f"], &["-O0"], &["wrong"]);
     job.run().ended_with(6).said("MPI_Send");
 }
 
-/// The library has the routines of the table, under each of their names, and no others of MPI.
+/// The library has exactly the table's MPI routines, under each of their names.
 #[test]
 fn the_names_are_those_of_the_table() {
     let output = Command::new("nm")

@@ -1,4 +1,4 @@
-//! Messages of MPI: all modes of sends, all ways to complete requests, probes, and bad arguments.
+//! Messages of MPI: all send modes, all ways to complete requests, probes, and invalid arguments.
 
 use regatta_tests::mpi::play;
 

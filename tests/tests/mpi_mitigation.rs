@@ -1,4 +1,5 @@
-//! Programs of MPI whose processes fail go on: they agree, revoke communicators, and make smaller ones (`tests/programs/mpi/mitigation.c`).
+//! MPI programs go on after processes fail: they agree, revoke communicators and shrink them
+//! (`tests/programs/mpi/mitigation.c`).
 
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ fn job(processes: u32, arguments: &[&str]) -> Job {
     Job::of(processes, &mpi::program("mitigation"), arguments).option("--on-failure=continue")
 }
 
-/// One of them ends itself, and the others go on and end well. The status of the job is that of the first one.
+/// Runs a job in which one process kills itself. The others must go on and end successfully; the job's status is that
+/// of the killed process.
 fn survived(job: Job) -> Ended {
     let ended = job.run().ended_with(128 + 9);
     let failed = ended.text.contains("exited with status");
@@ -16,7 +18,7 @@ fn survived(job: Job) -> Ended {
     ended
 }
 
-/// Ranks of those that fail: the one that leads agreements, and others. With seeds for the moment.
+/// Returns the ranks that fail (rank 0 leads agreements), each with seeds for the time of its failure.
 fn failures() -> impl Iterator<Item = (String, String)> {
     let seeds = 1..=3;
     seeds.flat_map(|seed| [0, 1, 7].map(|victim| (victim.to_string(), seed.to_string())))
@@ -127,7 +129,7 @@ fn all_that_holds_between_hosts() {
     }
 }
 
-/// The figures are for a machine that does nothing else; here it is enough that nobody waits long.
+/// The limits hold on an idle machine. This test only checks that no process waits long.
 #[test]
 fn a_failure_among_eight_is_soon_known_to_all() {
     let slow = slowness();

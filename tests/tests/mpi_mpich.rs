@@ -1,5 +1,5 @@
-//! Programs that were compiled for MPICH's interface run on Regatta's library of it: the programs of the other tests of MPI,
-//! and one of what this interface alone has.
+//! Programs compiled for MPICH's ABI run on Regatta's library for it: the programs of the other MPI tests, and one for
+//! what only this ABI has.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ fn play(program: &str, processes: &[u32], scenarios: &[&str]) {
     }
 }
 
-/// Each function is there, under its name and its profiling name, and so is the data that programs read.
+/// The library exports each function under its name and its profiling name, and the variables that programs read.
 #[test]
 fn all_names_are_exported() {
     let output = Command::new("nm")

@@ -1,4 +1,4 @@
-//! Partitioned messages of MPI, handles of requests as integers, and buffers of sessions.
+//! Partitioned communication of MPI, request handles as integers, and buffers of sessions.
 
 use regatta_tests::mpi::play;
 

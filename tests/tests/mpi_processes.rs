@@ -1,4 +1,4 @@
-//! Processes of MPI that start others, and connect to others.
+//! MPI processes that spawn others, and connect to others.
 
 use regatta_tests::{Job, mpi};
 
@@ -43,7 +43,8 @@ fn processes_connect_by_ports_and_sockets() {
     mpi::play("processes", 2, "join");
 }
 
-/// A scenario of `tests/programs/mpi/finalized.c`, by some of whose processes others are survived that are in MPI_Finalize.
+/// Runs a scenario of `tests/programs/mpi/finalized.c`, in which some processes outlast others that are in
+/// `MPI_Finalize`.
 fn outlived(processes: u32, scenario: &str) {
     mpi::play("finalized", processes, scenario);
 }
@@ -108,7 +109,7 @@ fn who_dies_in_finalize_has_failed() {
     }
 }
 
-/// The numbers that `tests/programs/mpi/masters.c` draws.
+/// The pseudo-random numbers that `tests/programs/mpi/masters.c` draws.
 struct Draws(u64);
 
 impl Draws {
@@ -118,7 +119,7 @@ impl Draws {
         (self.0 >> 33) % most
     }
 
-    /// How many results a worker sends, and of how many numbers each.
+    /// Returns how many results a worker sends, and of how many numbers each consists.
     fn of_worker(seed: u64, worker: u64) -> (u64, u64) {
         let mut draws = Draws(seed * 1_000_003 + worker * 7919 + 17);
         draws.draw(2);
@@ -128,7 +129,7 @@ impl Draws {
     }
 }
 
-/// The line that the master prints of these workers.
+/// Returns the line that the master prints about these workers.
 fn line_of(what: &str, seed: u64, workers: std::ops::Range<u64>) -> String {
     let (mut total, mut sum) = (0, 0);
     for worker in workers {

@@ -1,4 +1,4 @@
-//! MPI's interface for tools.
+//! MPI's tool information interface.
 
 use regatta_tests::mpi::play;
 

@@ -1,4 +1,4 @@
-//! Programs that reach MPI by MPItrampoline: constants and functions are looked up in libmpiwrapper.so.
+//! Programs that reach MPI through MPItrampoline, which looks up constants and functions in libmpiwrapper.so.
 
 use regatta_tests::{Job, mpi_trampoline};
 

@@ -1,4 +1,4 @@
-//! Datatypes of MPI: what they tell of themselves, messages of them, packing, and operators.
+//! Datatypes of MPI: queries, messages, packing, and reduction operators.
 
 use regatta_tests::mpi;
 

@@ -1,9 +1,9 @@
-//! Windows of MPI: memory that other processes reach, on one host and between hosts.
+//! Windows of MPI: memory that other processes access, on one host and between hosts.
 
 use regatta_tests::mpi::{play, program};
 use regatta_tests::{Ended, Job};
 
-/// Two hosts of two processes each.
+/// Runs a scenario on two hosts with two processes each.
 fn across(name: &str, scenario: &str) -> Ended {
     Job::of(4, &program(name), &[scenario])
         .across("alpha:2,beta:2")
@@ -11,7 +11,7 @@ fn across(name: &str, scenario: &str) -> Ended {
         .passed()
 }
 
-/// By one process, by several of a host, and between hosts.
+/// Runs a scenario with one process, with several on one host, and between hosts.
 fn everywhere(scenario: &str) {
     everywhere_of("windows", scenario);
 }

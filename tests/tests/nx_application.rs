@@ -1,4 +1,5 @@
-//! Applications and partitions of the Paragon's NX: programs that are started by hand, and start themselves, or others, on their nodes.
+//! Applications and partitions of the Paragon's NX: programs that are started by hand and start themselves or other
+//! programs on their nodes.
 
 use regatta_tests::Job;
 use regatta_tests::nx::{fortran_application_job, host_in_a_job, host_job, job};

@@ -1,4 +1,4 @@
-//! Programs of NX: files that nodes share, in each of the Paragon's modes.
+//! NX programs: files that nodes share, in each of the Paragon's I/O modes.
 
 use regatta_tests::nx::{Folder, job};
 

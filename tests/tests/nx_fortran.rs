@@ -1,4 +1,4 @@
-//! Programs of NX in Fortran.
+//! NX programs in Fortran.
 
 use regatta_tests::nx::{Folder, fortran_job};
 

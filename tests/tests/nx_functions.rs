@@ -1,4 +1,4 @@
-//! The table of calls in `docs/nx.md` is true: it names what the headers declare and what the library exports.
+//! The table of calls in `docs/nx.md` is correct: it lists exactly what the headers declare and the library exports.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn here(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A language, or both.
+/// The languages that have a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum In {
     Both,
@@ -19,7 +19,7 @@ enum In {
     Fortran,
 }
 
-/// The calls of the table, whether they are there, how well they are known, and which languages have them.
+/// Returns each call of the table, whether Regatta has it, how well it is known, and the languages that have it.
 fn table() -> Vec<(String, String, String, In)> {
     let text = here("docs/nx.md");
     let rows = text.lines().filter_map(|line| {
@@ -36,7 +36,8 @@ fn table() -> Vec<(String, String, String, In)> {
     rows.collect()
 }
 
-/// The functions that `nx.h` declares: words before an opening parenthesis, outside of comments and lines of the preprocessor.
+/// Returns the functions that `nx.h` declares: words before an opening parenthesis, outside of comments and
+/// preprocessor lines.
 fn declared() -> BTreeSet<String> {
     let text = here("crates/interfaces/nx/include/nx.h");
     let mut code = String::new();
@@ -70,7 +71,7 @@ fn exported() -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of a call: C's two, and Fortran's two. Calls that begin with nx_ have one.
+/// Returns the C and the Fortran names of a call, two each. A call that begins with nx_ has one each.
 fn forms(name: &str) -> (Vec<String>, Vec<String>) {
     let plain = (vec![name.to_owned()], vec![format!("{name}_")]);
     match name.starts_with("nx_") {
@@ -121,7 +122,7 @@ fn nothing_is_declared_or_exported_that_the_table_lacks() {
     assert!(known.len() > 200, "only {} names", known.len());
     let unknown: Vec<_> = declared().difference(&known).cloned().collect();
     assert!(unknown.is_empty(), "declared: {unknown:?}");
-    // Functions that the part in C calls.
+    // Internal functions of the Fortran library that its C part calls.
     let read = ["regatta_nx_initve_read", "regatta_nx_mkpart_read"];
     known.extend(
         ["msginfo", "msginfo_"]
@@ -142,9 +143,9 @@ fn every_function_of_fortran_is_declared_in_its_header() {
         .collect();
     let header = here("crates/interfaces/nx/include/nx.h");
     let functions = table().into_iter().filter(|(name, there, _, languages)| {
-        // A function in C is one in Fortran.
+        // A function in C is a function in Fortran.
         let returns = |kind| header.contains(&format!("\n{kind} {name}("));
-        // But for one, which is a subroutine there.
+        // The exception is restrictvol, which is a subroutine in Fortran.
         let is_function = name != "restrictvol";
         there == "yes"
             && *languages != In::C

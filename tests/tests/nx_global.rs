@@ -1,4 +1,4 @@
-//! Programs of NX: global operations, Gray codes, clocks.
+//! NX programs: global operations, Gray codes, clocks.
 
 use regatta_tests::nx::job;
 

@@ -1,4 +1,4 @@
-//! Programs of NX: functions that run when a message has come, as interrupts.
+//! NX programs: handlers that run like interrupts when a message has arrived.
 
 use regatta_tests::nx::job;
 

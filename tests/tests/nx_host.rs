@@ -1,4 +1,4 @@
-//! Host programs of NX: they are started by hand, and load their nodes.
+//! NX host programs: they are started by hand and load the programs of their nodes.
 
 use regatta_tests::Job;
 use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
@@ -90,7 +90,8 @@ fn the_nodes_of_a_host_are_on_the_hosts_of_its_job() {
     }
 }
 
-/// After the hosts h0 and h1 were made: the launcher runs on h0 and reaches both.
+/// Script that runs after the hosts h0 and h1 were created: starts the launcher on h0, from which it reaches both
+/// hosts.
 const WORLD: &str = r#"export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 exec env XDG_RUNTIME_DIR=/run/user.h0 ip netns exec h0 "$@"
 "#;

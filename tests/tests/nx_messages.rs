@@ -1,4 +1,4 @@
-//! Programs of NX: messages that are over when their call returns, what is told of them, and errors in both modes.
+//! NX programs: blocking sends and receives, the info calls about received messages, and errors in both modes.
 
 use regatta_tests::nx::{fixed_job, job};
 

@@ -1,5 +1,5 @@
-//! The things that the hot paths of NX may not do, held by counting (`tests/programs/nx_rules.c`): allocate, call the system. Each job runs
-//! alone: two at once would take each other's cores.
+//! What the hot paths of NX must not do, enforced by counting (`tests/programs/nx_rules.c`): allocate, or make system
+//! calls. Each job runs alone, because two jobs at once would compete for cores.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use regatta_tests::skip;
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// No allocation, and no system call where both nodes have a core.
+/// Checks that a path never allocates and, where both nodes have a core, makes no system call.
 fn costs_nothing(path: &str) {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let can_count = cfg!(target_arch = "x86_64") && cores >= 2;
@@ -17,7 +17,7 @@ fn costs_nothing(path: &str) {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let rule = if can_count { "calls" } else { "alloc" };
-    // On a busy machine a task that sees others on its core sleeps, which is a system call.
+    // On a busy machine, a task that detects others on its core sleeps, which is a system call.
     let job = job(2, "nx_rules", &[path, rule]).env("REGATTA_WAIT", "spin");
     job.run().passed();
 }

@@ -1,4 +1,4 @@
-//! Programs of NX: sends and receives that are begun, probes, selection by node, masks and force types.
+//! NX programs: asynchronous sends and receives, probes, selection by node, type masks and force types.
 
 use regatta_tests::nx::job;
 

@@ -1,12 +1,13 @@
-//! Jobs that outlive the host of their launcher, and the host of who takes its place.
+//! Jobs that outlive the host of their launcher, and then the host of its successor.
 //!
-//! The hosts are network namespaces at a bridge, h0 to h3, a task on each, started from h0. A host is lost by its link, or by
-//! all its processes at once. The driver is a shell beside the hosts, to which the tasks say when.
+//! The hosts are the network namespaces h0 to h3, connected to a bridge, with one task each; the job is started from
+//! h0. A host is lost because its link goes down, or because all its processes are killed at once. A shell beside the
+//! hosts drives the test, and the tasks tell it when to act.
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Ended, Job, command};
 
-/// Begins with hosts that are made. Arguments: the command, then what is run on h0.
+/// Script that runs after the hosts were created. Arguments: the command, then the command line to run on h0.
 const BEGIN: &str = r#"mkdir -p /run/everywhere/job
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 unset REGATTA_VM
@@ -90,7 +91,7 @@ fn outlive_with(arguments: &[&str], then: &str) -> Job {
         .limit(100)
 }
 
-/// Both hosts are lost; the tasks on the others do all that they did before.
+/// Both hosts are lost. The tasks on the others go on as before.
 const BOTH: &str = r#"
 pull
 # Two of four that have not agreed on being three are no majority.
@@ -115,7 +116,7 @@ fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_killed() {
         .said("[3] task 3 has outlived both");
 }
 
-/// Both launchers live on when their hosts are lost, and know it.
+/// Runs a job whose launchers stay alive when their hosts are lost. Both must notice that, and leave the job.
 fn both_leave_the_job(how: &str, cause: &str) {
     let look = "cat regatta-h0-*.out\n";
     let left = format!("await 'h1 has left the job' regatta-h0-*.out\n{look}");
@@ -128,7 +129,7 @@ fn both_leave_the_job(how: &str, cause: &str) {
         .said("h2 goes on in its place")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
-    // Only the last of them speaks of the end of the job.
+    // Only the last launcher may report the end of the job.
     let ends = ended.story().matches("\nregatta: the job h0:").count();
     assert_eq!(ends, 1, "{}", ended.story());
 }
@@ -143,7 +144,7 @@ fn a_job_outlives_the_daemons_of_its_launchers_host_and_of_the_next_one() {
     both_leave_the_job("daemon", "the host h0 is lost: its daemon has ended");
 }
 
-/// The launcher's host is cut off: what it led ends there, and nowhere else.
+/// The launcher's host is cut off. The part of the job on that host ends, and the rest goes on.
 const SPLIT: &str = r#"
 pull
 launcher_ends
@@ -202,7 +203,8 @@ fn a_job_that_has_outlived_its_launcher_is_listed_and_ended_from_any_host() {
         .said("has ended with status 137");
 }
 
-/// Only the daemon of the launcher's host ends: the launcher leaves the job to the others, and says nothing of how it ends.
+/// Only the daemon of the launcher's host ends. The launcher must leave the job to the others, and not report how it
+/// ends.
 const DAEMON: &str = r#"
 pull
 launcher_ends
@@ -216,7 +218,7 @@ cat regatta-h0-*.out
 finish h2
 "#;
 
-/// The launcher says why it leaves the job to the others, and nothing of how the job ends.
+/// Checks that the launcher says why it leaves the job to the others, and does not report how the job ends.
 fn left_to_others(ended: Ended, why: &str) -> Ended {
     let ended = ended
         .passed()
@@ -244,7 +246,8 @@ fn a_launcher_whose_daemon_is_killed_leaves_the_job_to_another_host() {
     }
 }
 
-/// The daemon of the launcher's host is stopped until another host leads the job: then the launcher has no word on it.
+/// The daemon of the launcher's host is stopped until another host leads the job. The launcher then has no say in the
+/// job any more.
 const STOPPED: &str = r#"
 pull
 # The others go on.
@@ -263,7 +266,7 @@ fn a_launcher_whose_daemon_was_stopped_until_others_led_the_job_leaves_it_to_the
     left_to_others(ended, "this host goes on as another one. The job ends here");
 }
 
-/// The next launcher waits for an agent that is stopped, and its host is lost when another agent waits for its word.
+/// The next launcher waits for an agent that is stopped. Its host is lost while another agent waits for it.
 const MEANWHILE: &str = r#"
 next_line host how
 name_output h2
@@ -289,7 +292,7 @@ fn a_job_outlives_the_next_host_too_that_is_lost_while_it_takes_over() {
         .said("[3] task 3 has outlived both");
 }
 
-/// The next launcher waits for an agent that is stopped, and the daemon of its host ends.
+/// The next launcher waits for an agent that is stopped. Then the daemon on the next launcher's host ends.
 const ALONE: &str = r#"
 next_line host how
 name_output h2
@@ -313,7 +316,8 @@ fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_the_job_to_another(
         .said("[3] task 3 has outlived both");
 }
 
-/// A host was given back. After another host has taken the job over, one more leaves the machine and comes again.
+/// A host was given back to the machine. After another host has taken the job over, one more host leaves the machine
+/// and is added again.
 const BACK: &str = r#"
 pull
 next_line host how
@@ -334,7 +338,7 @@ fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
         .said("[1] the host that came is of the job");
 }
 
-/// The launcher and the first candidate do not reach each other.
+/// The launcher and the first candidate cannot reach each other.
 const GIVEN_UP: &str = r#"
 next_line host how
 name_output h2
@@ -359,7 +363,7 @@ fn a_host_that_its_launcher_has_given_up_does_not_lead_although_it_is_alive() {
         .said("[3] task 3 goes on without the host that was given up");
 }
 
-/// The task's word comes when the next launcher has begun to write.
+/// The task prints its line after the next launcher has begun to write to its output file.
 const AGAIN: &str = r#"
 pull
 next_line host how
@@ -378,8 +382,8 @@ fn a_host_that_a_task_has_added_again_outlives_the_launcher_as_others_do() {
         .said("[1] the task on the host that was added again goes on");
 }
 
-/// The launcher is stopped when a host of the job leaves the machine and comes back, so it has heard of neither when its own
-/// host is lost.
+/// The launcher is stopped while a host of the job is removed from the machine and added again. It therefore knows of
+/// neither when its own host is lost.
 const ANOTHER: &str = r#"
 next_line host how
 name_output h3
@@ -407,7 +411,7 @@ fn a_job_is_taken_over_although_one_of_its_hosts_has_come_back_as_another() {
         .said("[3] task 3 has outlived both");
 }
 
-/// The launcher is stopped for longer than its agents wait for one whose host nobody vouches for.
+/// The launcher is stopped for longer than its agents wait for a launcher whose host nothing is known about.
 const STILL: &str = r#"
 pull
 next_line host how

@@ -1,4 +1,4 @@
-//! Output of tasks that goes to their parents (`tests/programs/output.c`).
+//! Output of tasks that is delivered to their parents (`tests/programs/output.c`).
 
 use regatta_tests::Job;
 
@@ -6,7 +6,7 @@ fn spawner(scenario: &[&str]) -> Job {
     Job::new(1, "output", scenario)
 }
 
-/// On one host, and with writers and receiver on different ones.
+/// Runs a scenario on one host, then with writers and receiver on different hosts.
 fn everywhere(scenario: &str, judge: impl Fn(regatta_tests::Ended)) {
     judge(spawner(&[scenario]).run().passed());
     judge(spawner(&[scenario]).option("--label").run().passed());

@@ -1,10 +1,10 @@
-//! Pictures of node programs by Plotix: all nodes draw one picture, and node 0 writes it, as SVG and as PNG.
+//! Pictures of node programs with Plotix: all nodes draw one picture, and node 0 writes it as SVG and as PNG.
 
 use std::path::{Path, PathBuf};
 
 use regatta_tests::{Ended, Job, express};
 
-/// A folder for a scenario's files.
+/// Creates a folder for a scenario's files.
 fn folder(scenario: &str) -> PathBuf {
     let name = format!("regatta-plotix-{}-{scenario}", std::process::id());
     let folder = std::env::temp_dir().join(name);
@@ -18,7 +18,7 @@ fn play(nodes: u32, scenario: &str, folder: &Path) -> Ended {
     Job::of(nodes, &program, &[scenario, &place]).run().passed()
 }
 
-/// Names of files, in order.
+/// Returns the names of the files in a folder, sorted.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let mut names: Vec<_> = entries
@@ -53,7 +53,7 @@ fn all_nodes_draw_one_picture() {
         let folder = folder(&format!("picture-{nodes}"));
         play(nodes as u32, "picture", &folder);
         let text = read(&folder, "picture.svg");
-        // The frame of all is there once, everything else once for each node.
+        // The common frame appears once, every other shape once per node.
         assert_eq!(
             times("d=\"M0 1000L1000 1000L1000 0L0 0L0 1000\"", &text),
             1,
@@ -185,7 +185,7 @@ fn fortran_calls_every_routine_by_both_kinds_of_names() {
         for (name, dashed) in [("integers", "2 4"), ("reals", "none")] {
             let text = read(&folder, &format!("{name}.svg"));
             assert_eq!(times("<circle", &text), 2 * nodes, "{text}");
-            // Two lines and an arc, a box, and a circle.
+            // Each node draws two lines, an arc, a box and a circle.
             let shapes = format!("stroke-dasharray=\"{dashed}\"");
             assert_eq!(times(&shapes, &text), 5 * nodes, "{text}");
             assert_eq!(

@@ -1,13 +1,14 @@
-//! The farm for POV-Ray (`programs/applications/povray`): the pixels of one run, whoever dies meanwhile.
+//! The POV-Ray farm (`programs/applications/povray`): its picture has the pixels of a single run, whichever process
+//! dies meanwhile.
 
 use regatta_tests::applications::{INTERFACES, application_file, application_job, part_job};
 use regatta_tests::{Ended, Running, needs};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Width and height of the pictures: half a second of work.
+/// Width and height of the pictures in pixels, as arguments. One takes half a second.
 const PICTURE_PIXELS: [&str; 2] = ["96", "64"];
 
-/// A farm with so many tasks that tells of each tile, on the scene.
+/// Starts a farm with this number of tasks that reports each tile of the scene.
 fn start(interface: &str, tasks: u32) -> Running {
     needs::program("povray", "povray");
     let scene = application_file("povray/scene.pov");
@@ -15,7 +16,7 @@ fn start(interface: &str, tasks: u32) -> Running {
     application_job("povray", interface, &arguments, tasks).start()
 }
 
-/// The text behind this word in the line by which a run is judged, up to the next comma.
+/// Returns the text that follows `word` in the summary line, up to the next comma.
 fn behind(ended: &Ended, word: &str) -> String {
     let line = ended
         .text
@@ -26,7 +27,7 @@ fn behind(ended: &Ended, word: &str) -> String {
     rest.split(',').next().unwrap_or_default().to_owned()
 }
 
-/// The tiles that had to be rendered again.
+/// Returns the number of tiles that had to be rendered again.
 fn again(ended: &Ended) -> u32 {
     let line = ended
         .text
@@ -36,9 +37,9 @@ fn again(ended: &Ended) -> u32 {
     number.unwrap_or_else(|| panic!("no tiles rendered again in {}", ended.text))
 }
 
-/// Waits until a tile is rendered; returns the worker and its POV-Ray.
+/// Waits until a tile is being rendered. Returns the processes of the worker and of its POV-Ray.
 ///
-/// Output of PVM's tasks has their number before each line.
+/// Output lines of PVM tasks begin with the task's number.
 fn await_tile(running: &mut Running) -> [Pid; 2] {
     let starts = [
         "povray: task ",

@@ -1,4 +1,4 @@
-//! Profiles of programs whose numbers are known, by every interface, on one host and several, in good weather and bad.
+//! Profiles of programs with known numbers, for every interface, on one host and several, with and without failures.
 
 use regatta_tests::profiling::{Profiled, profile};
 use regatta_tests::{Job, express, program, skip};
@@ -9,7 +9,7 @@ fn play(tasks: u32, scenario: &str) -> Profiled {
     profiled
 }
 
-/// Messages and bytes that a task has sent and received.
+/// Returns the numbers of messages and bytes that a task has sent and received.
 fn totals(profiled: &Profiled, task: u64) -> [u64; 4] {
     let of = profiled.task(task);
     ["sent", "sent_bytes", "received", "received_bytes"]
@@ -66,7 +66,7 @@ fn messages_calls_and_bytes_are_those_of_the_program() {
     let expected = [(1024, 150), (131_072, 3)];
     let expected = expected.map(|(most, number)| (Some(most), Some(number), Some(number)));
     assert_eq!(sizes, expected);
-    // Each message has both its ends on the time line.
+    // Both ends of each message are on the time line.
     assert_eq!(profiled.profile["messages"], 153);
     assert_eq!(profiled.problems(), "[]");
     let page = profiled.page();
@@ -89,7 +89,7 @@ fn time_is_where_the_program_spends_it() {
     let profiled = play(2, "waits");
     let seconds = |task: u64, of: &str| profiled.task(task)[of].as_f64().expect("a number");
     assert!(seconds(0, "computing") > 0.9, "{}", profiled.profile);
-    // Task 1 may begin later than task 0, on a machine that has much to do.
+    // On a busy machine, task 1 may begin later than task 0.
     let receiving = profiled.task(1)["kinds"]["receiving"].as_f64();
     let receiving = receiving.expect("a number");
     assert!(receiving > 0.5, "{}", profiled.profile);
@@ -107,7 +107,7 @@ fn time_is_where_the_program_spends_it() {
 fn the_function_that_has_the_processor_is_named() {
     let profiled = play(2, "waits");
     let functions = profiled.profile["functions"].as_array().expect("functions");
-    // Time that a function spends asking for the time is the C library's, or the kernel's.
+    // Time spent in reading the clock is attributed to the C library or the kernel.
     let first = &functions[0];
     assert_eq!(first["name"], "burn_the_processor", "{}", profiled.profile);
     assert_eq!(first["file"], "profiled");
@@ -143,7 +143,7 @@ fn marks_and_toggles_are_the_programs_and_nothing_is_recorded_while_it_does_not_
     assert!(step["seconds"].as_f64().expect("a time") > 0.14, "{step}");
     assert!(of("unseen").is_none());
     assert_eq!(profiled.of_call(1, "rg_barrier", "calls"), 1.0);
-    // Names are the program's, and no part of the page's own text.
+    // Names chosen by the program are escaped in the page.
     assert!(!profiled.page().contains("step <b>"));
 }
 
@@ -166,7 +166,7 @@ fn the_newest_events_are_kept_and_the_others_counted() {
     let profiled = profiled
         .with(|job| job.option("--events").option("100"))
         .run();
-    // A power of two.
+    // The number of events is rounded up to a power of two.
     assert_eq!(profiled.task(0)["events"], 128);
     let lost = profiled.task(0)["events_overwritten"].as_u64();
     assert_eq!(lost, Some(1000 + 2 - 128), "{}", profiled.task(0));
@@ -221,7 +221,7 @@ fn records_of_other_hosts_are_fetched() {
 fn a_host_that_no_longer_answers_is_named_with_the_place_of_its_records() {
     let folder = std::env::temp_dir().join(format!("unreachable-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    // The first call leads to an agent; no other one leads anywhere.
+    // Only the first call of this command reaches the host; later ones fail.
     let script = folder.join("once");
     let text = "#!/bin/sh\nmkdir \"$0.$1\" 2>/dev/null || exit 1\nshift\nexec \"$@\"\n";
     std::fs::write(&script, text).expect("a script");

@@ -1,4 +1,5 @@
-//! The console: the same commands say the same on Regatta and on PVM 3.4 itself, up to numbers of tasks and processes.
+//! The console: the same commands have the same output on Regatta and on PVM 3.4, except for numbers of tasks and
+//! processes.
 
 use std::process::Command;
 
@@ -7,12 +8,12 @@ use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::programs;
 use regatta_tests::pvm_machine::{self, Machine};
 
-/// Where the console that comes with Regatta is: the command, under PVM's name.
+/// Returns the path of Regatta's console: the command, under PVM's name.
 fn console() -> std::path::PathBuf {
     programs::link(&programs::built("regatta", "regatta-cli"), "pvm").join("pvm")
 }
 
-/// Commands whose answers have one form.
+/// Commands whose output has a fixed form.
 const COMMANDS: &[&str] = &[
     "version",
     "conf",
@@ -127,7 +128,8 @@ fn a_job_s_output_comes_from_its_tasks_and_theirs_until_all_have_ended() {
     machine.halt();
 }
 
-/// Its parent would wait for it without an end, and nothing else tells why.
+/// A spawned task uses another libpvm3 than Regatta's. The output must name it, since its parent would otherwise wait
+/// for it for ever.
 #[test]
 fn a_task_that_loads_another_pvm_s_library_is_named() {
     let machine = Machine::new("pvm-console-foreign");
@@ -205,7 +207,7 @@ fn a_host_file_with_mistakes_keeps_nothing_from_starting_and_each_is_told_with_i
         let script = "printf 'conf\\nhalt\\n' | \"$@\" 2>&1";
         let mut shell = machine.by_hand("sh".as_ref());
         let shell = shell.args(["-c", script, "sh"]).arg(console()).arg(file);
-        // The machine ends the console as well.
+        // Halting the machine ends the console as well.
         let output = pvm_machine::output(shell);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("1 host, 1 data format"), "{file}: {said}");
@@ -230,7 +232,8 @@ fn arguments_that_no_console_takes_start_nothing() {
     assert_eq!(machine.log(), "", "nothing was started");
 }
 
-/// The console on the first of some hosts; the others are reached by a command that PVM_RSH names.
+/// Returns a command that runs the console on the first of `count` hosts. It reaches the others through the command in
+/// PVM_RSH.
 fn on_hosts(machine: &Machine, count: u32) -> Command {
     machine.write("reach", "#!/bin/sh\nhost=$1\nshift\n[ \"$1\" != -l ] || shift 2\nexec ip netns exec \"$host\" \"$@\"\n");
     let script = format!(
@@ -246,7 +249,7 @@ fn on_hosts(machine: &Machine, count: u32) -> Command {
     command
 }
 
-/// Is there a line with this beginning and this end?
+/// Returns whether a line has this beginning and this end.
 fn any(said: &[String], begins: &str, ends: &str) -> bool {
     said.iter()
         .any(|line| line.trim().starts_with(begins) && line.ends_with(ends))

@@ -1,5 +1,5 @@
-//! Random programs of several tasks see the same on Regatta as on PVM 3.4 itself: what they send, receive, pack, ask and are told,
-//! groups, mailboxes, ends of tasks, and what makes no sense. Seeds that nobody has tried are for `make courses`.
+//! Random programs of several tasks have the same output on Regatta as on PVM 3.4: messages, packing, queries, groups,
+//! mailboxes, exits of tasks, and invalid calls. `make courses` tries new seeds.
 
 use regatta_tests::courses;
 

@@ -1,5 +1,5 @@
-//! Every example that comes with PVM 3.4.6 says on Regatta what it says on PVM: its sources compiled with Regatta's headers
-//! and libraries, and the programs as Debian has built them, unchanged.
+//! Every example that comes with PVM 3.4.6 has the same output on Regatta as on PVM, both compiled from source with
+//! Regatta's headers and libraries, and as Debian has built it, unchanged.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use regatta_tests::pvm_examples::{
     DEBIAN, PLAIN, Program, Scenario, build, compare, debian_programs, sources,
 };
 
-/// A program of one source that has its name and is there in Debian under it.
+/// Describes a program with one source file, which Debian installs under the program's name.
 const fn program(name: &'static str, sources: &'static [&'static str]) -> Program {
     Program {
         name,
@@ -18,7 +18,7 @@ const fn program(name: &'static str, sources: &'static [&'static str]) -> Progra
     }
 }
 
-/// One that Debian does not have.
+/// Describes a program that Debian does not install.
 const fn source_only(
     name: &'static str,
     sources: &'static [&'static str],
@@ -32,7 +32,7 @@ const fn source_only(
     }
 }
 
-/// Every example: its name, its sources.
+/// Every example, with its sources.
 const PROGRAMS: &[Program] = &[
     Program {
         debian: Some("hello.pvm"),
@@ -87,7 +87,7 @@ const PROGRAMS: &[Program] = &[
     program("tst", &["gexamples/tst.c"]),
 ];
 
-/// Other programs in Debian, and the reason why each is not run.
+/// Other programs in Debian's package, each with the reason why it is not run.
 const NOT_RUN: &[(&str, &str)] = &[
     ("mtile", "draws with X11"),
     ("xep", "draws with X11"),
@@ -97,7 +97,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
 ];
 
-/// Handlers of PVM's own, which tell its library from Regatta's.
+/// Names of PVM's built-in message handlers. Regatta's library does not have them.
 const INSIDE: &[&str] = &[
     "Display Message Handler Information",
     "message handlers:",
@@ -106,9 +106,9 @@ const INSIDE: &[&str] = &[
 ];
 const ALL_FIGURES: &[&str] = &[""];
 
-/// The scenarios of programs that Debian has whole.
+/// Scenarios of programs that Debian installs completely.
 const SCENARIOS: &[Scenario] = &[
-    // Before the others: the keeper of PVM's groups has a name as well.
+    // Must run first: PVM's group server also registers a name.
     Scenario {
         name: "a service that is found by its mailbox",
         steps: &[
@@ -169,7 +169,7 @@ const SCENARIOS: &[Scenario] = &[
             Console("spawn -2 -> dbwtest"),
         ],
         times: &["Roundtrip T", "[1:TASK] Roundtrip T"],
-        // How often the first asks for the second.
+        // Written each time the first program looks for the second.
         left_out: &["pvm_gettid()"],
         ..PLAIN
     },
@@ -190,7 +190,7 @@ const SCENARIOS: &[Scenario] = &[
             Run("gexample", "100\n4\n"),
             Console("spawn -3 -> gexample"),
             Run("fgexample", ""),
-            // All but the first take it that there are two for each host.
+            // All tasks but the first assume that there are two tasks per host.
             Console("spawn -2 -> fgexample"),
         ],
         ..PLAIN
@@ -249,7 +249,7 @@ const SCENARIOS: &[Scenario] = &[
             Ended("mhf_tickle"),
             Ended("mhf_server"),
         ],
-        // Tasks that have gone are on PVM's list still, and it complains of them itself at the end.
+        // PVM still lists tasks that have exited, and prints complaints about them at the end.
         left_out: &[
             "Display Message Handler Information",
             "message handlers:",
@@ -267,7 +267,7 @@ const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "the same in Fortran",
         steps: &[Run("frsg", "4\n5\n"), Console("spawn -> frsg")],
-        // It adds to a variable that has no value at first.
+        // The program adds to an uninitialized variable.
         left_out: &["Sum of Squares"],
         ..PLAIN
     },
@@ -290,20 +290,20 @@ const SCENARIOS: &[Scenario] = &[
             Run("gs 4", ""),
             Run("gs", ""),
         ],
-        // How often the first looks.
+        // Written each time the first program looks.
         left_out: &["waiting on kids to join"],
         ..PLAIN
     },
     Scenario {
         name: "numbers in a group that some have left",
         steps: &[Run("ge 4", ""), Run("ge", "")],
-        // Messages about tasks that had left already.
+        // Messages about tasks that had already left.
         left_out: &["doesn't match up!", "pvm_getinst()", "pvm_gettid()"],
         ..PLAIN
     },
 ];
 
-/// The scenarios of programs of which there are only sources.
+/// Scenarios of programs that exist only as source.
 const OF_SOURCES: &[Scenario] = &[
     Scenario {
         name: "mailboxes",
@@ -340,7 +340,7 @@ const OF_SOURCES: &[Scenario] = &[
             Run("mbox spawn query", ""),
             Run("mbox help", ""),
         ],
-        // With names of their own they compare what they have not read, and a newline may be in it.
+        // Where the names are given, the program compares uninitialized data, which may contain a newline.
         left_out: &["String Mismatch", "\"  !=  \""],
         ..PLAIN
     },
@@ -390,7 +390,7 @@ fn every_example_is_in_the_table() {
 
 #[test]
 fn every_example_is_run() {
-    // Programs that are spawned by others.
+    // Programs that are spawned by other programs.
     let spawned = [
         "hello_other",
         "slave1",

@@ -1,4 +1,5 @@
-//! The table of functions in `docs/pvm.md` is true: it names what the headers declare and what the library exports.
+//! The table of functions in `docs/pvm.md` is correct: it lists exactly what the headers declare and the library
+//! exports.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +12,7 @@ fn here(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The functions of the table and whether they are there.
+/// Returns the functions of the table and whether Regatta has them.
 fn table() -> Vec<(String, String)> {
     let text = here("docs/pvm.md");
     let rows = text.lines().filter_map(|line| {
@@ -22,7 +23,7 @@ fn table() -> Vec<(String, String)> {
     rows.collect()
 }
 
-/// Names of functions in a text of C: words before an opening parenthesis.
+/// Returns the names of functions in a C text: words before an opening parenthesis.
 fn functions(text: &str) -> BTreeSet<String> {
     let begins = ["pvm_", "pvmget", "PvmM", "PvmS", "PvmP"];
     let mut found = BTreeSet::new();

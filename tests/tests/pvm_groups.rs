@@ -1,5 +1,4 @@
-//! Groups of PVM do what they do in PVM 3.4, and so does its Fortran library; the calls that PVM 3.4 has
-//! not do what is said of them.
+//! PVM's groups and its Fortran library behave as in PVM 3.4. Calls that PVM 3.4 does not have behave as documented.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -27,7 +26,7 @@ fn tasks_leave_and_join_between_barriers() {
     machine.halt();
 }
 
-/// Two at once in one machine: groups with members in common, of which some are going to be killed.
+/// Two programs run at once in one machine. They use groups with common members, some of which are killed.
 #[test]
 fn nobody_hangs_whatever_members_do() {
     let machine = Machine::new("pvm-storm");
@@ -42,11 +41,11 @@ fn nobody_hangs_whatever_members_do() {
     machine.halt();
 }
 
-/// Programs that come with PVM and ask its group server: one says what it hears, one has the server write it down.
+/// Programs of PVM that query its group server: LISTER prints the answer, DUMPER has the server print its tables.
 const LISTER: &str = "/usr/bin/pvm_gstat";
 const DUMPER: &str = "/usr/bin/pvmgroups";
 
-/// Groups of which a member waits at a barrier, and what is said of them.
+/// Groups of which a member waits at a barrier, and the lists that the programs print about them.
 struct Waiting {
     first: Child,
     list: String,
@@ -56,7 +55,7 @@ impl Waiting {
     fn start(around: &dyn Fn(&Path) -> Command, program: &Path) -> Waiting {
         let mut first = around(program);
         let first = first.stdin(Stdio::piped()).spawn().expect("a program");
-        // PVM's program only answers what it is asked.
+        // PVM's program answers only when it is run, so this polls.
         let list = look_until("a member comes to the barrier", || {
             let list = said(&mut around(LISTER.as_ref()));
             list.contains("barrier_reached 1").then_some(list)
@@ -64,7 +63,7 @@ impl Waiting {
         Waiting { first, list }
     }
 
-    /// They meet and leave. The output before that, by group, without the numbers of tasks.
+    /// Lets the members meet and leave. Returns the earlier output sorted by group, without task numbers.
     fn end(mut self) -> Vec<String> {
         drop(self.first.stdin.take());
         let status = self.first.wait().expect("its end");
@@ -76,7 +75,7 @@ impl Waiting {
     }
 }
 
-/// Numbers of tasks by the order in which they first come.
+/// Replaces task numbers by the order of their first appearance.
 fn bare(text: &str) -> String {
     let mut seen = Vec::new();
     let words = text.split_inclusive(char::is_whitespace).map(|word| {

@@ -1,4 +1,4 @@
-//! The headers say what those of PVM 3.4.6 say: every constant, every struct, every function.
+//! The headers agree with those of PVM 3.4.6 in every constant, struct and function.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn text(folder: &Path, header: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// The output of a C program that is compiled with the headers of this folder.
+    /// Returns the output of a C program that is compiled with the headers of this folder.
     fn printed(&self, program: &str, headers: &Path) -> String {
         let (source, binary) = (self.0.join("program.c"), self.0.join("program"));
         std::fs::write(&source, program).expect("a file");
@@ -58,7 +58,7 @@ fn compile(source: &Path, headers: &Path, more: &[&str]) {
     assert!(output.status.success(), "{}: {said}", source.display());
 }
 
-/// The names of all macros without arguments.
+/// Returns the names of all macros without parameters.
 fn macros(header: &str) -> BTreeSet<&str> {
     let names = header.lines().filter_map(|line| {
         let line = line.trim_start().strip_prefix('#')?.trim_start();
@@ -72,9 +72,9 @@ fn macros(header: &str) -> BTreeSet<&str> {
     names.collect()
 }
 
-/// A program that prints every one of these macros.
+/// Returns a C program that prints each of these macros.
 fn printing(header: &str, names: &BTreeSet<&str>) -> String {
-    // Debian's `pvmproto.h` takes for granted what another header of PVM's sources defines.
+    // Debian's `pvmproto.h` needs definitions from another header of PVM's sources.
     let mut program =
         "#define __ProtoGlarp__(arguments) arguments\n#define MSGHDRLEN 32\n#define IMA_CSPP\n"
             .to_owned();
@@ -126,7 +126,7 @@ fn every_constant_of_pvmproto_h_has_its_value() {
     same_macros("pvmproto.h", 130);
 }
 
-/// The fields of all structs, as `struct.field`.
+/// Returns the fields of all structs, as `struct.field`.
 fn fields(header: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut inside: Option<String> = None;
@@ -174,7 +174,7 @@ fn every_struct_has_the_same_fields_in_the_same_places() {
     }
 }
 
-/// The functions that a header declares, by name.
+/// Returns the declarations of a header's functions, by name.
 fn functions(header: &str, folder: &Path, defines: &[&str]) -> BTreeMap<String, String> {
     let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args(["-E", "-P", "-include", "stdio.h"])
@@ -229,8 +229,8 @@ fn every_function_has_the_same_signature() {
             .filter(|name| !declared.contains_key(*name))
             .collect();
         assert!(missing.is_empty(), "{header} lacks {missing:?}");
-        // Ours behind theirs: the compiler says what does not agree. (PVM's header has it that the function which
-        // `pvm_recvf` returns takes a function; no program can mean that.)
+        // Declares the functions again after PVM's own header; the compiler reports differences. (In PVM's header, the
+        // function that `pvm_recvf` returns takes a function as its argument, which is a mistake there.)
         let again: String = told
             .keys()
             .filter(|name| *name != "pvm_recvf")
@@ -245,7 +245,7 @@ fn every_function_has_the_same_signature() {
     }
 }
 
-/// The parameters of a Fortran header.
+/// Returns the parameters that a Fortran header defines.
 fn parameters(header: &str) -> BTreeMap<String, i64> {
     let mut found = BTreeMap::new();
     for line in header.lines().filter(|line| !line.starts_with(['c', 'C'])) {

@@ -1,14 +1,14 @@
-//! Programs of PVM on the hosts of a virtual machine: started by hand on any of them they are tasks of one machine, and
-//! no host must live, not even the one where the first program was started.
+//! PVM programs on the hosts of a virtual machine. Programs started by hand on any host are tasks of one machine, and
+//! the machine survives the loss of any host, including the one where the first program was started.
 //!
-//! The hosts are network namespaces at a bridge, h0 to h3. The driver is a shell beside them.
+//! The hosts are the network namespaces h0 to h3, connected to a bridge. A shell beside them drives the test.
 
 use std::process::{Command, Stdio};
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{command, pvm};
 
-/// Begins with hosts that are made. Arguments: the command, the program.
+/// Script that runs after the hosts were created. Arguments: the command, the program.
 const BEGIN: &str = r#"mkdir -p /run/everywhere/home
 export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
 export HOME=/run/everywhere/home
@@ -51,7 +51,7 @@ cat $logs 2>/dev/null || true
 finish
 "#;
 
-/// The program is on another host than the launcher.
+/// The program runs on another host than the launcher.
 const DOWN: &str = r#"
 on h1 $program first $plug >found &
 tail -n +1 -F found 2>/dev/null | grep -q -m 1 finds
@@ -62,7 +62,8 @@ finish
 cat /run/user.h0/regatta/pvm.job.log
 "#;
 
-/// Nothing passes between h1 and h2 while the joiner tells others what it has done: each frame for h2 goes to nobody.
+/// While the joiner reports its actions to others, nothing passes from h1 to h2: frames for h2 go to a MAC address that
+/// no host has.
 const JOINED: &str = r#"
 mkfifo back
 on h2 $program caster $plug $HOME/back &

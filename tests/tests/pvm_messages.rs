@@ -1,5 +1,5 @@
-//! Buffers and packing do what they do in PVM 3.4: the same courses of calls on both libraries, by
-//! the same binary, say the same.
+//! Buffers and packing behave as in PVM 3.4: the same binary runs the same sequences of calls on both libraries, with
+//! the same output.
 
 use regatta_tests::pvm::{self, Original};
 
@@ -10,7 +10,7 @@ const STEPS: &str = "800";
 fn random_courses_of_calls_do_the_same_on_both_libraries() {
     let program = pvm::program("pvm_packing");
     let original = Original::start("regatta-pvm-messages");
-    // Another start each time; the line of a failure says which.
+    // Each run has other seeds. The line of a failure shows which.
     let first = u64::from(std::process::id()) * 1000;
     let mut lines = 0;
     for seed in first..first + COURSES {

@@ -1,5 +1,5 @@
-//! PVM's own console, as Debian has built it, says on our library what it says on PVM's, up to numbers of tasks and
-//! processes and the sentences that go with codes.
+//! PVM's own console, as Debian has built it, has the same output on Regatta's library as on PVM's, except for numbers
+//! of tasks and processes and the texts of error codes.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use regatta_tests::pvm_machine::Machine;
 
 const CONSOLE: &str = "/usr/bin/pvm";
 
-/// This console on our library, and PVM's own on PVM.
+/// Runs `console` on Regatta's library and PVM's own console on PVM. Returns both outputs.
 fn on_both(
     name: &str,
     console: &Path,
@@ -21,7 +21,7 @@ fn on_both(
     for name in ["hello", "hello_other"] {
         machine.example(name);
     }
-    // Its output comes line by line also where no terminal is.
+    // Line-buffered even without a terminal.
     let lines = |mut command: Command, console: &Path| {
         command.arg("-oL").arg(console);
         session(command)
@@ -31,7 +31,7 @@ fn on_both(
         let command = machine.on_original(&original, "stdbuf".as_ref());
         lines(command, CONSOLE.as_ref())
     };
-    // Files that a job is written to must not be there yet.
+    // Files that a job is written to must not exist yet.
     for written in ["heard", "written"] {
         let _ = std::fs::remove_file(machine.place().join(written));
     }
@@ -40,7 +40,7 @@ fn on_both(
     (ours, theirs)
 }
 
-/// In our words.
+/// Replaces PVM's error texts in a line by Regatta's.
 fn in_our_words(line: &str) -> String {
     let sentences = [
         ("Bad parameter", "An argument makes no sense"),
@@ -62,8 +62,8 @@ fn same(ours: &[String], theirs: &[String], least: usize) {
     assert!(ours.len() >= least, "too little is said: {ours:#?}");
 }
 
-/// Every command that tells something of the machine or changes it, well and wrongly. (What is in the mailbox comes in the
-/// order of names here, of their first use there.)
+/// Every command that shows or changes the machine, with valid and invalid arguments. (Regatta lists the mailbox in the
+/// order of names, PVM in the order of first use.)
 const COMMANDS: &[&str] = &[
     "version",
     "conf",
@@ -165,7 +165,7 @@ fn each_command_does_what_it_does_on_pvm() {
     same(&ours, &theirs, 280);
 }
 
-/// Lines that have no place among the others.
+/// Sorts lines whose order is not fixed.
 fn sorted(lines: &[String]) -> Vec<String> {
     let mut lines = comparable(&lines.join("\n"));
     lines.sort();
@@ -191,7 +191,7 @@ fn tasks_are_started_heard_and_ended() {
     same(&ours, &theirs, 50);
 }
 
-/// Events as they were written down, without times and the numbers of tasks and buffers.
+/// Returns recorded events without times and without numbers of tasks and buffers.
 fn events(said: &[String]) -> Vec<String> {
     let bare = |line: &String| {
         let (_, event) = line.split_once("] ")?;
@@ -219,9 +219,9 @@ fn events(said: &[String]) -> Vec<String> {
     events
 }
 
-/// Traces as a console tells them, and as PVM's own does on PVM.
+/// Compares the traces that `console` prints on Regatta with those of PVM's own console on PVM.
 fn same_traces(name: &str, console: &Path) {
-    // PVM's library has handlers of its own.
+    // PVM's library traces message handlers of its own.
     let lines = [
         ("trace - mhf_invoke", ""),
         ("spawn -@ hello", "[1] finished"),

@@ -1,6 +1,6 @@
-//! Hosts for which a person has to do something: type a command on them (`so=ms`), or a password (`so=pw`).
+//! Hosts that need a person to be added: to type a command on them (`so=ms`), or a password (`so=pw`).
 //!
-//! The person is this test, at the other end of a terminal. The hosts are this one, under other addresses of its own.
+//! The test plays the person, at the other end of a pseudo-terminal. The hosts are other addresses of this machine.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 /// Time limit for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A program at a terminal, and what the terminal has shown.
+/// A program on a pseudo-terminal, and the text that the terminal has shown.
 struct Session {
     screen: File,
     shown: String,
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// The output up to these words, which are taken away.
+    /// Waits for these words. Returns the output before them, and consumes both.
     fn until(&mut self, words: &str) -> String {
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
@@ -65,7 +65,7 @@ impl Session {
         writeln!(self.screen, "{line}").expect("the terminal");
     }
 
-    /// The next host that is asked for, and the command for it.
+    /// Waits for the next prompt. Returns the host that it names and the command to type there.
     fn asked(&mut self) -> (String, String) {
         let prompt = self.until("Type response: ").replace('\r', "");
         let (_, prompt) = prompt
@@ -119,17 +119,18 @@ fn who_has_gone_is_not_asked_any_more() {
     drop(gone);
     let mut session = Session::start(machine.by_hand(&program).arg("127.0.0.4 so=ms"));
     assert_eq!(session.asked().0, "127.0.0.4");
-    // The end of the input.
+    // End of input (Ctrl-D).
     session.screen.write_all(&[4]).expect("the terminal");
     session.until("added: 0 -29, hosts: 1");
     drop(session);
     let mut waiting = Session::start(machine.by_hand(&program).arg("127.0.0.3 so=ms"));
     waiting.asked();
-    // Which ends whoever waits, too.
+    // Halting the machine ends waiting programs, too.
     machine.halt();
 }
 
-/// Asks as ssh does when it has no terminal, and then runs the command here, with nothing of its own environment.
+/// A script in place of ssh: prompts as ssh does without a terminal, then runs the command here with an empty
+/// environment.
 const SSH: &str = r#"#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 shift 2

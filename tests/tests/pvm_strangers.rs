@@ -1,4 +1,4 @@
-//! Programs that others have written for PVM, as Debian has built them, do with our library what they do on PVM.
+//! Third-party PVM programs, as Debian has built them, behave with Regatta's library as on PVM.
 
 use std::process::{Command, Output};
 
@@ -10,7 +10,7 @@ const CONSOLE: &str = "/usr/bin/pvm";
 const NETPIPE: &str = "/usr/bin/NPpvm";
 const TABLIX: &str = "/usr/bin/tablix2";
 
-/// The results of a run with our library, and of one on PVM.
+/// Runs the same actions with Regatta's library and on PVM. Returns both results.
 fn on_both<T>(
     name: &str,
     program: &str,
@@ -30,8 +30,8 @@ fn on_both<T>(
     (ours, theirs)
 }
 
-/// NetPIPE sends messages of many lengths to and fro and checks each byte. Its receiver has to be there when the other begins,
-/// with nobody else in the machine: a console starts it, and ends.
+/// NetPIPE sends messages of many lengths back and forth and checks each byte. Its receiver must run before the sender
+/// starts, and no other task may be in the machine, so a console starts the receiver and quits.
 #[test]
 fn netpipe_gets_back_what_it_has_sent() {
     let check = "-i -u 8192 -n 20";
@@ -42,7 +42,7 @@ fn netpipe_gets_back_what_it_has_sent() {
         );
         assert!(started.contains("1 successful"), "{started}");
         let line = format!("exec timeout 60 {NETPIPE} -h localhost {check} -o netpipe.out 2>&1");
-        // PVM may know of the console for a moment after its end.
+        // PVM may list the console for a moment after its end.
         let said = look_until("nobody else is in the machine", || {
             let Output { status, stdout, .. } = output(command("/bin/sh").args(["-c", &line]));
             let said = String::from_utf8_lossy(&stdout).into_owned();
@@ -64,7 +64,8 @@ fn netpipe_gets_back_what_it_has_sent() {
     );
 }
 
-/// Four classes have two lessons with each of four teachers, in twelve hours and four rooms.
+/// Returns a timetable problem: four classes have two lessons with each of four teachers, in twelve hours and four
+/// rooms.
 fn lessons() -> String {
     let event = |teacher: u32, class: u32| {
         format!(
@@ -96,7 +97,7 @@ fn lessons() -> String {
     )
 }
 
-/// Tablix spawns nodes that exchange parts of their populations until one has a timetable without conflicts.
+/// Tablix spawns nodes that exchange parts of their populations until one node has a timetable without conflicts.
 #[test]
 fn tablix_finds_a_timetable() {
     let (ours, theirs) = on_both("pvm-tablix", TABLIX, |machine, command| {

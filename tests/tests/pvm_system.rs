@@ -1,4 +1,4 @@
-//! Tasks that do a daemon's work do it on Regatta as on PVM 3.4 itself.
+//! Tasks that do a daemon's work (hosters, taskers, resource managers, tracers) behave on Regatta as on PVM 3.4.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use regatta_tests::lan::{APART, AS_ROOT, make_hosts};
 use regatta_tests::pvm_machine::{Machine, said};
 use regatta_tests::{await_files, needs, pvm};
 
-/// Lines without the numbers of tasks that begin them.
+/// Returns the lines without the task numbers at their beginning.
 fn lines(text: &str) -> Vec<String> {
     let bare = |line: &str| match line.strip_prefix("[t") {
         Some(rest) => rest
@@ -20,7 +20,7 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(bare).collect()
 }
 
-/// A program that runs beside the test's own, and ends with the test.
+/// A program that runs in the background and is killed when dropped.
 struct Beside(Child);
 
 impl Beside {
@@ -54,9 +54,9 @@ fn a_tasker_starts_the_tasks_of_its_host() {
     machine.halt();
 }
 
-/// The first host of PVM itself must have an address of its own to take in others.
+/// First host of PVM itself. PVM does not add hosts to one whose own address is 127.0.0.1.
 const FIRST: &str = "127.0.0.2";
-/// And this one is started there as a second one.
+/// Second host, which PVM starts at this address.
 const SECOND: &str = "127.0.0.3";
 
 #[test]
@@ -71,7 +71,7 @@ fn a_hoster_starts_hosts_and_what_it_answers_is_what_becomes_of_them() {
     machine.halt();
 }
 
-/// On PVM a daemon that waits for a hoster adds no other hosts.
+/// A hoster never answers. Requests for other hosts must not wait for it (on PVM they do).
 #[test]
 fn a_hoster_that_does_not_answer_keeps_nobody_else_waiting() {
     let machine = Machine::new("pvm-silent");
@@ -86,7 +86,7 @@ fn a_hoster_that_does_not_answer_keeps_nobody_else_waiting() {
     machine.halt();
 }
 
-/// The second host has a network of its own, and no name that leads there.
+/// The second host has a network of its own, and its name does not resolve to an address there.
 #[test]
 fn a_host_that_a_hoster_has_started_is_called_over_the_network_and_can_be_lost() {
     let machine = Machine::new("pvm-hoster-hosts");
@@ -120,7 +120,7 @@ fn a_host_that_a_hoster_has_started_is_called_over_the_network_and_can_be_lost()
     machine.is_over();
 }
 
-/// The simple resource manager that comes with PVM's examples, as it is.
+/// The unmodified simple resource manager of PVM's examples.
 const MANAGER: &str = "/usr/bin/srm.pvm";
 
 #[test]
@@ -160,9 +160,10 @@ fn a_tracer_hears_of_tasks_and_what_they_want_it_to_hear() {
     machine.halt();
 }
 
-/// A tracer's output, with its lines about a handler last: the call in which that runs depends on timing.
+/// Returns a tracer's output with the lines about a handler last, because the call in which the handler runs depends on
+/// timing.
 fn told(tracer: &mut Command) -> Vec<String> {
-    // That it is called, and twelve calls, each of which begins and ends.
+    // One line says that the handler is called; each of its twelve calls has a begin and an end.
     const HANDLED: usize = 1 + 2 * 12;
     let mut all = lines(&said(tracer));
     let called = |line: &String| line.starts_with("mhf_invoke");
@@ -177,7 +178,8 @@ fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
     let machine = Machine::new("pvm-calls");
     let program = machine.install(&pvm::group_program("pvm_calls"), "pvm_calls");
     let both = |words: &[&str]| {
-        // A task that worked for PVM's daemon leaves it in a state in which it does not start others.
+        // After a task has done PVM's daemon's work, that daemon cannot start tasks any more, so each run has a new
+        // one.
         let original = machine.original();
         let theirs = told(machine.on_original(&original, &program).args(words));
         let ours = told(machine.by_hand(&program).args(words));
@@ -187,12 +189,12 @@ fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
         assert_eq!(ours.len(), theirs.len());
         ours
     };
-    // Each event by itself, and as many as fill a message.
+    // Events are sent one at a time, or as many as fit into a message.
     for room in ["0", "1500"] {
         let ours = both(&[room]);
         assert!(ours.len() > 290, "too little is said: {ours:?}");
     }
-    // How long calls take, and how often they are made.
+    // Statistics instead of events: durations of calls, numbers of calls.
     for asked in ["2", "3"] {
         let ours = both(&["0", asked]);
         let [line] = &ours[..] else {
@@ -206,7 +208,7 @@ fn a_tracer_hears_of_calls_and_of_all_that_goes_with_them() {
 /// PVM's own tracer.
 const TRACER: &str = "/usr/bin/tracer";
 
-/// The lines of PVM's tracer about the beginnings and ends of tasks, without numbers of tasks and times.
+/// Returns what PVM's tracer prints about the start and exit of tasks, without task numbers and times.
 fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<String> {
     let _ = std::fs::remove_file(file);
     let mut child = tracer
@@ -227,7 +229,7 @@ fn traced(tracer: &mut Command, program: &mut Command, file: &Path) -> Vec<Strin
     });
     assert!(ready.is_some(), "PVM's tracer has ended");
     said(program.arg("parent"));
-    // Both tasks have ended when it has written so, and it writes what it has heard at once.
+    // Once the tracer has written this, both tasks have ended. It writes what it receives at once.
     let ends = |text: &str| {
         text.lines()
             .filter(|line| line.starts_with("\"endtask"))

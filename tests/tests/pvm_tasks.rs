@@ -1,4 +1,4 @@
-//! Programs of PVM that run by themselves and start each other do what they do on PVM 3.4 itself.
+//! PVM programs that are started by hand and spawn each other behave as on PVM 3.4.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -7,7 +7,8 @@ use regatta_tests::await_files;
 use regatta_tests::pvm;
 use regatta_tests::pvm_machine::{Machine, said, same_lines};
 
-/// Without what differs from run to run: numbers of tasks and the order in which workers answer.
+/// Returns the words of a text, with everything replaced that differs from run to run: task numbers, and the order in
+/// which workers answer.
 fn comparable(text: &str) -> Vec<String> {
     let plain = |line: &str| {
         let words = line.split_whitespace().map(|word| {
@@ -100,7 +101,7 @@ fn what_a_task_that_exits_has_not_sent_goes_in_a_time_that_grows_as_its_number()
     machine.halt();
 }
 
-/// The lines that tasks have written into a log, each with its task's number in it, without that and the time.
+/// Returns the lines that tasks have written to a log, without the task number and the time in each.
 fn written(log: &str) -> Vec<String> {
     let of_tasks = log.lines().filter(|line| line.contains(" [t4"));
     let without_time = of_tasks.map(|line| {
@@ -125,7 +126,7 @@ fn a_task_begins_with_the_name_and_the_environment_that_it_has_on_pvm() {
     let theirs = said(&mut machine.on_original(&original, &program));
     let ours = said(&mut machine.by_hand(&program));
     same_lines(&ours, &theirs, 20);
-    // Output takes its way through pipes after the task has ended.
+    // A task's output passes through pipes and may arrive after the task has ended.
     let two_lines = |log: String| {
         let lines = log.ends_with('\n').then(|| written(&log));
         lines.filter(|lines| lines.len() == 2)
@@ -148,13 +149,14 @@ fn the_log_ends_at_its_limit_as_on_pvm() {
             .then_some(log.len())
     });
     assert!((20_000..21_000).contains(&length), "{length} bytes");
-    // Lines that other tasks write later are not in it either.
+    // The log does not get lines that other tasks write later, either.
     said(&mut machine.by_hand(&program));
     assert_eq!(machine.log().len(), length);
     machine.halt();
 }
 
-/// Each waits in one way for what never comes, and says after a moment whether it still does, and whether it has slept.
+/// Each task waits in a different way for a message that never arrives. After a moment it must still wait, and must
+/// have slept.
 #[test]
 fn whoever_waits_for_a_task_that_is_gone_or_never_was_sleeps_as_on_pvm() {
     let machine = Machine::new("pvm-absent");
@@ -170,14 +172,14 @@ fn whoever_waits_for_a_task_that_is_gone_or_never_was_sleeps_as_on_pvm() {
     machine.halt();
 }
 
-/// Two programs that have met, and wait for a message that nobody sends; what they say next can be read.
+/// Two programs that have met and wait for a message that is never sent. Their next lines can be read.
 struct Two {
     both: [Child; 2],
     readers: [BufReader<ChildStdout>; 2],
 }
 
 impl Two {
-    /// Two that begin the machine at the same time are in one machine all the same.
+    /// Starts two programs at the same time. Both start the machine, and must end up in the same one.
     fn meet(machine: &Machine, how: &str) -> Two {
         let start = || {
             let mut command = machine.by_hand(&pvm::program("pvm_meet"));
@@ -196,7 +198,7 @@ impl Two {
         two
     }
 
-    /// The next line of each.
+    /// Reads the next line of each program.
     fn read_lines(&mut self) -> [String; 2] {
         self.readers.each_mut().map(|reader| {
             let mut line = String::new();
@@ -220,11 +222,11 @@ fn programs_started_by_hand_meet_and_a_halt_ends_them() {
     }
 }
 
-/// As when PVM's daemon has been killed: `PvmSysErr`, "can't contact local daemon".
+/// The programs get the same error as when PVM's daemon is killed: `PvmSysErr`, "can't contact local daemon".
 #[test]
 fn programs_started_by_hand_do_not_wait_for_ever_when_their_machine_is_killed() {
     let machine = Machine::new("pvm-beheaded");
-    // The second time around: the next machine can begin.
+    // Done twice, to check that the next machine can start.
     for how in ["", "handler"] {
         let mut two = Two::meet(&machine, how);
         machine.behead();
@@ -259,7 +261,7 @@ fn a_program_that_comes_while_the_machine_is_ended_begins_the_next_one() {
     let program = pvm::program("pvm_halt");
     for round in 0..20 {
         let status = machine.by_hand(&program).status().expect("the program");
-        // The machine that it halts may end it by a signal.
+        // The machine that the program halts may end it by a signal.
         assert_ne!(status.code(), Some(1), "round {round}: {}", machine.log());
     }
     machine.is_over();
@@ -274,12 +276,12 @@ fn tasks_are_in_the_session_of_the_program_that_began_the_machine_but_not_at_its
     let at_terminal = machine.script("at_terminal", &text);
     let began = said(&mut machine.by_hand(&at_terminal));
     assert_eq!(began, "the same session, no terminal\r\n");
-    // The terminal is gone by now.
+    // The terminal has been closed by now.
     assert_eq!(said(machine.by_hand(&program).arg("end")), "it answers\n");
     machine.halt();
 }
 
-/// Arguments of PVM's daemon, and files that it is given for its host file.
+/// Arguments of PVM's daemon, and host files given to it.
 #[test]
 fn a_machine_is_started_with_whatever_arguments_as_on_pvm() {
     let machine = Machine::new("pvm-started");

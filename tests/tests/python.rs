@@ -1,4 +1,4 @@
-//! Programs of Python with `regatta_mpi` (`tests/programs/python`), and those of docs/python.md and examples/python.
+//! Python programs that use `regatta_mpi`: those in `tests/programs/python`, docs/python.md and examples/python.
 
 use std::path::{Path, PathBuf};
 
@@ -103,7 +103,7 @@ fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A program of the page is what stands between its fences; the comment in its first line tells how it is run.
+/// Runs the page's code blocks. The comment in the first line of each says how it is run.
 #[test]
 fn the_programs_of_the_page_run() {
     let page = std::fs::read_to_string(top().join("docs/python.md")).expect("the page");

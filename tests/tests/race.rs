@@ -1,7 +1,7 @@
-//! `regatta race` between hosts: a real race of seconds in namespaces of its own, and its end in every way; and of tasks that come
-//! and go, and of interfaces over Regatta's own, on one host.
+//! `regatta race`: short races between hosts in namespaces of their own, which are ended in every way; races of tasks
+//! that come and go; and races of interfaces over Regatta's own, on one host.
 //!
-//! Races between hosts need namespaces, like the tests of hosts: where there are none they fail.
+//! Races between hosts need namespaces, as the tests of hosts do. Without them these tests fail.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use regatta_tests::{Job, Running, await_files, executable, look_until};
 use rustix::process::Signal;
 
-/// A folder for results, removed at the end.
+/// A folder for results, which is removed when dropped.
 struct Out(PathBuf);
 
 impl Out {
@@ -51,7 +51,7 @@ fn race(out: &Out, network: &str, environments: &str, more: &[&str]) -> Job {
     Job::command(&[&common[..], more].concat()).limit(100)
 }
 
-/// Each line of results.csv, as its first words and all of it.
+/// Returns each line of results.csv, as its leading columns and the whole line.
 fn rows(out: &Out) -> Vec<(String, String)> {
     let text = out.read("results.csv");
     let key = |line: &str| line.split(',').take(6).collect::<Vec<_>>().join(" ");
@@ -139,7 +139,7 @@ fn the_ping_pongs_of_maniezzo_and_sanna_are_raced_between_hosts_with_the_bypass_
     }
 }
 
-/// On one host nothing can be passed by.
+/// On one host, the network cannot be bypassed.
 #[test]
 fn environments_that_differ_between_hosts_alone_take_no_part_on_one() {
     let out = Out::new("one-host");
@@ -174,7 +174,7 @@ fn a_slowed_network_takes_the_time_of_its_bytes() {
         .nth(12)
         .and_then(|text| text.parse().ok())
         .expect("a minimum");
-    // 64 KiB at 10 Mbit/s are 52 ms, and heads. A sample may take longer: TCP sends again.
+    // 64 KiB at 10 Mbit/s take 52 ms, plus headers. A sample may take longer if TCP retransmits.
     assert!((50e3..80e3).contains(&fastest), "{fastest} us");
 }
 
@@ -221,7 +221,7 @@ fn a_number_of_tasks_must_suit_every_operation() {
     .said("name them with --operation");
 }
 
-/// A race that would take long, once one of its programs runs.
+/// Starts a long race, and returns once one of its programs runs.
 fn under_way(out: &Out) -> Running {
     let points = [
         "--operation",
@@ -245,7 +245,7 @@ fn a_killed_race_leaves_nothing() {
     let out = Out::new("killed");
     let running = under_way(&out);
     running.signal(Signal::KILL);
-    // Looks for processes left behind; with the last of them the hosts are gone.
+    // Checks for leftover processes. When the last of them has ended, the hosts are gone.
     running.end().ended_with(137);
 }
 
@@ -261,21 +261,21 @@ fn an_interrupted_race_ends_with_what_it_has() {
     );
 }
 
-/// A peer whose launcher ignores the request to end, and has a child with a session of its own that does so too. Its last one writes
-/// a file when all run.
+/// A peer's launcher that ignores SIGTERM. Its child, in a session of its own, ignores it too. The last process to
+/// start creates a file.
 const DEAF: &str = "#!/bin/sh
 trap '' TERM
 setsid sh -c 'echo up >\"$0\"; sleep 1000; sleep 1000' \"${0%/*}/started\" &
 sleep 1000
 sleep 1000
 ";
-/// A compiler that makes an empty program.
+/// A compiler that creates an empty program.
 const COMPILER: &str = "#!/bin/sh
 while [ \"$1\" != -o ]; do shift; done
 : >\"$2\"
 ";
 
-/// A race on one host of `limit` and a peer that does nothing and does not end, once all processes of that run.
+/// Starts a race on one host between `limit` and a peer that hangs. Returns once all processes of the peer run.
 fn hanging(out: &Out, more: &[&str]) -> Running {
     let bin = out.0.join("peers/mpich/bin");
     std::fs::create_dir_all(&bin).expect("a folder");
@@ -287,7 +287,7 @@ fn hanging(out: &Out, more: &[&str]) -> Running {
     let peers = peers.display().to_string();
     let more = [more, &["--peers", &peers, "--tasks", "2"]].concat();
     let running = race(out, "local", "mpich,limit", &more);
-    // A folder that is left behind is seen there.
+    // A folder left behind would be found in `folder`.
     let running = running.env("TMPDIR", &folder).start();
     await_files(&bin, || bin.join("started").exists().then_some(()));
     running
@@ -302,7 +302,7 @@ fn leaves_no_folder(out: &Out) -> bool {
 }
 
 const HEAT: [&str; 4] = ["--operation", "one-to-one", "--bytes", "8"];
-/// Launched one after the other, and not tied to the race: their time is taken from outside.
+/// This operation is launched repeatedly and timed from outside, without the race's driver.
 const JOIN_LEAVE: [&str; 4] = ["--operation", "join-leave", "--suite", "start"];
 
 #[test]
@@ -311,7 +311,7 @@ fn a_launcher_that_ignores_signals_does_not_outlive_a_killed_race() {
         let out = Out::new(name);
         let running = hanging(&out, &points);
         running.signal(Signal::KILL);
-        // Looks for processes left behind.
+        // Checks for leftover processes.
         running.end().ended_with(137);
         assert!(leaves_no_folder(&out));
     }
@@ -326,7 +326,7 @@ fn an_interrupted_race_has_the_status_of_the_signal_and_waits_for_nobody() {
         running.signal(signal);
         let said = "interrupted: what was measured until then is kept";
         running.end().ended_with(status).said(said);
-        // A launch may take 40.
+        // A launch may take 40 seconds.
         assert!(asked.elapsed() < Duration::from_secs(15));
         assert!(leaves_no_folder(&out));
     }
@@ -428,12 +428,12 @@ fn the_program_of_pvm_races_on_regatta() {
     );
 }
 
-/// The machine of PVM's programs ends with the race, though it is a process of its own.
+/// The virtual machine of PVM programs ends with the race, although it is a process of its own.
 #[test]
 fn a_killed_race_leaves_no_machine() {
     let out = Out::new("pvm-killed");
     let points = ["--operation", "one-to-one", "--tasks", "2"];
-    // Files that a killed race leaves stay in its folder for temporary files, which goes with the results.
+    // A killed race leaves temporary files. They are in the folder of the results, which is removed.
     std::fs::create_dir_all(&out.0).expect("a folder");
     let folder = out.0.display().to_string();
     let race = pvm_race(&out, &[&points[..], &["--budget", "2000"]].concat());
@@ -446,9 +446,9 @@ fn a_killed_race_leaves_no_machine() {
     running.end().ended_with(137);
 }
 
-/// A race of interfaces over Regatta's own, in the shortest possible time.
+/// Creates a race of interfaces over Regatta's own, with minimal measuring time.
 fn interfaces_race(out: &Out, suite: &str, more: &[&str]) -> Job {
-    // The race finds them beside the command.
+    // The race looks for the libraries beside the command.
     let libraries = [
         regatta_tests::nx::library(),
         regatta_tests::express::library(),
@@ -461,12 +461,13 @@ fn interfaces_race(out: &Out, suite: &str, more: &[&str]) -> Job {
     Job::command(&all).limit(100)
 }
 
-/// Every row of these operations, tasks and sizes is there for each of the three that has it, and none has failed.
+/// Checks that results.csv has a row without failures for each of these operations, task counts and sizes, and each
+/// interface that has the operation.
 fn has_rows(out: &Out, suite: &str, points: &[(&str, u32, u64)]) {
     let rows = rows(out);
     let mut expected = 0;
     for environment in ["regatta", "regatta-nx", "regatta-express"] {
-        // A send of Regatta's own interface may wait for its receive.
+        // In Regatta's own interface a send may wait for its receive.
         let has = |operation: &str| operation != "exchange-plain" || environment != "regatta";
         for (operation, tasks, bytes) in points.iter().filter(|point| has(point.0)) {
             expected += 1;
@@ -479,14 +480,14 @@ fn has_rows(out: &Out, suite: &str, points: &[(&str, u32, u64)]) {
     assert_eq!(rows.len(), expected, "{rows:#?}");
 }
 
-/// Payloads are verified, so a call that does something else than the program thinks is a failure.
+/// Payloads are verified, so a call that does not do what the program expects fails the race.
 #[test]
 fn the_question_of_1991_is_asked_of_both_interfaces() {
     let out = Out::new("question");
     let suite = "ahmad-wu-1991";
     let small = ["--tasks", "1,2,3", "--bytes", "2048"];
     let raced = interfaces_race(&out, suite, &small).run();
-    // 2 us of today beside the 2 s that Express took for the vectors.
+    // The race takes microseconds, printed beside the 2 s that Express took for the vectors.
     let said = raced.passed().said("Then: Express by NX on an iPSC/2");
     let line = said.text.lines().find(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -529,7 +530,8 @@ fn the_question_of_1991_is_asked_of_both_interfaces() {
     assert!(out.read("report.html").contains("What portability costs"));
 }
 
-/// Every point of a race on Regatta, NX and MPI is measured; the rows of results.csv and what it said.
+/// Runs a race on Regatta, NX and MPI. Checks that every point is measured. Returns the rows of results.csv and the
+/// race's output.
 fn whole_race(suite: &str, tasks: &str) -> (Vec<(String, String)>, String) {
     let out = Out::new(suite);
     let folder = out.0.display().to_string();
@@ -546,7 +548,7 @@ fn whole_race(suite: &str, tasks: &str) -> (Vec<(String, String)>, String) {
     (rows, text)
 }
 
-/// Of MPI the first task plays the host, so its launcher has to start that as well.
+/// With MPI, the first task plays the host, so the launcher has to start one task more.
 #[test]
 fn one_node_is_enough_for_the_host_of_every_interface() {
     let (rows, _) = whole_race("ahmad-wu-1991", "1,2");
@@ -583,7 +585,7 @@ fn a_host_sends_to_as_many_nodes_as_it_did_in_1991() {
     }
 }
 
-/// A race of these environments in the shortest possible time.
+/// Creates a race of these environments with minimal measuring time.
 fn suite_race(out: &Out, suite: &str, environments: &str, more: &[&str]) -> Job {
     let folder = out.0.display().to_string();
     let common = "race --quick --quiet --seed 1 --launches 1 --budget 1 --suite";
@@ -593,13 +595,13 @@ fn suite_race(out: &Out, suite: &str, environments: &str, more: &[&str]) -> Job 
     Job::command(&all).limit(200)
 }
 
-/// Was this line of results.csv measured, and by no launch that failed?
+/// Returns whether this line of results.csv has a measured value and no failed launches.
 fn has_figure(line: &str) -> bool {
     let launches = line.split(',').nth(14).and_then(|text| text.parse().ok());
     launches.is_some_and(|launches: u32| launches > 0) && !line.contains("launches:")
 }
 
-/// Payloads are verified, and the paper's own numbers stand above.
+/// Payloads are verified, and the output shows the paper's own numbers above the measured ones.
 #[test]
 fn the_routes_of_pvm_are_raced_beside_those_of_1994() {
     let out = Out::new("routes");
@@ -722,7 +724,7 @@ fn bounds_of_interfaces_are_held_against_regatta_s_own() {
     ];
     let raced = interfaces_race(&out, "interfaces", &points).run();
     let said = raced.passed().said("What the interfaces keep to");
-    // Three sizes and a barrier for each of the two; vectors for one of them.
+    // Three sizes and a barrier for each of the two environments, and vectors for one of them.
     let verdict = said
         .text
         .lines()

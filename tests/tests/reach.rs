@@ -1,11 +1,14 @@
-//! Networks that fail in part or for a moment, and launchers that are stopped: nothing is lost, and somebody says what is wrong.
+//! Networks that fail partly or for a moment, and launchers that are stopped: nothing may be lost, and the output must
+//! say what is wrong.
 //!
-//! The hosts h0 to h5 are network namespaces at a bridge. Tasks 1 and 2, on h1 and h2, talk all the time (`tests/programs/reach.c`).
+//! The hosts h0 to h5 are network namespaces connected to a bridge. Tasks 1 and 2, on h1 and h2, exchange messages all
+//! the time (`tests/programs/reach.c`).
 
 use regatta_tests::lan::{APART, AS_ROOT, SEES, make_hosts};
 use regatta_tests::{Ended, Job, command, mpi, needs};
 
-/// Begins with hosts that are made. Arguments: the command, then what is run. `heard` waits until the job has said something.
+/// Script that runs after the hosts were created. Arguments: the command, then the command line to run. `heard` waits
+/// until the job's output contains a text.
 const BEGIN: &str = r#"unset REGATTA_VM
 on() { host=$1; shift; env XDG_RUNTIME_DIR=/run/user.$host ip netns exec $host "$@"; }
 regatta=$1
@@ -62,7 +65,7 @@ fn on_hosts(job: Job, then: &str) -> Ended {
     job.around(&around).limit(150).run()
 }
 
-/// Tasks on all three hosts, whose launcher reaches them without their network.
+/// Creates a job with a task on each of three hosts. The launcher does not use their network to reach them.
 fn across(arguments: &[&str]) -> Job {
     on_three(Job::new(3, "reach", arguments))
 }
@@ -76,7 +79,7 @@ fn on_three(job: Job) -> Job {
         .option("ip netns exec {host}")
 }
 
-/// The number that follows these words.
+/// Returns the number that follows `words`.
 #[track_caller]
 fn number(ended: &Ended, words: &str) -> u64 {
     let found = ended.text.split(words).nth(1);
@@ -125,7 +128,8 @@ end
     healed_in_time(&ended);
 }
 
-/// Its host has taken the call of the other task, and the task has not looked yet: nothing is on the way.
+/// The task computes without a call. Its kernel has accepted the other task's connection, but the task has not, and no
+/// data is in flight. The cut must be reported and repaired all the same.
 #[test]
 fn a_cut_from_a_task_that_computes_is_named_and_healed_too() {
     let job = across(&["away", "12"]).option("--on-failure=continue");
@@ -155,7 +159,8 @@ end
     );
 }
 
-/// Task 0 reaches both, so all three could be of the group. But the two could not talk in it.
+/// Task 0 reaches both others, so all three could form the group. But tasks 1 and 2 could not communicate in it, so one
+/// of them must be left out.
 #[test]
 fn of_two_tasks_that_have_given_each_other_up_one_is_of_the_group_of_survivors() {
     let job = across(&["shrunk"])
@@ -174,7 +179,8 @@ end
         .said("task 2 is left out: the others took this task for dead");
 }
 
-/// Tasks 1 and 2 are cut off from each other in this direction, as seen from h1, and give each other up.
+/// Runs a job whose tasks 1 and 2 are cut off from each other in `direction`, as seen from h1. They must give each
+/// other up.
 fn give_up(direction: &str) {
     let job = across(&["given-up"])
         .option("--on-failure=continue")
@@ -203,7 +209,7 @@ fn tasks_that_cannot_reach_each_other_are_given_up_if_that_is_wanted() {
     give_up("");
 }
 
-/// Task 0 reaches both that have given each other up, and has the word of one that the other is dead.
+/// Tasks 1 and 2 have given each other up. Task 0 reaches both, and one has reported to it that the other is dead.
 #[test]
 fn nothing_is_sent_in_a_group_to_a_member_that_another_one_has_said_to_be_dead() {
     let job = across(&["reported"])
@@ -220,7 +226,7 @@ end
         .said("nothing is sent to task ");
 }
 
-/// The launcher counts none of them as ended.
+/// The launcher counts none of the processes as ended.
 #[test]
 fn processes_take_note_of_one_that_another_has_given_up() {
     let job = on_three(Job::of(3, &mpi::program("mitigation"), &["given-up", "-1"]));
@@ -298,7 +304,7 @@ end
         let all_lost = format!("task {task} has lost 4");
         assert!(ended.text.contains(&all_lost), "{}", ended.story());
     }
-    // When they are out of reach, and when they are given up.
+    // Reported once when they cannot reach each other, once when they are given up.
     let named = ended.text.matches("cannot reach").count();
     assert_eq!(named, 2, "{}", ended.story());
 }
@@ -325,7 +331,7 @@ end
     .passed()
     .said(" more pair")
     .said("all is well");
-    // Eight of the ten pairs of hosts.
+    // Eight of the ten pairs of hosts are affected.
     let named = ended.text.matches(": no answer for ").count();
     let again = ended.text.matches("reach each other again").count();
     assert_eq!((named, again), (8, 8), "{}", ended.story());

@@ -1,4 +1,5 @@
-//! The measurements of `make reactions`, once, on a machine that may be busy: nothing hangs, and nothing is left.
+//! The measurements of `make reactions`, once, on a machine that may be busy: nothing may hang, and nothing may be left
+//! behind.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! The memory of tasks that have gone is used again (`tests/programs/reuse.c`).
+//! The memory of tasks that have exited is reused (`tests/programs/reuse.c`).
 
 use regatta_tests::Job;
 
-/// So many come and go: at the price of a ring, a pipe or a block each they would need many times what is allowed.
+/// Starts and ends so many tasks that, if each of them cost a ring, a pipe or a block for good, the memory limit would
+/// be exceeded many times over.
 fn passers(what: &str) {
     let rounds = if cfg!(debug_assertions) { "100" } else { "400" };
     Job::new(1, "reuse", &["passers", what, rounds])

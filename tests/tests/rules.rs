@@ -1,5 +1,5 @@
-//! The things that a hot path may not do, held by counting (`tests/programs/rules.c`): allocate, call the system,
-//! lock. Each job runs alone: two at once would take each other's cores.
+//! What a hot path must not do, enforced by counting (`tests/programs/rules.c`): allocate, make system calls, lock.
+//! Each job runs alone, because two jobs at once would compete for cores.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn run(tasks: u32, path: &str, rule: &str) -> Ended {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    // On a busy machine a task that sees others on its core sleeps, which is a system call.
+    // On a busy machine, a task that detects others on its core sleeps, which is a system call.
     let job = Job::new(tasks, "rules", &[path, rule]).env("REGATTA_WAIT", "spin");
     job.run().passed()
 }
@@ -18,7 +18,8 @@ fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Whether system calls and locked instructions can be counted in a job of so many tasks; records a skip if not.
+/// Returns whether system calls and locked instructions can be counted in a job of `tasks` tasks. Records a skip if
+/// not.
 fn can_count(tasks: u32) -> bool {
     let can = cfg!(target_arch = "x86_64") && cores() >= tasks;
     if !can {
@@ -29,7 +30,7 @@ fn can_count(tasks: u32) -> bool {
     can
 }
 
-/// No allocation, and no system call where every task has a core.
+/// Checks that a path never allocates and, where every task has a core, makes no system call.
 fn costs_nothing(tasks: u32, path: &str) {
     let rule = if can_count(tasks) { "calls" } else { "alloc" };
     run(tasks, path, rule);
@@ -64,7 +65,7 @@ fn small_collectives() {
         if cores() >= 4 {
             costs_nothing(4, path);
         }
-        // With fewer cores than tasks a task that waits has to call the system, or the one it waits for could not run.
+        // With fewer cores than tasks, a waiting task must make a system call so that the task it waits for can run.
         run(cores().max(2) + 2, path, "alloc");
     }
 }
@@ -103,7 +104,7 @@ fn first_messages_do_not_find_one_page_after_the_other_unmapped() {
     run(2, "first-messages", "alloc");
 }
 
-/// A rule that cannot be broken would be none.
+/// Checks the counters themselves: paths that break a rule must be detected.
 #[test]
 fn the_counts_see_what_is_forbidden() {
     let rule = if can_count(1) { "calls" } else { "alloc" };

@@ -1,21 +1,21 @@
 //! The cost that a task adds to a job does not grow with the number of tasks (`tests/programs/many.c`).
 //!
-//! Compared is the processor time of whole jobs, in one run: other work on the machine adds little to it. It never takes any
-//! away, so a job that took too much is run again.
+//! Compares the processor time of whole jobs within one run, to which other work on the machine adds little. Other work
+//! can only increase it, so a job that exceeds the limit is run again.
 
 use std::sync::Mutex;
 
 use regatta_tests::Job;
 
-/// One job at a time: the kernel counts the processor time of all of them together.
+/// Held while a job runs: the kernel reports the processor time of all children together.
 static ALONE: Mutex<()> = Mutex::new(());
 const ATTEMPTS: u32 = 4;
 
-/// Processor time of the processes that this one has had, and theirs, in ticks.
+/// Returns the processor time of all ended children and their descendants, in clock ticks.
 fn ticks() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("what the kernel counts");
     let (_, rest) = stat.rsplit_once(')').expect("a name");
-    // The fields after the name begin with the third; those of children are the 16th and 17th.
+    // The fields after the name begin with field 3. Fields 16 and 17 are the times of children.
     let fields: Vec<f64> = rest
         .split_whitespace()
         .skip(13)
@@ -38,7 +38,7 @@ fn cost(tasks: u32, scenario: &str) -> f64 {
     ticks() - before
 }
 
-/// `many` tasks cost at most `most` times what `few` do.
+/// Checks that a job of `many` tasks costs at most `most` times what a job of `few` tasks costs.
 fn holds(scenario: &str, few: u32, many: u32, most: f64) {
     let _alone = ALONE
         .lock()
@@ -56,13 +56,14 @@ fn holds(scenario: &str, few: u32, many: u32, most: f64) {
 
 #[test]
 fn four_times_as_many_tasks_do_not_cost_more_than_ten_times_as_much_to_start_meet_and_leave() {
-    // Ten, not four: programs that were not optimised look at tables of all tasks slowly.
+    // Four times the tasks may cost ten times as much, because unoptimized builds are slow at scanning tables of all
+    // tasks.
     holds("meet", 400, 1600, 10.0);
 }
 
 #[test]
 fn a_word_of_each_task_with_each_costs_the_same_however_many_there_are() {
-    // Twice as many tasks have four times as many words.
+    // Twice as many tasks exchange four times as many messages.
     holds("talk", 150, 300, 5.5);
 }
 

@@ -1,16 +1,16 @@
-//! The scripts tell what a machine lacks, and what was left out because of it.
+//! The scripts report what a machine lacks, and what was left out because of it.
 
 use regatta_tests::executable;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands that the scripts call wherever they run.
+/// Commands that the scripts need on every machine.
 const EVERYWHERE: [&str; 12] = [
     "bash", "sh", "env", "sed", "cut", "sort", "tr", "head", "id", "dirname", "cat", "make",
 ];
 
-/// A folder of commands, which goes with the test.
+/// A folder of commands, which is removed when dropped.
 struct Commands(PathBuf);
 
 impl Commands {
@@ -21,7 +21,7 @@ impl Commands {
         for name in EVERYWHERE {
             symlink(found(name), commands.0.join(name)).expect("a link");
         }
-        // It may be a script itself, which looks for more.
+        // python3 may be a wrapper script that needs more commands.
         let (path, python) = (std::env::var("PATH").expect("PATH"), found("python3"));
         commands.add(
             "python3",
@@ -30,13 +30,13 @@ impl Commands {
         commands
     }
 
-    /// Has this command do what the script says.
+    /// Adds a command that runs this script.
     fn add(&self, name: &str, script: &str) -> PathBuf {
         let path = self.0.join(name);
         executable::script(&path, &format!("#!/bin/sh\n{script}\n"), 0o755)
     }
 
-    /// The outcome of a script where these commands alone are found, and all it says.
+    /// Runs a script with only these commands in PATH. Returns its exit status and its output.
     fn run(&self, script: &str, arguments: &[&str]) -> (Option<i32>, String) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../scripts")
@@ -73,7 +73,7 @@ fn found(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// Whether `count-tests` passes this log and this list in CI, and its words.
+/// Returns whether `count-tests` accepts this log and this list of skips in CI, and its output.
 fn counted(name: &str, log: &str, skipped: &str) -> (bool, String) {
     let folder = std::env::temp_dir().join(format!("regatta-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -249,7 +249,7 @@ fn an_installation_into_a_folder_that_cannot_be_written_is_refused_before_the_bu
     for name in ["realpath", "mkdir"] {
         symlink(found(name), commands.0.join(name)).expect("a link");
     }
-    // A file where a folder is to be: nobody may write below it, whoever he is.
+    // A regular file in place of a folder: no user can write below it, not even root.
     let place = commands.0.join("place");
     std::fs::write(&place, "").expect("a file");
     let output = Command::new(found("env"))
@@ -270,7 +270,7 @@ fn an_installation_into_a_folder_that_cannot_be_written_is_refused_before_the_bu
     );
 }
 
-/// Whether `check-docs` passes this page, and its words.
+/// Returns whether `check-docs` accepts this page, and its output.
 fn documented(name: &str, page: &str) -> (bool, String) {
     let folder = std::env::temp_dir().join(format!("regatta-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");

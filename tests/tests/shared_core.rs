@@ -1,13 +1,13 @@
-//! Tasks that have no core to themselves give it up soon while they wait (`tests/programs/shared_core.c`).
+//! Tasks that share a core yield it soon while they wait (`tests/programs/shared_core.c`).
 
 use std::sync::Mutex;
 
 use regatta_tests::Job;
 
-/// One test after the other: on one core each would be in the other's way.
+/// Held while a test runs: tests on the same core would disturb each other.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Two tasks on one core, of which their launcher does not know.
+/// Runs two tasks on one core. Their launcher does not know that they share it.
 fn on_one_core(scenario: &str) {
     let folder = std::env::temp_dir().join(format!("core-{}-{scenario}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a directory");

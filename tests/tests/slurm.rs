@@ -1,11 +1,11 @@
-//! Jobs under Slurm, of a real slurmctld with a real slurmd for each node.
+//! Jobs under Slurm, with a real slurmctld and a real slurmd per node.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use regatta_tests::{Cluster, Job, Running, command, executable, look_until, program, slowness};
 
-/// A finished command as a user sees it: status, output and errors.
+/// Runs a command. Returns its status, standard output and standard error.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
     let output = cluster.run(words);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -16,23 +16,23 @@ fn told(cluster: &Cluster, words: &[&str]) -> (i32, String, String) {
     )
 }
 
-/// An allocation, for one command.
+/// Returns the command line that runs a command in an allocation.
 fn salloc<'a>(options: &[&'a str], words: &[&'a str]) -> Vec<&'a str> {
     [&["salloc", "--quiet"], options, words].concat()
 }
 
-/// `regatta run` with these words.
+/// Returns the command line of `regatta run` with these arguments.
 fn regatta_run<'a>(command: &'a str, words: &[&'a str]) -> Vec<&'a str> {
     [&[command, "run"], words].concat()
 }
 
-/// `program` with these arguments, by `srun` with these options.
+/// Creates a job that `srun` starts with these options.
 fn srun(options: &[&str], program: &str, arguments: &[&str]) -> Job {
     srun_after("", options, program, arguments)
 }
 
-/// As `srun`, in a shell of each task that has run `commands`. If they end with `!`, srun does not learn the program's status:
-/// when a task has been killed, srun may drop what others say in their last moment.
+/// Like `srun`, but a shell in each task runs `commands` before the program. If they end with `!`, srun does not see
+/// the program's status: after a killed task, srun may drop the last output of the others.
 fn srun_after(commands: &str, options: &[&str], program: &str, arguments: &[&str]) -> Job {
     let script = match commands.strip_suffix('!') {
         Some(commands) => format!("{commands}\n\"$@\" || :"),
@@ -195,7 +195,7 @@ fn a_node_that_is_down_is_named() {
     );
 }
 
-/// Waits until so many tasks are blocked; the process of rank 1.
+/// Waits until `tasks` tasks are blocked. Returns the process of rank 1.
 fn victim(job: &mut Running, tasks: u32) -> String {
     let all: Vec<Vec<String>> = (0..tasks).map(|_| job.read_words("blocked ")).collect();
     let found = all.iter().find(|words| words[0] == "1");
@@ -217,7 +217,7 @@ fn scancel_leaves_nothing_behind() {
         let name = words[1].replace("--job-name", "--name");
         let (status, _, said) = told(Cluster::shared(), &["scancel", &name]);
         assert_eq!(status, 0, "{said}");
-        // That nothing is left behind is looked at there.
+        // Checks that nothing is left behind.
         let ended = job.end();
         assert_ne!(ended.status, 0, "{}", ended.story());
     }
@@ -251,7 +251,7 @@ fn tasks_on_several_nodes_become_a_job() {
     )
     .run()
     .passed();
-    // Ranks that take turns on the nodes, and connections that are proved but not encrypted.
+    // Ranks are distributed cyclically over the nodes, and connections are authenticated but not encrypted.
     srun(
         &["-N3", "-n6", "--distribution=cyclic"],
         "traffic",
@@ -262,7 +262,7 @@ fn tasks_on_several_nodes_become_a_job() {
     .passed();
 }
 
-/// Slurm then sets the variables by which such programs know their launcher.
+/// With these values of `--mpi`, Slurm sets the variables by which programs of PMI detect their launcher.
 #[test]
 fn tasks_that_srun_starts_as_programs_of_pmi_become_a_job() {
     for mpi in ["--mpi=pmi2", "--mpi=cray_shasta"] {
@@ -329,7 +329,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
     }
 }
 
-/// The process of the guardian of the first node of the job with this name, if it runs.
+/// Returns the guardian processes of the job with this name.
 fn guardians(job: &str) -> Vec<String> {
     let script = "for process in /proc/[0-9]*; do
     [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
@@ -370,7 +370,7 @@ fn tasks_fall_with_their_guardian_and_others_hear_of_it() {
     );
 }
 
-/// A file of the tests' own, for as long as it lives.
+/// A file that is removed when dropped.
 struct File(std::path::PathBuf);
 
 impl File {
@@ -386,7 +386,7 @@ impl Drop for File {
     }
 }
 
-/// Tasks of several programs, as `srun --multi-prog` starts them.
+/// Runs tasks of several programs, as `srun --multi-prog` starts them, and returns their output.
 fn several(name: &str, options: &[&str], lines: &str) -> String {
     let file = File::new(name, lines);
     let path = file.0.display().to_string();
@@ -400,7 +400,7 @@ fn programs_of_different_versions_are_told_apart() {
     let (ours, other) = (program("slurm_say"), program("slurm_stranger"));
     let lines = format!("0 {}\n1 {}\n", ours.display(), other.display());
     let text = several("versions", &["-N1", "-n2"], &lines);
-    // Both are told, and that it is a matter of versions.
+    // Both tasks must be told that their versions differ.
     assert!(
         text.contains("stranger 1 the tasks of this step are of different versions"),
         "{text}"
@@ -463,7 +463,7 @@ fn tasks_that_ignore_the_ends_of_their_children_get_a_guardian() {
     .passed();
 }
 
-/// A folder with a copy of the library, in which the command is what a test puts there.
+/// A folder with a copy of the library. A test puts its own script there in place of the command.
 struct Apart(std::path::PathBuf);
 
 impl Apart {
@@ -475,14 +475,14 @@ impl Apart {
         Self(path)
     }
 
-    /// Puts this script beside the library, as the command.
+    /// Puts this script beside the library, under the command's name.
     fn with_command(self, script: &str) -> Self {
         let path = self.0.join("regatta");
         executable::script(&path, &format!("#!/bin/sh\n{script}\n"), 0o755);
         self
     }
 
-    /// Two tasks that use this library are both refused with this code, and this in the sentence.
+    /// Starts two tasks with this library. Both must be refused with this code and this text.
     fn refused(&self, code: i32, sentence: &str) {
         let places = format!(
             "export LD_LIBRARY_PATH={} PATH=/usr/sbin:/usr/bin:/sbin:/bin",
@@ -510,7 +510,7 @@ fn without_the_command_that_is_said_with_where_it_was_looked_for() {
         -14,
         "the command regatta was not found beside the library or in PATH",
     );
-    // A command that others could have put there is as good as none, and is named.
+    // A command that others could have replaced counts as missing, and the error names it.
     let apart = apart.with_command("echo 1.99");
     std::fs::set_permissions(&apart.0, PermissionsExt::from_mode(0o777)).expect("its mode");
     apart.refused(-14, "/regatta is not started");
@@ -528,7 +528,7 @@ fn a_command_of_another_version_is_named_with_both_versions() {
     apart.refused(-15, "the command knows no guardian");
 }
 
-/// Ends the step with the first task that fails.
+/// Ends the step when the first task fails.
 const TOGETHER: &str = "--kill-on-bad-exit=1";
 
 #[test]
@@ -572,7 +572,7 @@ fn a_task_that_dies_before_all_have_come_is_named() {
     .start();
     let all = [job.read_words("calls "), job.read_words("calls ")];
     let second = all.iter().find(|words| words[0] == "2").expect("rank 2");
-    // It watches the task that has started it, and each that has said hello.
+    // The guardian watches the task that has started it, and each task that has connected to it.
     look_until("the guardian knows both tasks", || {
         let guardian = guardians("early").into_iter().next()?;
         let words = ["sh", "-c", "readlink /proc/$1/fd/*", "sh", &guardian];
@@ -604,7 +604,7 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
         "{}",
         ended.story()
     );
-    // One node needs none.
+    // A job on one node needs no guardian.
     srun_after(&path, &["-N1", "-n2"], "traffic", &["random", "88", "1"])
         .run()
         .passed();
@@ -628,8 +628,8 @@ fn strangers_at_the_rendezvous_port_do_not_keep_a_job_from_starting() {
     .passed();
 }
 
-/// As in `endings.rs`: what tasks do with signals that ask them to end. A step that Slurm ends, since a task has failed or by `scancel`, is over
-/// soon after Slurm's KillWait, with its guardians.
+/// The tasks treat termination signals as in `endings.rs`. A step that Slurm ends (because a task has failed, or by
+/// `scancel`) must be over soon after Slurm's KillWait, including its guardians.
 #[test]
 fn a_step_ends_in_time_whatever_its_tasks_do_with_signals() {
     for how in ["leaves", "ignores", "catches", "blocks", "stops", "vforks"] {
@@ -643,7 +643,7 @@ fn a_step_ends_in_time_whatever_its_tasks_do_with_signals() {
         let name = name.replace("--job-name", "--name");
         let (status, _, said) = told(Cluster::shared(), &["scancel", &name]);
         assert_eq!(status, 0, "{said}");
-        // That it ends is what counts: the status of srun after scancel is Slurm's own.
+        // Only the end counts here: srun's status after scancel is Slurm's matter.
         job.end();
     }
 }

@@ -1,8 +1,8 @@
-//! A virtual machine inside an allocation of a real Slurm: `regatta up` without hosts.
+//! A virtual machine inside a real Slurm allocation: `regatta up` without hosts.
 
 use regatta_tests::{Cluster, command, program};
 
-/// A finished command as a user sees it: status and all output.
+/// Runs a command. Returns its status and its output.
 fn told(cluster: &Cluster, words: &[&str]) -> (i32, String) {
     let output = cluster.run(words);
     let text = [output.stdout, output.stderr].concat();
@@ -10,7 +10,7 @@ fn told(cluster: &Cluster, words: &[&str]) -> (i32, String) {
     (status, String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Commands in a shell, in which `regatta` is the command.
+/// Returns a shell command line in which `regatta` is the command under test.
 fn shell(commands: &str) -> String {
     format!(
         "PATH={}:$PATH\n{commands}",
@@ -18,7 +18,7 @@ fn shell(commands: &str) -> String {
     )
 }
 
-/// Waits for the end of all that belongs to a virtual machine; says what does not end.
+/// Waits until all processes of a virtual machine have ended. Panics with those that do not.
 #[track_caller]
 fn nothing_is_left(cluster: &Cluster) {
     let wait =
@@ -28,7 +28,7 @@ fn nothing_is_left(cluster: &Cluster) {
     assert_eq!((status, left.as_str()), (0, ""));
 }
 
-/// Waits until a job has written so much.
+/// Waits until a job's output contains `what`.
 fn until_said(cluster: &Cluster, file: &str, what: &str) {
     let wait = format!("tail -n +1 -F {file} 2>/dev/null | grep -q -m 1 '{what}'");
     let (status, _) = told(cluster, &["timeout", "90", "sh", "-c", &wait]);
@@ -39,7 +39,7 @@ fn until_said(cluster: &Cluster, file: &str, what: &str) {
 #[test]
 fn a_machine_of_the_nodes_ends_with_the_allocation() {
     let cluster = Cluster::start("machine", 3);
-    // Asked for from a host that is none of the nodes, which takes no tasks.
+    // The job is requested from a host that is not a node and takes no tasks.
     let traffic = program("traffic").display().to_string();
     let commands = shell(&format!(
         "set -e
@@ -67,7 +67,7 @@ fn a_machine_of_the_nodes_ends_with_the_allocation() {
     assert!(!said.contains("still on node2"), "{said}");
     nothing_is_left(&cluster);
 
-    // Ended in order, it leaves no steps, and the job goes on.
+    // A machine that is shut down properly leaves no job steps, and the Slurm job goes on.
     let commands = shell(
         "set -e
         regatta up

@@ -1,4 +1,4 @@
-//! A short form of `make soak`.
+//! A short run of `make soak`.
 
 use regatta_tests::fleet::Fleet;
 use regatta_tests::soak;

@@ -1,4 +1,4 @@
-//! Tasks that start, watch and end tasks (`tests/programs/spawn.c`).
+//! Tasks that spawn, watch and end tasks (`tests/programs/spawn.c`).
 
 use regatta_tests::Job;
 
@@ -56,7 +56,7 @@ fn what_cannot_be_started_is_an_error_for_each() {
     spawner(&["missing"]).run().passed();
 }
 
-/// A folder that goes with this.
+/// A folder that is removed when dropped.
 struct Folder(std::path::PathBuf);
 
 impl Drop for Folder {
@@ -65,7 +65,7 @@ impl Drop for Folder {
     }
 }
 
-/// Beta sees something else where the program is.
+/// On host beta the program's folder is hidden, or the program is not executable. The other host must start the tasks.
 #[test]
 fn what_one_host_cannot_start_the_others_do() {
     regatta_tests::needs::namespaces();

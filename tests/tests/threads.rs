@@ -1,4 +1,4 @@
-//! Calls in functions of `atexit`, destructors, signal handlers and threads that are cancelled; tasks whose threads leave
+//! Calls from `atexit` functions, destructors, signal handlers and cancelled threads, and tasks whose threads exit
 //! (`tests/programs/threads.c`).
 
 use regatta_tests::{Job, program, programs};
@@ -51,7 +51,8 @@ fn a_process_goes_on_while_its_threads_start_others() {
     ended.passed().said("the last link has come");
 }
 
-/// Threads of the library's own are known by their names: those of this program are none, though they are called so and block all signals.
+/// The library recognizes its own threads by their names. The threads of this program have such a name and block all
+/// signals, yet must not be taken for the library's.
 #[test]
 fn a_program_that_is_called_as_the_library_is_ends_with_its_own_threads() {
     let named = std::env::temp_dir().join(format!("regatta-links-{}", std::process::id()));
@@ -65,7 +66,8 @@ fn a_program_that_is_called_as_the_library_is_ends_with_its_own_threads() {
     std::fs::remove_file(named).expect("the copy");
 }
 
-/// A program that opens the library by itself may close it again: threads that have called it end as others do.
+/// A program that loads the library with `dlopen` may close it again. Threads that have called the library still end
+/// normally.
 #[test]
 fn a_library_that_is_closed_stays_for_the_ends_of_threads() {
     let closes = programs::program_alone("closes");

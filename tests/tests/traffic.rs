@@ -1,8 +1,7 @@
-//! Much traffic in good weather: order, matching, completion, threads, crowds, and what waiting costs
+//! Heavy traffic without failures: order, matching, completion, threads, many tasks, and the cost of waiting
 //! (`tests/programs/traffic*.c`).
 //!
-//! Random traffic prints its seed when it fails; `TRAFFIC_SEED=N` in the environment gives another
-//! one to start from.
+//! Random traffic prints its seed when it fails. `TRAFFIC_SEED=N` in the environment sets the first seed.
 
 use regatta_tests::{Ended, Job};
 
@@ -163,7 +162,7 @@ fn what_was_probed_is_received() {
 
 #[test]
 fn blocked_tasks_use_no_processor() {
-    /// The time a process is said to have used has some of what the machine did meanwhile.
+    /// The kernel may charge to a process some time of the machine's other work.
     const TRIES: u32 = 3;
     for way in ["0", "1", "2", "3", "5"] {
         let run = || Job::new(2, "traffic_completion", &["idle", way]).run();
