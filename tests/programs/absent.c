@@ -1,14 +1,14 @@
 /*
- * Tasks that make no calls. One says something to another host and stays away: what it has said arrives all the same,
- * although the connection was not there yet when its call was over. And whoever says something to one that stays away, without
- * waiting for it, does not wait.
+ * Tasks that make no calls ("stay away"). A message that a task sends to another host before it stays away arrives all
+ * the same, even if the connection did not exist yet when the call returned. A task that sends to a task that stays
+ * away, without waiting for the receive, is not delayed.
  */
 #include "check.h"
 #include <time.h>
 
 static void wake(int signal) { (void)signal; }
 
-/* Until somebody sends a signal. */
+/* Makes no calls until a signal arrives. */
 static void stay_away(void)
 {
     sigset_t none;
@@ -51,7 +51,7 @@ static void after_a_barrier(void)
         OK(rg_signal(0, SIGUSR1));
 }
 
-/* To each other at once, and then all are away but one. */
+/* All send to each other at once; then all but the last stay away. It must receive every message. */
 static void crossed_words(void)
 {
     int word = me, heard = -1;
@@ -76,7 +76,7 @@ static void crossed_words(void)
         }
 }
 
-/* The other one is away as well, longer than anybody waits for the answer to a call, when it has just been called. */
+/* The receiver stays away as well, just after it was called, for longer than a caller waits for the answer. */
 static void both_away(void)
 {
     int word = 42, heard = 0, found;
@@ -93,7 +93,7 @@ static void both_away(void)
     }
 }
 
-/* A task that waits for one that is away, and has just been called, uses no core for that. */
+/* A task waits for another that stays away and that it has just called. The wait must not use a core. */
 static void patience(void)
 {
     enum { AWAY = 2 };
@@ -126,13 +126,13 @@ static void say(int seed, bool in_pieces)
 {
     paint_words(seed);
     if (in_pieces) {
-        /* Every other piece first. */
+        /* Sends the even pieces first. */
         rg_view views[] = {{words, PIECE, LONG / PIECE / 2, 2 * PIECE}, {words + PIECE, PIECE, LONG / PIECE / 2, 2 * PIECE}};
         OK(rg_bsendv(views, 2, 1, seed, RG_WORLD));
     } else {
         OK(rg_bsend(words, LONG, 1, seed, RG_WORLD));
     }
-    /* It is ours again. */
+    /* The send is complete, so the memory may be changed. */
     memset(words, 0, LONG);
 }
 
@@ -146,7 +146,7 @@ static void check_heard(int seed, bool in_pieces)
     }
 }
 
-/* Task 1 stays away before it has looked, or after it has begun to receive the first. */
+/* Task 1 stays away either before it has checked for messages, or after it has begun to receive the first. */
 static void long_words(void)
 {
     bool has_begun = arg_count > 0;
@@ -161,7 +161,7 @@ static void long_words(void)
         if (has_begun) {
             OK(rg_irecv(heard, LONG, 0, 0, RG_WORLD, &request));
             OK(rg_send(NULL, 0, 0, 9, RG_WORLD));
-            /* Its front is here. */
+            /* Waits until the front of the message has arrived. */
             for (bool any = false; !any;) {
                 int done;
                 OK(rg_test(&request, &done, NULL));

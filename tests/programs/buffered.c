@@ -1,6 +1,6 @@
 /*
- * buffered: task 0 sends more than any ring holds to task 1, which calls Regatta only when all has been
- * sent (it is told by a named pipe), and then receives what fits and what does not.
+ * buffered: task 0 sends more to task 1 than any ring holds. Task 1 calls Regatta only after everything was sent (it
+ * learns that through a named pipe), then receives messages that fit and messages that do not.
  */
 #include <regatta.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SMALL 5000 /* messages of so many bytes */
+#define SMALL 5000 /* length of the messages in bytes */
 #define BYTES 700
 #define LARGE (6 << 20)
 
@@ -34,7 +34,7 @@ static void send_all(const char *file)
         large[i] = (unsigned char)(i * 7);
     rg_view halves[2] = {{large, LARGE / 2, 1, 0}, {large + LARGE / 2, LARGE / 2, 1, 0}};
     CHECK(rg_bsendv(halves, 2, 1, 2, RG_ALL));
-    memset(large, 0, sizeof large); /* it is ours again */
+    memset(large, 0, sizeof large); /* the send is complete, so the memory may be changed */
     FILE *sent = fopen(file, "w");
     if (!sent || fclose(sent))
         exit(EXIT_FAILURE);
@@ -45,7 +45,7 @@ static int receive_all(const char *file)
     unsigned char small[BYTES];
     rg_status status;
     int wrong = 0;
-    /* Opened when the sender opens it, without a call of Regatta's meanwhile. */
+    /* Blocks until the sender opens the pipe, without any call of Regatta. */
     FILE *sent = fopen(file, "r");
     CHECK(sent != NULL && fclose(sent) == 0);
     for (int i = 0; i < SMALL; i++) {
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         send_all(argv[1]);
     else
         wrong += receive_all(argv[1]);
-    /* Messages that have not gone yet go before we leave. */
+    /* rg_finalize first sends the messages that are still queued. */
     CHECK(rg_finalize());
     if (wrong)
         printf("%d things are wrong\n", wrong);

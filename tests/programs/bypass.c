@@ -1,12 +1,12 @@
 /*
- * Two tasks on different hosts that ask and answer, while the bypass between them comes, is cut, and comes back: every message
- * comes once, in order and whole. The files that say what has become of the bypass are made by the test.
+ * Two tasks on different hosts exchange messages while the bypass between them is set up, cut and set up again. Every
+ * message must arrive once, in order and complete. The test creates the files that say what it has done to the bypass.
  */
 #include "check.h"
 
 enum { LARGE = 50000 };
 
-/* Most are short; some are too long for a bypass, or for one piece. */
+/* Most messages are short; some are too long for the bypass, or for one piece. */
 static size_t length_of(int64_t number)
 {
     static const size_t lengths[] = { 8, 60, 8, 1200, 8, 8, 16, 400 };
@@ -30,7 +30,10 @@ static bool is_by_bypass(int other)
 
 static int64_t asked;
 
-/* So many questions, and a burst without answers before each hundredth. */
+/*
+ * Sends `count` messages and waits for an acknowledgement after each. Before each hundredth acknowledgement it sends a
+ * burst of 40.
+ */
 static void ask(int other, int count, char *bytes)
 {
     while (count--) {
@@ -78,7 +81,7 @@ static void until_file(const char *name, int other, char *bytes)
         ask(other, 10, bytes);
 }
 
-/* cut */
+/* cut: the bypass is used, then cut, then used again. */
 static void cut(void)
 {
     char *bytes = need(LARGE);
@@ -104,8 +107,8 @@ static void cut(void)
 }
 
 /*
- * away: one of them says something now and then and computes, without a call. How long the longest of these words was on its
- * way, of which some are lost at first.
+ * away: task 0 sends a message now and then and computes without any call. Task 1 prints the longest latency of these
+ * messages, of which some frames are lost.
  */
 static void away(void)
 {
@@ -137,7 +140,7 @@ static void away(void)
     OK(rg_barrier(RG_WORLD));
 }
 
-/* Each says so many things to the other one, at the same time. */
+/* Each task sends `count` messages to the other at the same time. */
 static void both_say(int count, char *bytes, char *expected)
 {
     static int64_t number;
@@ -154,8 +157,8 @@ static void both_say(int count, char *bytes, char *expected)
 }
 
 /*
- * both: the two say something at once, over and over. Before each turn first one of them computes, then the other one, while the
- * one that waits falls asleep: so both use the connection when the turn begins.
+ * both: both tasks send at the same time, over and over. Before each turn one of them computes, then the other, while
+ * the one that waits falls asleep. So both use the connection at the beginning of a turn.
  */
 static void both(void)
 {
@@ -174,7 +177,9 @@ static void both(void)
     free(expected);
 }
 
-/* dies: one of them says some things and is killed. All of them come to the other one, which knows of that by then. */
+/*
+ * dies: task 1 sends messages and is killed. Task 0 must receive all of them, although it knows of the death by then.
+ */
 static void dies(void)
 {
     int word = 0;
@@ -201,7 +206,7 @@ static void dies(void)
     printf("all came\n");
 }
 
-/* some: a few thousand messages, and whether a bypass is used then */
+/* some: a few thousand messages. Prints whether the bypass is used afterwards. */
 static void some(void)
 {
     char *bytes = need(LARGE);

@@ -1,17 +1,22 @@
 /*
- * Chaos: crews of workers on all hosts do all kinds of things in groups, while somebody outside kills workers and hosts, cuts links and stops processes, and workers
- * revoke their groups, leave, and end themselves. The survivors shrink their group and go on, and others are started for those that end.
+ * Chaos: crews of workers on all hosts use groups in many ways, while the driver kills workers and hosts, cuts links
+ * and stops processes, and workers revoke their groups, leave, and end themselves. The survivors shrink their group and
+ * go on, and new workers are started for those that have ended.
  *
- *   chaos captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and others for those that end
+ * chaos captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and replaces those that end
+ *   chaos worker SEED                     a spawned worker (chaos_worker.c)
  *   chaos worker SEED                     what it spawns (chaos_worker.c)
  *
- * The captain, whom nobody kills, hears from all members of a crew what they have seen, and compares:
+ * The captain is never killed. It compares the reports of all members of a crew:
  *
- *   who was called dead has died, who was said to have left has left, and who is left out of a shrunk group has done one of these
- *   all members that come through an epoch have had the same agreements in it, and the same members after it
- *   a group that was found revoked has been revoked by a member that says so, or somebody has died or left who could have done it
+ *  - a task that was reported dead has died, a task that was reported to have left has left, and a task that is missing
+ * in a shrunk group has done one of both;
+ *  - all members that complete an epoch have had the same agreements in it, and the same members after it;
+ *  - a group that was found revoked has been revoked by a member that reports so, or a member that could have done it
+ * has died or left.
  *
- * Now and then all members of a crew wait for the captain. Then it has those that have been started meanwhile make a group with them.
+ * From time to time all members of a crew wait for the captain, which then has the newly started workers make a group
+ * with them.
  */
 #include "chaos.h"
 
@@ -21,14 +26,14 @@ const char *const names_of_classes[ALL_CLASSES] = {
 #define TEXT_OF_CLASS(name) #name,
     CLASSES(TEXT_OF_CLASS)};
 
-/* An epoch, as far as its members have told. */
+/* What the members of an epoch have reported. */
 static struct epoch {
-    struct report first; /* of the member that has reported first; with the groups that any has revoked, or found revoked */
+    struct report first; /* of the member that has reported first; has_revoked and has_found collect those of all members */
     int reports;
 } epochs[KEPT_EPOCHS];
 static int next_epoch;
 
-/* The crew, and the members from which a word is awaited. */
+/* The crew, and the members whose message is awaited. */
 static enum { NONE, IN_MAKING, AT_WORK } state;
 static struct crew crew;
 static bool is_awaited[MAX_TASKS], is_free[MAX_TASKS];
@@ -66,7 +71,10 @@ static struct epoch *find_epoch(uint64_t number)
     return NULL;
 }
 
-/* All that will come has come of this epoch. A group that was revoked must have been revoked by somebody. */
+/*
+ * Checks an epoch about which no more reports can arrive: if a group was revoked, one of its members must have revoked
+ * it.
+ */
 static void close_epoch(struct epoch *epoch)
 {
     const struct report *all = &epoch->first;
@@ -146,10 +154,10 @@ static bool is_anybody_awaited(void)
     return false;
 }
 
-/* Decides, with the number of an epoch, which rounds are played in it. */
+/* Determines, together with the epoch's number, which rounds are played in it. */
 static uint64_t seed_of_run;
 
-/* The living members of the crew, and those that have been started since, are to make a group. */
+/* Tells the living members of the crew, and the workers that were started since, to make a group. */
 static void have_group_made(void)
 {
     static uint64_t number;
@@ -178,7 +186,7 @@ static int count_free(bool also_coming)
     return n;
 }
 
-/* Goes on when all that are awaited have said their word. */
+/* Goes on when all awaited messages have arrived. */
 static void go_on(bool is_late)
 {
     if (state == NONE ? count_free(false) < count_free(true) : is_anybody_awaited())
@@ -202,7 +210,7 @@ static void go_on(bool is_late)
 
 static void take_ready(int tid, const struct crew *its)
 {
-    /* One of an epoch that is over for others comes from a task that has ended since. */
+    /* A report of an epoch that is over for the others is from a task that has ended since. */
     if (!is_alive(tid))
         return;
     for (int i = 0; i < its->n; i++)
@@ -211,7 +219,7 @@ static void take_ready(int tid, const struct crew *its)
     is_awaited[tid] = false;
 }
 
-/* Starts workers for those that have ended; over MPI a whole crew when the last one is gone. */
+/* Starts workers for those that have ended. Over MPI, starts a whole crew when the last worker has ended. */
 static void start_more(const char *program, int per_host, const char *seed)
 {
     if (!IS_OVER_MPI) {
@@ -229,7 +237,7 @@ static void start_more(const char *program, int per_host, const char *seed)
     start_workers(program, NULL, per_host * living, seed);
 }
 
-/* Takes one message, if there is one. True: somebody has come or gone. */
+/* Takes one message, if there is one. Returns whether a worker has arrived or ended. */
 static bool hear(bool *heard)
 {
     static union {
@@ -279,7 +287,7 @@ static bool hear_all(void)
     return changed;
 }
 
-/* When time is over, those that are not of the crew end as they come. */
+/* At the end of the run, tells workers that are not in the crew to end as soon as they report. */
 static bool stop_all(void)
 {
     bool is_any = false;

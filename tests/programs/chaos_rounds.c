@@ -1,8 +1,10 @@
 /*
- * The rounds of the chaos run. All members of a group play them in the same order, and everything that they have to do in the same way follows from a random
- * number of the round; in which way each sends, receives and waits is its own choice. Contents follow from the round, too, so each receiver knows what it must get.
+ * The rounds of the chaos run. All members of a group play them in the same order. Everything that must be the same for
+ * all follows from a random number of the round; how each member sends, receives and waits is its own choice. Contents
+ * follow from the round, too, so each receiver knows what it must get.
  *
- * In a call that waits for its receiver a member sends only to a higher rank. So waiting senders never form a circle, and RG_ERR_CYCLE is wrong.
+ * In calls that wait for the receiver, a member sends only to higher ranks. Waiting senders therefore never form a
+ * circle, and RG_ERR_CYCLE is a failure.
  */
 #include "chaos.h"
 
@@ -12,14 +14,14 @@ const char *const names_of_kinds[ALL_KINDS] = {
 #define TEXT_OF_KIND(name) #name,
     KINDS(TEXT_OF_KIND)};
 
-static char *given, *got; /* what is sent, and what is received: MAX_MEMBERS parts, or one long message */
-static int makings;       /* in this epoch */
+static char *given, *got; /* sent and received data: MAX_MEMBERS parts, or one long message */
+static int makings;       /* number of groups made in this epoch */
 
-/* Operations that nobody answers. */
+/* Operations without a matching operation. */
 static struct stray {
     rg_request request;
     struct area *area;
-    int peer; /* its task, or RG_NONE */
+    int peer; /* the task it names, or RG_NONE */
     char *bytes;
 } strays[MAX_STRAYS];
 static int stray_count;
@@ -56,7 +58,7 @@ static void check(const char *bytes, size_t length, uint64_t seed)
     count.bytes += length;
 }
 
-/* The seed of a message from one member to another, or to all. */
+/* Returns the seed of a message from one member to another, or to all. */
 static uint64_t seed_of(uint64_t random, int from, int to) { return random ^ (uint64_t)(from + 1) << 48 ^ (uint64_t)(to + 1) << 32; }
 static size_t part_of(uint64_t random, int from, int to)
 {
@@ -78,7 +80,7 @@ static enum way some_way(const struct area *area, int to)
     return ways[roll() % (to > area->me ? 9 : 6)];
 }
 
-/* Sends in some way. True: it went well so far, and *request is to be waited for, if it is one. */
+/* Sends in a random way. Returns whether it succeeded so far; *request must then be waited for unless it is null. */
 static bool give(struct area *area, char *bytes, size_t length, int to, int tag, rg_request *request)
 {
     enum way way = some_way(area, to);
@@ -86,7 +88,7 @@ static bool give(struct area *area, char *bytes, size_t length, int to, int tag,
     return judge(area, send_by(way, bytes, length, to, tag, area->group, request), area->tids[to], !is_started(way));
 }
 
-/* Waits for the message of a member, in some way. */
+/* Receives the message of a member in a random way. */
 static bool take(struct area *area, char *bytes, size_t length, int from, int tag)
 {
     static const enum way ways[] = {RECV, RECVV, RECV_WITHIN, LOAN_RECV};
@@ -105,7 +107,7 @@ static bool take(struct area *area, char *bytes, size_t length, int from, int ta
     return true;
 }
 
-/* Each sends to the one some places further, and receives from the one as many places before. */
+/* Each member sends to the one that is some ranks ahead, and receives from the one that is as many ranks behind. */
 static void ring(struct area *area, uint64_t random, int tag)
 {
     if (area->n == 1)
@@ -133,7 +135,7 @@ static void ring(struct area *area, uint64_t random, int tag)
         finish(area, &sending, area->tids[to], NULL);
 }
 
-/* Two and two send each other something in one call. */
+/* Pairs of members exchange messages in one call. */
 static void pairs(struct area *area, uint64_t random, int tag)
 {
     int other = (int)(random % (uint64_t)area->n) - area->me;
@@ -148,7 +150,7 @@ static void pairs(struct area *area, uint64_t random, int tag)
     check(got, in, seed_of(random, other, area->me));
 }
 
-/* One receives from all, whoever comes first. */
+/* One member receives from all, in the order of arrival. */
 static void fan_in(struct area *area, uint64_t random, int tag)
 {
     int root = (int)(random % (uint64_t)area->n);
@@ -174,7 +176,7 @@ static void fan_in(struct area *area, uint64_t random, int tag)
     }
 }
 
-/* All send to all, and complete what they have started in any order. */
+/* All send to all, and complete the requests in any order. */
 static void mesh(struct area *area, uint64_t random, int tag)
 {
     rg_request requests[2 * MAX_MEMBERS];
@@ -213,14 +215,14 @@ static void mesh(struct area *area, uint64_t random, int tag)
     }
 }
 
-/* Something is started that nobody answers: it ends with the epoch. */
+/* Starts an operation that no member matches. It ends with the epoch. */
 static void stray(struct area *area)
 {
     if (stray_count == MAX_STRAYS || area->n == 1)
         return;
     struct stray *one = &strays[stray_count];
     int rank = (area->me + 1 + (int)(roll() % (uint64_t)(area->n - 1))) % area->n, code;
-    /* No message of a stray send is for a stray receive. */
+    /* Stray sends and stray receives have different tags, so they never match. */
     int sends = 0x7ffffe00 + stray_count, receives = 0x7fffff00 + stray_count;
     one->area = area;
     one->peer = area->tids[rank];
@@ -276,7 +278,7 @@ void free_subgroups(void)
     makings = 0;
 }
 
-/* The ranks of the members that a new group is to have. A worker that is not in it gets 0. */
+/* Chooses the ranks of the members of a new group. Returns their number, or 0 if this worker is not one of them. */
 static int choose_members(uint64_t random, int ranks[MAX_MEMBERS])
 {
     int n = 0;
@@ -290,7 +292,7 @@ static int choose_members(uint64_t random, int ranks[MAX_MEMBERS])
     return is_member ? n : 0;
 }
 
-/* Makes a group of the crew's own. Either all agree that all have it, or it is tied to the crew's. */
+/* Makes a group from the crew's own. Either all members agree that all have it, or it is tied to the crew's group. */
 static void make(uint64_t random)
 {
     struct area *area = &subgroups[makings % MAX_SUBGROUPS];
@@ -316,7 +318,7 @@ static void make(uint64_t random)
         if (n > 0)
             code = rg_group_select_tagged(main_area.group, n, ranks, (int)(random >> 40), &made);
     }
-    /* One that ends with an error may have been begun before this worker has revoked the group. */
+    /* A call that failed may have begun before this worker revoked the group. */
     bool went_well = judge(&main_area, code, RG_NONE, true);
     if (went_well && made.id != -1) {
         *area = (struct area){.group = made, .n = rg_size(made), .me = rg_rank(made), .is_here = true, .is_tied = is_tied, .bit = bit};
@@ -333,7 +335,7 @@ static void make(uint64_t random)
 
 static int64_t value_of(uint64_t random, int rank, size_t i) { return (int64_t)(hash(random + (uint64_t)rank * 0x10001 + i) % 100000); }
 
-/* Elements of one member, or the sums over the members before this rank. */
+/* Fills in the elements of one member, or the sums over the members before this rank. */
 static void values_of(int64_t *values, size_t n, uint64_t random, int from, int before)
 {
     for (size_t i = 0; i < n; i++) {
@@ -366,7 +368,7 @@ static int waited(int code)
     return rg_wait(&request_of_collective, NULL);
 }
 
-/* The form that waits, or the one that is started: the same for all members. */
+/* Calls the blocking or the nonblocking form, the same for all members. */
 #define EITHER(random, name, ...) \
     (hash((random) ^ 7) % 2 ? rg_##name(__VA_ARGS__) : waited(rg_i##name(__VA_ARGS__, &request_of_collective)))
 
@@ -405,7 +407,7 @@ static void reduce(struct area *area, uint64_t random, int root)
     }
 }
 
-/* Parts of all members, side by side. */
+/* Checks the parts of all members, which lie side by side. */
 static void check_parts(const struct area *area, uint64_t random, size_t length, int to)
 {
     for (int from = 0; from < area->n; from++)

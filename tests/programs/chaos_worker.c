@@ -1,19 +1,22 @@
 /*
- * A worker of the chaos run. It is one of a crew that has a group; an epoch is the time from one agreement of the whole crew to the next, with random rounds
- * (chaos_rounds.c) in between, which all members play in the same order.
+ * A worker of the chaos run. It is a member of a crew that has a group. An epoch is the time from one agreement of the
+ * whole crew to the next, with random rounds (chaos_rounds.c) in between, which all members play in the same order.
  *
- * A worker to which a call tells that another one is gone, or that the group is revoked, revokes all groups of the epoch, so that nobody waits for it, and goes to
- * the agreement at the end of the epoch. All others come there as well: because they are told, or because they are through. If not all are fine the crew's
- * group is shrunk, and the next epoch begins with the survivors. Random workers revoke the group, leave, or end themselves, wherever they are.
+ * A worker that gets the error that another one is gone, or that the group is revoked, revokes all groups of the epoch,
+ * so that no member waits for it, and goes to the agreement at the end of the epoch. All others arrive there as well,
+ * because they get an error, or because they have finished. If not all are fine, the crew's group is shrunk, and the
+ * next epoch begins with the survivors. Random workers revoke the group, leave, or end themselves, at any point.
  *
- * The rules (docs/failures.md, regatta.h) by which `judge` says that an error is right:
+ * `judge` accepts an error by these rules (docs/failures.md, regatta.h):
  *
- *   DEAD, LEFT   a sentence names a member of the group, the peer if there is one; it has died, or left: the captain compares in the end
- *   REVOKED      the group is revoked from then on; a member has revoked it: the captain compares
+ *   DEAD, LEFT   the error text names a member of the group, the peer if there is one; that task has died or left:
+ * compared by the captain
+ *   REVOKED      the group is revoked from then on; a member has revoked it: compared by the captain
  *   others       are wrong
  *
- * A call that is begun when the group is known to be revoked ends with REVOKED and nothing else. Collectives fail once a death is known.
- * Agreements have the same flag and the same error at all members, and shrinking has the same members: the captain compares what all say of an epoch.
+ * A call that begins when the group is known to be revoked must return REVOKED. Collectives fail once a death is known.
+ * Agreements return the same flag and the same error to all members, and shrinking returns the same members: the
+ * captain compares the reports about an epoch.
  */
 #include "chaos.h"
 #include <pthread.h>
@@ -29,11 +32,11 @@ bool has_failed;
 
 static struct crew crew;
 static struct report report;
-static bool is_over;    /* the epoch: all have agreed that not all are fine */
-static bool is_counted; /* a group that is found revoked has been revoked in this epoch: it has not been agreed on its end yet */
+static bool is_over;    /* the epoch is over: all have agreed that not all are fine */
+static bool is_counted; /* this epoch has not ended by agreement yet, so a group that is found revoked was revoked in it */
 static bool accused[MAX_TASKS];
 static int captain;
-static rg_group old = {-1}; /* the group of an epoch before, which is not freed yet */
+static rg_group old = {-1}; /* the group of an earlier epoch, not freed yet */
 static char doing[200] = "starting";
 
 /* ---- what is right ---- */
@@ -76,7 +79,7 @@ static bool is_member(int tid, const int *tids, int n)
     return false;
 }
 
-/* The task that the last error names. */
+/* Returns the task that the last error names. */
 static int named(int code)
 {
     int tid;
@@ -88,7 +91,7 @@ static int named(int code)
 
 static struct area *area_of(int i) { return i < 0 ? &main_area : &subgroups[i]; }
 
-/* The group, and all that are tied to it, are revoked as far as this worker knows. Returns their bits. */
+/* Notes that the group and all groups tied to it are revoked. Returns their bits. */
 static uint64_t note_revoked(struct area *area)
 {
     uint64_t bits = area->bit;
@@ -113,7 +116,7 @@ void revoke_area(struct area *area)
     count.revokes++;
 }
 
-/* The crew's group is revoked by a thread, at some moment. */
+/* A thread that revokes the crew's group at some moment. */
 static struct {
     pthread_t thread;
     pthread_mutex_t lock;
@@ -151,7 +154,7 @@ static void arm(bool kills)
         give_up("pthread_create");
 }
 
-/* After this no thread does anything. True: it has revoked the group. */
+/* Stops the thread. Returns whether it has revoked the group. */
 static bool disarm(void)
 {
     if (!timer.is_armed)
@@ -169,7 +172,7 @@ static bool disarm(void)
     return timer.has_revoked;
 }
 
-/* In a group with a dead member no collective succeeds, and no send to it does. */
+/* Checks that in a group with a dead member a barrier fails, and so does a send to that member. */
 static void try_after_death(struct area *area, int dead)
 {
     char byte = 0;
@@ -181,7 +184,7 @@ static void try_after_death(struct area *area, int dead)
         wrong("task %d is dead, and a send to it gives %d: %s", dead, code, rg_last_error());
 }
 
-/* In a group that is known to be revoked every call says so. */
+/* Checks that in a group that is known to be revoked every call returns that error. */
 static void try_after_revocation(struct area *area)
 {
     char byte = 0;
@@ -201,7 +204,7 @@ static void try_after_revocation(struct area *area)
         wrong("the group is revoked, and a call gives %d: %s", code, code == RG_OK ? "" : rg_last_error());
 }
 
-/* This worker does nothing more in the epoch, and nobody is to wait for it. */
+/* Does nothing more in this epoch, and revokes its groups so that no member waits for this worker. */
 static void abandon(struct area *area)
 {
     if (has_failed)
@@ -290,12 +293,12 @@ bool all_are_fine(bool is_fine)
             return flag & 1;
         }
         accuse(named(code), code);
-        /* All have had this error. */
+        /* All members have had this error. */
         is_fine = false;
     }
 }
 
-/* The group of the next epoch. */
+/* Sets the group of the next epoch. */
 static void take_group(rg_group group)
 {
     main_area = (struct area){.group = group, .n = rg_size(group), .me = rg_rank(group), .is_here = true, .bit = 1};
@@ -309,7 +312,7 @@ static void take_group(rg_group group)
         OK(rg_group_tolerate_left(group, 1));
 }
 
-/* Forgets a group that no member needs any more, now or an epoch later. */
+/* Frees a group that no member needs any more, now or an epoch later. */
 static void retire(rg_group group)
 {
     if (old.id != -1)
@@ -323,7 +326,7 @@ static void retire(rg_group group)
         OK(rg_group_free(group));
 }
 
-/* The survivors have a group of their own, in the same order. */
+/* Shrinks the group to the survivors. Their order must not change. */
 static void shrink(void)
 {
     rg_group rest;
@@ -343,7 +346,7 @@ static void shrink(void)
     }
 }
 
-/* After this nobody waits for this worker. */
+/* Leaves the job. The others must not wait for this worker afterwards. */
 static void leave(void)
 {
     OK(rg_send(&count, sizeof count, captain, LEAVING, ORDERS));
@@ -363,7 +366,10 @@ static void play(void)
         snprintf(doing, sizeof doing, "epoch %016llx of %d: round %d %s", (unsigned long long)crew.epoch, crew.n, (int)round, names_of_kinds[kind]);
         count.kinds[kind]++;
         maybe();
-        /* Its neighbour waits for it by its name in such a round, so it is missed. MPI_Finalize is no departure. */
+        /*
+         * In such a round the neighbour receives from this worker by rank, so the departure is detected. MPI_Finalize
+         * is not a departure.
+         */
         if (!IS_OVER_MPI && kind == RING_ROUND && main_area.n > 1 && !has_failed && one_in(150))
             leave();
         if (!has_failed)
@@ -371,13 +377,13 @@ static void play(void)
     }
 }
 
-/* One epoch. Its end is an agreement of all. */
+/* Plays one epoch. It ends with an agreement of all members. */
 static void live_through(void)
 {
     has_failed = is_over = false;
     is_counted = true;
     report = (struct report){.before = crew};
-    /* In the last moment of the epoch before. */
+    /* Revoked in the last moment of the previous epoch. */
     if (main_area.is_revoked)
         report.has_revoked |= main_area.bit;
     if (one_in(2 * (uint64_t)crew.n))
@@ -410,7 +416,7 @@ static void live_through(void)
     OK(rg_send(&report, sizeof report, captain, REPORT, ORDERS));
 }
 
-/* Epochs follow each other until all members have to hear from the captain. */
+/* Plays epochs until all members have to wait for the captain. */
 static void go_on(void)
 {
     do
@@ -419,7 +425,10 @@ static void go_on(void)
     OK(rg_send(&crew, sizeof crew, captain, READY, ORDERS));
 }
 
-/* The group of tasks that may never have met: RG_WORLD if it has just them and nobody has used it, one that is made of all tasks of the job if not. */
+/*
+ * Makes a group of tasks that may never have communicated: RG_WORLD if it consists of exactly these tasks and is
+ * unused, otherwise a group made from all tasks of the job.
+ */
 static int make_group(bool is_first)
 {
     bool is_world = is_first && rg_size(RG_WORLD) == crew.n;
@@ -432,7 +441,7 @@ static int make_group(bool is_first)
     int code = is_world ? RG_OK : rg_group_select_tagged(RG_ALL, crew.n, crew.tids, (int)(crew.epoch & 0x7fffffff), &made);
     if (code == RG_OK) {
         take_group(made);
-        /* Over MPI some may be missing already. */
+        /* Over MPI some members may already be missing. */
         crew.n = main_area.n;
         memcpy(crew.tids, main_area.tids, sizeof crew.tids);
     } else if (is_gone(code)) {
@@ -445,7 +454,7 @@ static int make_group(bool is_first)
     return code;
 }
 
-/* By its name the driver knows that this worker may be killed (tests/src/network.rs). */
+/* Sets the process name by which the driver knows that this worker may be killed (tests/src/network.rs). */
 static void say_that_it_is_up(void)
 {
     if (prctl(PR_SET_NAME, "chaos-up") != 0)

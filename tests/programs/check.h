@@ -1,10 +1,10 @@
 /*
- * Common parts of the test programs: scenarios chosen by name, checks that say where they failed, and a
+ * Common parts of the test programs: scenarios that are chosen by name, checks that print where they failed, and a
  * watchdog that turns a hang into a failure with a line number.
  *
- * A program is a table of scenarios; `PROGRAM SCENARIO [ARGS]` runs one. A failed check writes a
- * line that starts with FAIL and ends the task with status 3; a hang writes HUNG and ends it with
- * status 4. The drivers in tests/ look for status 0 and for neither word.
+ * A program is a table of scenarios; `PROGRAM SCENARIO [ARGS]` runs one. A failed check prints a line that starts with
+ * FAIL and ends the task with status 3. A hang prints HUNG and ends the task with status 4. The drivers in tests/
+ * require status 0 and neither of these words.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -26,7 +26,7 @@
 static int me = -1;   /* rank in the world */
 static int size = -1; /* tasks in the world */
 static int arg_count;
-static char **args; /* what follows the scenario's name */
+static char **args; /* arguments after the scenario's name */
 static volatile int check_line;
 static const char *check_scenario = "";
 
@@ -56,7 +56,7 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
             FAILED("not: %s", #condition); \
     } while (0)
 
-/* The call succeeds. */
+/* Checks that the call succeeds. */
 #define OK(call)                                                                       \
     do {                                                                               \
         check_line = __LINE__;                                                         \
@@ -65,7 +65,7 @@ __attribute__((noreturn, format(printf, 3, 4))) static void check_failed(const c
             FAILED("%s gave %d (%s)", #call, code_, rg_last_error());                  \
     } while (0)
 
-/* The call gives this error, with a sentence in which these words occur. */
+/* Checks that the call returns this error, with a text that contains these words. */
 #define FAILS(call, code, words)                                                              \
     do {                                                                                      \
         check_line = __LINE__;                                                                \
@@ -90,14 +90,14 @@ static void check_hung(int signal)
     _exit(4);
 }
 
-/* So many seconds from now on, then the task counts as hung. */
+/* Sets the watchdog: after this many seconds from now the task counts as hung. */
 static inline void check_patience(unsigned seconds)
 {
     signal(SIGALRM, check_hung);
     alarm(seconds);
 }
 
-/* A scenario calls this where the machine does not allow to check what it is for; the driver records the reason. */
+/* Records that a check is left out because this machine does not allow it; the driver records the reason. */
 __attribute__((unused)) static void skip(const char *reason)
 {
     printf("skipped: %s\n", reason);
@@ -106,7 +106,7 @@ __attribute__((unused)) static void skip(const char *reason)
 struct scenario {
     const char *name;
     void (*run)(void);
-    bool raw; /* calls rg_init and rg_finalize itself, or does not */
+    bool raw; /* the scenario calls rg_init and rg_finalize itself, or does not call them */
 };
 
 static int check_main(int argc, char **argv, const struct scenario *scenarios)
@@ -138,20 +138,20 @@ static int check_main(int argc, char **argv, const struct scenario *scenarios)
     return 2;
 }
 
-/* For scenarios of a task that makes no calls for a while: the point is to be away, not to wait for anything. */
+/* Makes no calls for a while. For scenarios in which a task must be absent, not waiting for anything. */
 static inline void be_away(double seconds)
 {
     for (double until = rg_time() + seconds; rg_time() < until;)
         ;
 }
 
-/* Waits likewise, without the use of a core. */
+/* Like be_away, but without using a core. */
 static inline void doze(double seconds)
 {
     poll(NULL, 0, (int)(seconds * 1000));
 }
 
-/* Random numbers that are the same everywhere (splitmix64). */
+/* Returns the next random number (splitmix64), the same on every machine. */
 static inline uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -160,7 +160,7 @@ static inline uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Bytes that depend on a seed and on where they stand. */
+/* Fills memory with bytes that depend on the seed and their position. */
 static inline void paint(void *memory, size_t len, uint64_t seed)
 {
     unsigned char *bytes = memory;
@@ -172,7 +172,7 @@ static inline void paint(void *memory, size_t len, uint64_t seed)
     }
 }
 
-/* The first byte that is not as painted, or len. */
+/* Returns the index of the first byte that differs from what `paint` writes, or len. */
 static inline size_t unpainted(const void *memory, size_t len, uint64_t seed)
 {
     const unsigned char *bytes = memory;
@@ -194,7 +194,7 @@ static inline void *need(size_t len)
     return memory;
 }
 
-/* Completes a request by rg_test and the descriptor, as an event loop does. */
+/* Completes a request with rg_test and the file descriptor, as an event loop does. */
 static inline void await_by_fd(int fd, rg_request *request)
 {
     int done = 0;

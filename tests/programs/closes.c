@@ -1,6 +1,6 @@
 /*
- * Opens the library named by the argument, calls it in two threads, and closes it before they leave: what is left to do at their ends, and at the
- * end of the process, is in the library.
+ * Opens the library named by the argument, calls it in two threads, and closes it before they end. The library's
+ * cleanup at the end of these threads and of the process must still work.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static int made(const char *name)
     return function();
 }
 
-/* Has an error of its own, whose sentence goes with the thread. */
+/* Gets an error, whose text is stored for this thread and must be freed when it ends. */
 static void *fail(void *unused)
 {
     need(made("rg_finalize") < 0, "an error");

@@ -1,5 +1,8 @@
-/* Collectives of a group one after the other in a random course, all tasks at speeds of their own: each has the right bytes. Exchanges of
- * several rounds in shared memory stand between calls in which a task only gives, so some are far ahead of others. */
+/*
+ * Successive collectives of a group in random order, with tasks of different speeds: each must return the right bytes.
+ * Exchanges with several rounds in shared memory alternate with calls in which a task only contributes, so some tasks
+ * are far ahead of others.
+ */
 #include "check.h"
 
 enum { MAX_TASKS = 16, MAX_BYTES = 65536 };
@@ -13,7 +16,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(state >> 33) % below;
 }
 
-/* Byte `at` of what `from` has for `to` in a call. */
+/* Returns byte `at` of what `from` sends to `to` in a call. */
 static unsigned char byte(unsigned call, int from, int to, size_t at)
 {
     return (unsigned char)(call * 31 + (unsigned)from * 7 + (unsigned)to * 3 + at / 61 + at);
@@ -135,8 +138,10 @@ static void course(void)
     OK(rg_group_free(groups[1]));
 }
 
-/* One exchange, one call in which a task only gives, and so on: the shortest course that goes wrong if the next rounds destroy what is
- * still to be read. */
+/*
+ * Alternates exchanges with calls in which a task only contributes. This is the shortest sequence that fails if the
+ * next rounds overwrite data that is still to be read.
+ */
 static void alternate(void)
 {
     unsigned calls = (unsigned)atoi(args[0]);
@@ -149,7 +154,7 @@ static void alternate(void)
     }
 }
 
-/* x -> ax + b, one after the other: associative, and the order counts. */
+/* The map x -> ax + b. Composition is associative but not commutative. */
 struct map {
     uint32_t a, b;
 };
@@ -170,7 +175,7 @@ static struct map map_of(unsigned call, int rank, size_t at)
     return (struct map){2 * (call + (unsigned)rank + (unsigned)at) + 3, call * 5 + (unsigned)rank * 7 + (unsigned)at + 1};
 }
 
-/* Ranks first to last - 1, in their order. */
+/* Returns the combination of the maps of ranks 0 to last - 1, in this order. */
 static struct map composed(unsigned call, int last, size_t at, bool commutative)
 {
     struct map all = map_of(call, 0, at);
@@ -193,7 +198,10 @@ static void equal(const struct map *got, struct map wanted, unsigned call, size_
         FAILED("call %u: element %zu is %u %u and not %u %u", call, at, got->a, got->b, wanted.a, wanted.b);
 }
 
-/* Exclusive prefixes and scattered reductions: short and long, in place or not, waited for or not, whatever the operator. */
+/*
+ * Exclusive prefixes and reduce-scatters: short and long, in place or not, blocking or not, with commutative and other
+ * operators.
+ */
 static void prefixes(void)
 {
     enum { LONG = 20000 };
@@ -203,7 +211,7 @@ static void prefixes(void)
     for (unsigned call = 0; call < 48; call++) {
         bool commutative = call & 1, in_place = call & 2, waits = call & 4;
         size_t most = call % 3 == 0 ? 8 : call % 3 == 1 ? 700 : LONG;
-        /* Sums are of twice as many words. */
+        /* A map consists of two words. */
         size_t words = commutative ? 2 : 1;
         rg_type type = commutative ? RG_UINT32 : RG_BYTES(sizeof(struct map));
         rg_op how = commutative ? RG_SUM : op;
@@ -222,7 +230,7 @@ static void prefixes(void)
             struct map alone = in_place ? in[i] : (struct map){99, 99};
             equal(&out[i], me == 0 ? alone : composed(call, me, i, commutative), call, i);
         }
-        /* Unequal parts, some of them nothing. */
+        /* Unequal parts, some of them empty. */
         size_t counts[MAX_TASKS], all = 0, first = 0;
         for (int rank = 0; rank < size; rank++) {
             counts[rank] = rank % 3 == 1 ? 0 : most / (size_t)size - (size_t)(rank % 2);

@@ -1,12 +1,12 @@
 /*
- * Two hosts that are one machine: their tasks get different cores, and so talk as fast as they can.
+ * Two hosts that are one machine: their tasks get different cores, and so communicate at full speed.
  */
 #include "check.h"
 #include <sched.h>
 
 enum { TAG = 4 };
 
-/* Tasks on different hosts that are one machine do not get the same core. With "bound" each must have one. */
+/* Tasks on different hosts of one machine must not get the same core. With "bound", each must be bound to one core. */
 static void different_cores(void)
 {
     cpu_set_t own, other, both;
@@ -19,7 +19,7 @@ static void different_cores(void)
     CHECK(!bound || CPU_COUNT(&both) == 0);
 }
 
-/* So many messages of 8 bytes go to and fro. How long one takes, for records of measurements. */
+/* Sends messages of 8 bytes back and forth, and prints the time per message, for records of measurements. */
 static void to_and_fro(void)
 {
     const int most = atoi(args[0]), warm = most / 10;

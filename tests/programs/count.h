@@ -1,12 +1,12 @@
 /*
  * The cost of a stretch of calls, counted in the process that makes them:
  *
- *  allocations   this program's malloc and free take the place of libc's, also for libregatta.so
- *  system calls  a seccomp filter traps each one; the handler counts it and makes it
- *  locks         the trap flag stops the processor after every instruction; those that are atomic
- *                read-modify-writes, full fences or system calls are told by their bytes
+ *  allocations   this program's malloc and free replace libc's, also for libregatta.so
+ *  system calls  a seccomp filter traps each one; the handler counts it and executes it
+ *  locks         the trap flag stops the processor after every instruction; atomic read-modify-writes, full
+ *                fences and system calls are recognized by their bytes
  *
- * The last two read registers and instructions, so they are for x86-64 only.
+ * The last two read registers and instructions, so they work on x86-64 only.
  */
 #ifndef COUNT_H
 #define COUNT_H
@@ -23,7 +23,7 @@ static struct counts counts;
 
 /* ---- allocations ------------------------------------------------------------------------------ */
 
-/* Memory is handed out once and never again: counting needs no more, and nothing can go wrong. */
+/* Memory is never reused, which is enough for counting. */
 static _Alignas(64) unsigned char heap[64 << 20];
 static size_t heap_used;
 
@@ -32,7 +32,7 @@ void *memalign(size_t alignment, size_t len)
     __atomic_fetch_add(&counts.allocations, 1, __ATOMIC_RELAXED);
     if (alignment < 16)
         alignment = 16;
-    /* The block's length stands in front of it, for realloc. */
+    /* The block's length is stored before it, for realloc. */
     if (len > sizeof heap || alignment > sizeof heap)
         return errno = ENOMEM, NULL;
     size_t reach = len + alignment + 16;
@@ -60,7 +60,7 @@ int posix_memalign(void **out, size_t alignment, size_t len)
     return *out == NULL ? ENOMEM : 0;
 }
 
-/* The heap begins as zeros. */
+/* The heap is zero-initialized. */
 void *calloc(size_t count, size_t len)
 {
     size_t bytes;
@@ -96,7 +96,7 @@ void *realloc(void *block, size_t len)
 #include <sys/prctl.h>
 #include <ucontext.h>
 
-/* The one place from which the filter lets a call through: `return_here` follows the instruction. */
+/* The only address from which the filter lets a call pass. `return_here` follows the instruction. */
 long make_call(long number, long a, long b, long c, long d, long e, long f);
 extern char return_here[];
 __asm__(".text\n"
@@ -123,7 +123,7 @@ static void on_call(int signal, siginfo_t *info, void *context)
                             is[REG_R8], is[REG_R9]);
 }
 
-/* From now on every system call is counted. There is no way back, and that is no matter. */
+/* Counts every system call from now on. This cannot be undone. */
 static inline void count_calls(void)
 {
     struct sigaction action = {.sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER};
@@ -133,7 +133,7 @@ static inline void count_calls(void)
 #define LOAD_HIGH(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field) + 4)
 #define SKIP_UNLESS(value, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, skip)
     struct sock_filter steps[] = {
-        /* The handler's own return. */
+        /* The handler's return. */
         LOAD(nr),
         SKIP_UNLESS(SYS_rt_sigreturn, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -149,14 +149,14 @@ static inline void count_calls(void)
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         FAILED("the kernel takes no seccomp filter (%s), so system calls cannot be counted",
                strerror(errno));
-    /* A rule that cannot fail is none. */
+    /* Checks that the counter works. */
     unsigned long before = counts.calls;
     CHECK(syscall(SYS_getppid) > 0 && counts.calls == before + 1);
 }
 
 /* ---- locks ------------------------------------------------------------------------------------ */
 
-/* Is the instruction an atomic read-modify-write, a full fence, or a way into the kernel? */
+/* Returns whether the instruction is an atomic read-modify-write, a full fence, or an entry into the kernel. */
 static bool is_lock(const unsigned char *at)
 {
     for (;; at++) {
@@ -169,7 +169,7 @@ static bool is_lock(const unsigned char *at)
     }
     if ((*at & 0xf0) == 0x40) /* REX */
         at++;
-    if (*at == 0x86 || *at == 0x87) /* xchg: locked when it names memory */
+    if (*at == 0x86 || *at == 0x87) /* xchg: atomic if it has a memory operand */
         return at[1] < 0xc0;
     if (*at != 0x0f)
         return false;
@@ -180,7 +180,7 @@ static bool is_lock(const unsigned char *at)
 static volatile bool stepping;
 enum { TRAP_FLAG = 0x100 };
 
-/* After each instruction: the next one is about to run. */
+/* Runs after each instruction; the next one is about to run. */
 static void on_step(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
@@ -194,7 +194,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
     counts.locks += is_lock((const unsigned char *)is[REG_RIP]);
 }
 
-/* Count the instructions up to stop_steps. */
+/* Starts counting these instructions, until stop_steps. */
 static inline void start_steps(void)
 {
     struct sigaction action = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO};

@@ -1,4 +1,4 @@
-/* CrOS III: messages by channels of a hypercube, calls of all its nodes, grids, the crystal router. */
+/* CrOS III: messages through channels of a hypercube, collective calls of all its nodes, grids, the crystal router. */
 #include "check.h"
 
 #include <cros.h>
@@ -38,7 +38,7 @@ static void channels(void)
             CHECK(spread[3 * i] == 10 * (me ^ mask) + 2 * i && spread[3 * i + 1] == 0);
         CHECK(vshift(spread, mask, 4, 4, 3, numbers, mask, 4, 8, 3) == 12 && spread[2] == 10 * (me ^ mask) + 4);
     }
-    /* To all at once, and from nobody. */
+    /* Writes to all channels at once, and to none. */
     CHECK(cwrite(&me, env.cubemask, sizeof me) == sizeof me);
     for (int channel = env.doc - 1; channel >= 0; channel--) {
         int got = -1;
@@ -48,7 +48,7 @@ static void channels(void)
     CHECK(cwrite(&none, 0, sizeof none) == sizeof none && cread(&none, 0, 0, sizeof none) == 0 && none == 5);
 }
 
-/* Through all nodes, from 0 on: each reads from one channel and writes to the next one of the ring. */
+/* Passes data through all nodes, starting at 0: each reads from one channel and writes to the next one of the ring. */
 static void forwards(void)
 {
     begin();
@@ -112,7 +112,7 @@ static void grids(void)
     }
 }
 
-/* Every node writes some records to every other, of lengths of their own. */
+/* Every node writes some records of different lengths to every other node. */
 static void routes(void)
 {
     begin();
@@ -143,12 +143,12 @@ static void routes(void)
     }
     for (int node = 0; node < size; node++)
         CHECK(counts[node] == (me + node) % 4);
-    /* A node whose record makes no sense fails, and holds up nobody. */
+    /* A node with an invalid record fails, and does not block the others. */
     struct crystal_head head = {me == 0 ? size : 0, 0};
     memcpy(buf, &head, sizeof head);
     came = crystal_router(buf, sizeof head, ROOM);
     CHECK(came == (me == 0 ? -1 : 0));
-    /* Nor does one whose buffer makes none. */
+    /* The same holds for a node with an invalid buffer. */
     CHECK(crystal_router(buf, me == 0 ? -1 : 0, ROOM) == (me == 0 ? -1 : 0));
     CHECK(crystal_router(me == 0 ? NULL : buf, 0, ROOM) == (me == 0 ? -1 : 0));
     free(buf);
@@ -163,7 +163,7 @@ static void nonsense(void)
     if (size > 2)
         CHECK(cread(&number, env.cubemask, 0, sizeof number) == -1);
     CHECK(cwrite(&number, 0, -1) == -1);
-    /* Nothing has gone to those that are there. */
+    /* Nothing may have been written to the valid channels. */
     CHECK(cwrite(&number, env.cubemask | env.cpmask, sizeof number) == -1);
     for (int channel = 1; channel < size; channel *= 2) {
         CHECK(cwrite(&channel, channel, sizeof channel) == sizeof channel);
@@ -178,7 +178,7 @@ static void nonsense(void)
     CHECK(cparam(NULL) == -1);
 }
 
-/* Of three nodes nobody makes a cube. */
+/* Three nodes do not form a cube. */
 static void no_cube(void)
 {
     CHECK(cparam(&env) == -1);

@@ -1,6 +1,7 @@
 /*
- * crossing: two tasks send each other large messages by sends that do not wait, and receive only then. Each has what was sent, also when the
- * sender writes into its memory at once; and that takes about as long as an exchange in one call.
+ * crossing: two tasks send each other large messages with sends that do not wait, and only then receive. Each must get
+ * what was sent, even if the sender overwrites its memory at once. That must take about as long as an exchange in one
+ * call.
  */
 #include "check.h"
 
@@ -48,7 +49,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds that one takes, the median. */
+/* Returns the median time of one pass, in seconds. */
 static double median(void (*pass)(size_t), size_t len)
 {
     double took[SAMPLES];

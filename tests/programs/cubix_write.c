@@ -1,5 +1,8 @@
-/* Writes a file, and says how long that took: `cubix_write plain FILE MIB BLOCK`, one task with write(2), or `cubix_write multi ...`, all nodes with
- * Cubix in multi mode. Each node has an equal part; a BLOCK, in KiB, is what one call writes. `each` in place of `multi` flushes after each block. */
+/*
+ * Writes a file and prints how long that took: `cubix_write plain FILE MIB BLOCK` in one task with write(2),
+ * `cubix_write multi ...` on all nodes with Cubix in multi mode. Each node writes an equal part; BLOCK is the size of
+ * one write call in KiB. `each` instead of `multi` flushes after each block.
+ */
 #define _GNU_SOURCE
 #include <cubix.h>
 #include <express.h>

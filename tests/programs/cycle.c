@@ -1,6 +1,6 @@
 /*
- * Senders that wait for each other. With REGATTA_BUFFER small all of them get an error that names the
- * ring, and what a blocking send was given it for is not delivered; with the default buffer the same
+ * Senders that wait for each other in a circle. With a small REGATTA_BUFFER, all of them get an error that names the
+ * tasks of the circle, and the message of the failed blocking send is not delivered. With the default buffer, the same
  * program completes.
  *
  *     PROGRAM SCENARIO cycle|fine
@@ -9,9 +9,11 @@
 
 static bool expects_cycle(void) { return arg_count > 0 && strcmp(args[0], "cycle") == 0; }
 
-/* Everybody sends `count` messages of `len` bytes to the next before anybody receives. Kinds: b
- * blocking, s synchronous, i started and waited for together, a started and waited for one by one,
- * m the first task as i and the others as b. */
+/*
+ * Every task sends `count` messages of `len` bytes to the next task before any of them receives. Kinds: b blocking, s
+ * synchronous, i nonblocking and waited for together, a nonblocking and waited for one by one, m the first task as i
+ * and the others as b.
+ */
 static int kind_of(int kind, int rank) { return kind == 'm' ? rank == 0 ? 'i' : 'b' : kind; }
 
 static void ring_of(size_t len, int count, int all)
@@ -54,8 +56,10 @@ static void ring_of(size_t len, int count, int all)
             CHECK(status.length == len && unpainted(bytes, len, (uint64_t)before) == len);
         }
     }
-    /* Nobody is harmed: what was sent arrives, in order, and then a word that says how many it
-     * were. A send that was refused has sent nothing; a started one may have. */
+    /*
+     * No data is lost: what was sent arrives in order, followed by a message with the number of sends that succeeded. A
+     * send that was refused has sent nothing; a nonblocking one may have.
+     */
     int got = -1, arrived = 0;
     unsigned char *inbox = need(len);
     rg_request word;
@@ -82,8 +86,10 @@ static void ring_of(size_t len, int count, int all)
     free(requests);
 }
 
-/* The buffers are full of small messages, and of those that find no room some lie in front of the large one that each
- * sends last, which is longer than a pipe. */
+/*
+ * The buffers are full of small messages. Each task then sends a large message, longer than a pipe, behind small ones
+ * that have found no room.
+ */
 static void behind_small(void)
 {
     enum { SMALL_MESSAGES = 70, LONG_BYTES = 1500000 };
@@ -113,7 +119,7 @@ static void synchronous(void) { ring_of(100, 1, 's'); }
 static void synchronous_large(void) { ring_of(1 << 20, 1, 's'); }
 static void synchronous_empty(void) { ring_of(0, 1, 's'); }
 
-/* A task's messages to itself are held in the same buffer. */
+/* A task's messages to itself use the same buffer. */
 static void itself(void)
 {
     size_t len = 1 << 16;
@@ -135,14 +141,14 @@ static void itself(void)
     OK(rg_recv(bytes, len, me, 1, RG_WORLD, NULL));
 }
 
-/* Nobody is there to receive it, and nobody ever will be. */
+/* A synchronous send to itself, which will never be received. */
 static void itself_synchronous(void)
 {
     char byte = 1;
     FAILS(rg_ssend(&byte, 1, me, 1, RG_WORLD), RG_ERR_CYCLE, "circle");
 }
 
-/* A slow receiver is not a cycle: rank 0 is only busy elsewhere for a while. */
+/* A slow receiver is not a cycle: rank 0 is only busy for a while. */
 static void slow_receiver(void)
 {
     size_t len = 1 << 20;
@@ -158,9 +164,11 @@ static void slow_receiver(void)
     OK(rg_barrier(RG_WORLD));
 }
 
-/* Each has a large message on offer that nobody receives before the end, so none can take in what others send; and each
- * in its turn is blocked for long, while the next one is away. In the end every one has waited for the next, but never
- * all at a time. */
+/*
+ * Each task has a large message pending that is received only at the end, so its queue is blocked. In turn, each task
+ * is blocked in a send for long while the next one is away. In the end every task has waited for the next, but never
+ * all at the same time, so there is no cycle.
+ */
 static void in_turn(void)
 {
     size_t len = 4 << 20;

@@ -1,10 +1,9 @@
 /*
- * A task is killed while it, and others, are in the middle of something. The driver kills rank 1
- * once every survivor is blocked; each survivor then says what it got, and goes on in the group of
- * survivors. Three tasks and more, with --on-failure continue.
+ * A task is killed while it and others are in the middle of a call. The driver kills rank 1 once every survivor is
+ * blocked. Each survivor then prints the error it got, and goes on in the group of survivors. Needs three or more
+ * tasks, and --on-failure continue.
  *
- * Each survivor writes "blocked RANK PID" before the call that cannot succeed, and
- * "got RANK CODE SENTENCE" after it.
+ * Each survivor prints "blocked RANK PID" before the call that cannot succeed, and "got RANK CODE TEXT" after it.
  */
 #include "check.h"
 
@@ -20,7 +19,7 @@ static void got(int code)
     printf("got %d %d %s\n", me, code, code ? rg_last_error() : "nothing wrong");
 }
 
-/* All are in the middle of it: the victim has been through so many rounds with the others. */
+/* Reports that all are busy: the victim has done this many rounds with the others. */
 static void busy(int round)
 {
     if (me == 1 && round == 20)
@@ -29,7 +28,7 @@ static void busy(int round)
 
 static bool victim(void) { return me == 1; }
 
-/* The survivors find together: a group, a reduction over it, and its memory path still work. */
+/* Checks that the survivors can make a group, reduce over it, and still use shared memory. */
 static void go_on(void)
 {
     rg_group rest;
@@ -52,7 +51,10 @@ static void go_on(void)
     rg_request request;
     OK(rg_ibarrier(rest, &request));
     OK(rg_wait(&request, NULL));
-    /* The dead one stays dead, the living stay reachable. Its last message may still be here: another tag. */
+    /*
+     * The dead task stays dead, the living stay reachable. Its last message may still be queued, so this uses another
+     * tag.
+     */
     FAILS(rg_recv(small, 1, 1, 77, RG_WORLD, NULL), RG_ERR_DEAD, "task 1 ");
     FAILS(rg_ssend(small, 1, 1, 0, RG_WORLD), RG_ERR_DEAD, "task 1 ");
     if (strcmp(check_scenario, "send-to-the-dead") == 0)
@@ -68,7 +70,7 @@ __attribute__((noreturn)) static void wait_for_death(void)
         pause();
 }
 
-/* ---- what everybody is in the middle of ---------------------------------------------------- */
+/* ---- the calls in progress when the task is killed ------------------------------------------- */
 
 static void receive_exact(void)
 {
@@ -84,12 +86,12 @@ static void receive_any(void)
     if (victim())
         announce(), wait_for_death();
     announce();
-    got(rg_recv(small, sizeof small, RG_ANY, 8, RG_WORLD, NULL)); /* which nobody sends */
+    got(rg_recv(small, sizeof small, RG_ANY, 8, RG_WORLD, NULL)); /* a message that no task sends */
     FAILS(rg_recv(small, sizeof small, RG_ANY, 1, RG_WORLD, NULL), RG_ERR_DEAD, "task 1 ");
     int dead = 0;
     OK(rg_acknowledge_dead(RG_WORLD, &dead));
     CHECK(dead == 1);
-    /* Among the living it goes on. */
+    /* The living still communicate. */
     int other = me == 0 ? 2 : 0, value = 0;
     rg_status status;
     rg_request request;
@@ -111,7 +113,7 @@ static void probe(void)
     go_on();
 }
 
-/* The victim is blocked in a receive itself. */
+/* The victim itself is blocked in a receive. */
 static void both_receive(void)
 {
     announce();
@@ -119,8 +121,7 @@ static void both_receive(void)
     go_on();
 }
 
-/* The survivors are in the middle of a send of a large message that the victim has begun to
- * receive only in so far as it took part of it. */
+/* The survivors are sending a large message of which the victim has received only a part. */
 static void large_send(void)
 {
     large = calloc(1, LARGE);
@@ -140,7 +141,7 @@ static void synchronous_send(void)
     go_on();
 }
 
-/* Many small messages, until the victim's ring and queue are full. */
+/* Sends many small messages, until the victim's ring and queue are full. */
 static void flood(void)
 {
     if (victim())
@@ -153,13 +154,13 @@ static void flood(void)
     go_on();
 }
 
-/* The victim dies with half of its large message sent: rank 0 is receiving it. */
+/* The victim dies when half of its large message is sent, while rank 0 is receiving it. */
 static void large_receive(void)
 {
     large = calloc(1, LARGE);
     rg_request request;
     if (victim()) {
-        /* In two pieces, so that nobody can read it behind the sender's back. */
+        /* In two views, so that the receiver cannot copy it directly from the sender's memory. */
         rg_view halves[2] = {{large, LARGE / 4, 1, 0}, {large + LARGE / 2, LARGE / 4, 1, 0}};
         OK(rg_isendv(halves, 2, 0, 0, RG_WORLD, &request));
         OK(rg_isendv(halves, 2, 2, 0, RG_WORLD, &request));
@@ -170,7 +171,7 @@ static void large_receive(void)
     go_on();
 }
 
-/* As before, but streams both ways flow at full speed when the blow comes. */
+/* As before, but data flows in both directions at full speed when the victim is killed. */
 static void exchange(void)
 {
     size_t len = 8 << 20;
@@ -260,7 +261,7 @@ static void callback(void)
     go_on();
 }
 
-/* A collective in which rank 1 never takes part, by the name given. */
+/* A collective, given by name, in which rank 1 never takes part. */
 static void collective(void)
 {
     const char *which = args[0];
@@ -273,7 +274,7 @@ static void collective(void)
     bool starts = which[0] == 'i' && strcmp(which, "i") != 0;
     const char *name = starts ? which + 1 : which;
     rg_group group;
-    OK(rg_group_dup(RG_WORLD, &group)); /* and once everybody was there */
+    OK(rg_group_dup(RG_WORLD, &group)); /* works while all tasks are alive */
     OK(rg_group_free(group));
     group = RG_WORLD;
     if (victim())
@@ -303,7 +304,7 @@ static void collective(void)
     if (code == RG_OK && starts)
         code = rg_wait(&request, NULL);
     got(code);
-    /* The world is broken, and stays so, without a wait. */
+    /* The world stays broken, and calls in it fail at once. */
     FAILS(rg_barrier(RG_WORLD), RG_ERR_DEAD, "task 1 ");
     CHECK(rg_last_error_task() == rg_tid_of(RG_WORLD, 1));
     FAILS(rg_tid_of(RG_WORLD, size), RG_ERR_TASK, "");
@@ -313,7 +314,7 @@ static void collective(void)
     go_on();
 }
 
-/* Making a group when a member dies. */
+/* A member dies while a group is made. */
 static void grouping(void)
 {
     rg_group group;
@@ -333,7 +334,7 @@ static void grouping(void)
     go_on();
 }
 
-/* Collectives at full speed, of all kinds, when the blow comes. */
+/* All kinds of collectives are running at full speed when the victim is killed. */
 static void storm(void)
 {
     size_t len = 300000;

@@ -1,6 +1,7 @@
 /*
- * Tasks that do not end when they are asked to. Arguments: how task 0 and all but the last go on, and what the last task does: the
- * same, without or with having joined (`stays`, `joins`), or fail, or end the job. Each says `up` and its process when it is ready.
+ * Tasks that do not end when they are asked to. Arguments: how task 0 and all but the last stay alive, and what the
+ * last task does: the same, before or after it has joined (`stays`, `joins`), or it fails, or ends the job. Each prints
+ * `up` and its process ID when it is ready.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -37,7 +38,7 @@ static _Noreturn void *go_on(void *unused)
         pause();
 }
 
-/* Is ready, and goes on. */
+/* Reports that it is ready, and stays alive. */
 static void go_on_for_ever(const char *how)
 {
     pthread_t other;
@@ -50,7 +51,7 @@ static void go_on_for_ever(const char *how)
         sigfillset(&all);
         sigprocmask(SIG_SETMASK, &all, NULL);
     } else if (!strcmp(how, "stops")) {
-        /* A child says that this one is ready, and ends. */
+        /* A child reports that this process is ready, and ends. */
         if (fork() == 0) {
             printf("up %d\n", (int)getppid());
             fflush(stdout);
@@ -60,13 +61,13 @@ static void go_on_for_ever(const char *how)
         on_all(SIG_IGN);
         go_on(NULL);
     } else if (!strcmp(how, "leaves")) {
-        /* The first thread leaves, and the other one says nothing to signals. */
+        /* The first thread exits; the other one ignores signals. */
         on_all(SIG_IGN);
         pthread_create(&other, NULL, go_on, NULL);
         say_up();
         pthread_exit(NULL);
     } else if (!strcmp(how, "vforks")) {
-        /* Until its child has ended it is in a system call that signals but SIGKILL do not interrupt. */
+        /* Until its child has ended it is in a system call that only SIGKILL interrupts. */
         on_all(SIG_IGN);
         say_up();
         if (vfork() == 0)

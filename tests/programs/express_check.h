@@ -1,4 +1,7 @@
-/* Common parts of the programs of Express: a node learns who it is before its scenario, without Regatta's own calls. */
+/*
+ * Common parts of the Express programs: a node learns its number before its scenario, without any call of Regatta's own
+ * interface.
+ */
 #ifndef EXPRESS_CHECK_H
 #define EXPRESS_CHECK_H
 
@@ -16,7 +19,7 @@ static inline void begin(void)
     size = env.nprocs;
 }
 
-/* Numbers by address, as Express wants them. */
+/* Passes the numbers by address, as Express requires. */
 static inline int write_to(int dest, int type, const void *buf, int len)
 {
     return exwrite(buf, len, &dest, &type);

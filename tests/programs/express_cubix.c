@@ -1,4 +1,7 @@
-/* Stdio of node programs by Cubix: what is written and read in each mode. Plain stdio, but for the checks. */
+/*
+ * Standard I/O of node programs with Cubix: what is written and read in each mode. Everything but the checks uses plain
+ * stdio.
+ */
 #include "express_check.h"
 
 #include <cubix.h>
@@ -14,7 +17,7 @@ static void start(void)
     snprintf(path, sizeof path, "%s/%s", args[0], check_scenario);
 }
 
-/* The file has this now: node 0 reads it without Cubix. */
+/* Checks the content of the file: node 0 reads it without Cubix. */
 static void has(const char *text)
 {
     exsync();
@@ -30,7 +33,7 @@ static void has(const char *text)
     exsync();
 }
 
-/* One copy of what all write. */
+/* Singular mode: one copy of what all nodes write. */
 static void single(void)
 {
     start();
@@ -48,7 +51,7 @@ static void single(void)
     has("line X\nline 1\nline 2\nend\n");
 }
 
-/* All nodes read the same, by whatever calls. */
+/* All nodes read the same data, with any call. */
 static void reads(void)
 {
     char line[40];
@@ -70,7 +73,7 @@ static void reads(void)
     CHECK(fopen(path, "nonsense") == NULL && errno == EINVAL);
 }
 
-/* Each node's text in the order of the nodes, whenever all flush. */
+/* Multiple mode: each node's text in the order of the nodes, when all have flushed. */
 static void multi(void)
 {
     char expected[2000] = "head\n";
@@ -87,7 +90,7 @@ static void multi(void)
                 snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%d.%d\n", node, i);
     }
     has(expected);
-    /* Nobody but one has something; then one copy again. */
+    /* Only the last node writes something; then one copy again. */
     if (me == size - 1)
         fputs("last\n", file);
     CHECK(fsingl(file) == 0 && !ismulti(file) && fputs("tail\n", file) >= 0);
@@ -120,12 +123,12 @@ static void parts(void)
     snprintf(expected, sizeof expected, "line of %d\n", me);
     CHECK(strcmp(line, expected) == 0);
     CHECK(fsingle(file) == 0 && fgets(line, sizeof line, file) == line && strcmp(line, "all\n") == 0);
-    /* The last byte is node 0's, and then there is an end. */
+    /* The last byte goes to node 0; the others reach the end of the file. */
     CHECK(fmulti(file) == 0 && fread(got, 1, 1, file) == (me == 0 ? 1 : 0) && !feof(file) == (me == 0));
     CHECK(fclose(file) == 0);
 }
 
-/* Each node by itself. */
+/* Asynchronous mode: each node by itself. */
 static void async(void)
 {
     char line[40];
@@ -148,7 +151,7 @@ static void async(void)
     CHECK(fclose(file) == 0);
 }
 
-/* A part of a node: so many lines of nine bytes. */
+/* Writes a node's part: this many lines of nine bytes. */
 static void put_lines(FILE *file, int node, int lines)
 {
     for (int i = 0; i < lines; i++)
@@ -167,7 +170,7 @@ static void has_lines(FILE *file, int node, int lines)
 
 enum { LINES = 50000 };
 
-/* Twice a part of each node that is long, once one that is short, and one copy, are in this file. */
+/* Checks the file: two long parts and one short part of each node, and one copy. */
 static void has_much(const char *where)
 {
     exsync();
@@ -199,7 +202,7 @@ static void write_much(FILE *file)
     CHECK(fclose(file) == 0);
 }
 
-/* Long parts, which each node writes for itself. */
+/* Long parts, which each node writes into the file itself. */
 static void much(void)
 {
     start();
@@ -208,7 +211,7 @@ static void much(void)
     put_lines(file, 9, 1);
     write_much(file);
     has_much(path);
-    /* Behind what others may append, nodes do not know where they are. */
+    /* In append mode, other writers may append, so nodes do not know their positions. */
     CHECK((file = fopen(path, "w")) != NULL && fclose(file) == 0);
     CHECK((file = fopen(path, "a")) != NULL);
     put_lines(file, 9, 1);
@@ -216,7 +219,7 @@ static void much(void)
     has_much(path);
 }
 
-/* Another file has come to lie where the nodes have opened one. */
+/* Another file has replaced the one that the nodes have opened. */
 static void moved(void)
 {
     char away[220];
@@ -238,7 +241,7 @@ static void moved(void)
     has("");
 }
 
-/* The last node may not write so far: it hears of it at once, the others with the next call of all. */
+/* The last node exceeds its file size limit. It gets the error at once, the others with the next collective call. */
 static void full(void)
 {
     struct rlimit limit = {1 << 16, 1 << 16};
@@ -256,7 +259,7 @@ static void full(void)
     CHECK(fclose(file) == EOF);
 }
 
-/* The terminal: one question, one answer for all, and then every node's word. */
+/* The terminal: one question, one answer for all nodes, then a line of every node. */
 static void terminal(void)
 {
     int number = 0;
@@ -271,7 +274,7 @@ static void terminal(void)
     CHECK(ismulti(stdout) && fasync(stderr) == EOF);
 }
 
-/* No call but this one. */
+/* Only this call and no other. */
 static void once(void)
 {
     printf("once");

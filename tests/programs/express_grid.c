@@ -1,7 +1,7 @@
-/* Grids of Express: neighbours exchange along each dimension, open and closed; parts cover a domain. */
+/* Grids of Express: neighbours exchange along each dimension, periodic and not; the parts cover a domain. */
 #include "express_check.h"
 
-/* Every node tells its neighbour that way who it is. */
+/* Every node sends its number to its neighbour in this direction. */
 static void shift(int dim, int dist, bool closed, const int *nums, const int *coord)
 {
     int to = exgridnode(me, dim, dist), from = exgridnode(me, dim, -dist), type = dim, got = -1;
@@ -48,7 +48,7 @@ static int add(int *one, const int *other, int bytes)
     return 0;
 }
 
-/* Each point of the domain is one node's. */
+/* Each point of the domain belongs to exactly one node. */
 static void domains(void)
 {
     int nums[2], global[2] = {13, 5}, local[2], start[2], points[13 * 5] = {0};

@@ -1,4 +1,4 @@
-/* A host program and its nodes, which are the same file: with an argument it is the host program. */
+/* A host program and its nodes in one file: with an argument it is the host program. */
 #include "express_check.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ static int add(int *one, const int *other, int bytes)
     return 0;
 }
 
-/* The calls that host program and nodes make together. */
+/* The collective calls of host program and nodes. */
 static void together(int number)
 {
     int type = 3, sum = 1, sizes[65], all[65], list[] = {HOST, 0};
@@ -27,7 +27,7 @@ static void together(int number)
     }
 }
 
-/* The part of the host program in the talk with the nodes. */
+/* The host program's side of the dialogue with the nodes. */
 static void talk(int count)
 {
     int type = 1, got = 0, reply = 0;
@@ -64,7 +64,10 @@ static void host(const char *program, int count)
     printf("host done\n");
 }
 
-/* One set of nodes after the other. The first one still writes when it has been given back: nobody reads that. */
+/*
+ * Several sets of nodes, one after the other. The first set still writes when it has been released; these messages are
+ * never read.
+ */
 static void again(const char *program, int count)
 {
     check_scenario = "again";
@@ -75,13 +78,13 @@ static void again(const char *program, int count)
         CHECK(exclose(nodes) == 0);
         OK(rg_put("let go", &nodes, sizeof nodes, 0, RG_PERSISTENT | RG_OVERWRITABLE, NULL));
         OK(rg_get("late", 0, RG_AWAIT | RG_TAKE, &word, sizeof word, NULL, NULL));
-        /* In the rounds before it lies there when the next nodes write. */
+        /* In the earlier rounds, the message is still unread when the next nodes write. */
         CHECK(round < 2 || extest(&(int){DONTCARE}, &(int){DONTCARE}) == -1);
     }
     printf("host done\n");
 }
 
-/* All nodes have died: what the host program waits for will not come. */
+/* All nodes have died. The host program waits for a message that cannot arrive. */
 static void alone(const char *program, int count)
 {
     int got, type, status;

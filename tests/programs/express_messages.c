@@ -1,9 +1,9 @@
-/* Messages of Express between nodes: reads, writes, exchanges, vectors, what is begun, handlers. */
+/* Messages of Express between nodes: reads, writes, exchanges, vectors, nonblocking calls, handlers. */
 #include "express_check.h"
 
 static void told(void)
 {
-    /* Without exinit the first call makes a node of the program. */
+    /* Without exinit, the first call makes the program a node. */
     CHECK(exparam(&env) == 0);
     CHECK(exinit() == 0);
     CHECK(env.procnum == rg_rank(RG_WORLD) && env.nprocs == rg_size(RG_WORLD));
@@ -32,7 +32,7 @@ static void types(void)
     }
 }
 
-/* All write to all before anybody reads: there is room for it. */
+/* All write to all before any of them reads; the messages are buffered. */
 static void room(void)
 {
     enum { LENGTH = 1 << 20 };
@@ -64,7 +64,7 @@ static void nobody(void)
     CHECK(exvwrite(&byte, 1, 2, 1, &none, &type) == 0 && exvread(&byte, 1, 2, 1, &none, &any) == 0);
 }
 
-/* To the right in a line without ends, then in one with ends. */
+/* Sends to the right on a ring, then on an open line. */
 static void exchanges(void)
 {
     begin();
@@ -88,7 +88,7 @@ static void looks(void)
         int src = DONTCARE, type = DONTCARE, got;
 
         CHECK(read_from(0, 1, &got, sizeof got) == sizeof got);
-        /* The one that was written before it has come as well. */
+        /* The message that was written before has also arrived. */
         CHECK(extest(&src, &type) == 3 && src == 0 && type == 2);
         src = DONTCARE, type = DONTCARE;
         CHECK(exprobe(&src, &type) == 3 && src == 0 && type == 2);
@@ -104,7 +104,7 @@ static void looks(void)
     }
 }
 
-/* A call that makes no sense is -1, with a sentence, and changes nothing. */
+/* An invalid call returns -1 with an error text, and changes nothing. */
 static void nonsense(void)
 {
     char byte = 0, two[2] = "..";
@@ -120,7 +120,7 @@ static void nonsense(void)
     CHECK(exvwrite(&byte, -1, 1, 1, &me, &me) == -1);
     CHECK(exsend(&byte, 1, &size, &me, &status) == -1 && status == 7);
     CHECK(exsend(&byte, 1, &me, &me, NULL) == -1);
-    /* Of a message that is too long the front is kept, and it is gone. */
+    /* A message that is too long is truncated and consumed. */
     int src = DONTCARE, type = DONTCARE;
     CHECK(write_to(me, 6, "abc", 3) == 3);
     CHECK(exread(two, 2, &src, &type) == -1 && src == me && type == 6);
@@ -128,7 +128,7 @@ static void nonsense(void)
     CHECK(extest(NULL, NULL) == -1);
 }
 
-/* Numbers that are right are not written: Fortran passes constants. */
+/* Arguments whose values do not change are not written to, because Fortran may pass constants. */
 static void constants(void)
 {
     static const int type = 8;
@@ -142,7 +142,7 @@ static void constants(void)
         CHECK(exread(&got, sizeof got, (int *)&zero, (int *)&type) == sizeof got && got == size);
 }
 
-/* A program's own messages of Regatta's are apart. */
+/* Messages that the program sends with Regatta's own interface are separate. */
 static void apart(void)
 {
     int got = 0, src = DONTCARE, type = DONTCARE;
@@ -157,11 +157,11 @@ static void apart(void)
     CHECK(byte == 'r');
 }
 
-/* Items of every size from and to every distance, few and many. */
+/* Items of every size with every stride of sender and receiver, few and many. */
 static void vectors(void)
 {
     enum { MAX_ITEMS = 8192 };
-    static const int layouts[][3] = {/* size, distances of sender and receiver */
+    static const int layouts[][3] = {/* size, strides of sender and receiver */
                                      {4, 8, 8}, {4, 4, 12}, {4, 12, 4}, {1, 3, 2}, {7, 7, 7}, {24, 40, 31}, {8, -8, 16}};
     char *from = need(MAX_ITEMS * 64), *to = need(MAX_ITEMS * 64);
 
@@ -189,7 +189,7 @@ static void vectors(void)
     }
 }
 
-/* A vector may be read as a block, in parts, and cut off. */
+/* A vector may be read as a block, in parts, or truncated. */
 static void shapes(void)
 {
     int numbers[6] = {1, 2, 3, 4, 5, 6}, got[6] = {0}, type = 1;
@@ -201,7 +201,7 @@ static void shapes(void)
     memset(got, 0, sizeof got);
     CHECK(exvread(got, 4, 8, 2, &me, &type) == -1);
     CHECK(got[0] == 1 && got[1] == 0 && got[2] == 2 && got[3] == 0 && got[4] == 0);
-    /* Fewer than there is room for. */
+    /* Fewer items than there is room for. */
     memset(got, 0, sizeof got);
     CHECK(write_to(me, 1, numbers, 6) == 6);
     CHECK(exvread(got, 4, 8, 3, &me, &type) == 6);
@@ -227,7 +227,7 @@ static void begun(void)
     CHECK(exsend(mine, 5, &none, &type, &sent) == 0 && sent == 0);
     CHECK(exreceive(mine, 5, &none, &type, &received) == 0 && received == 0);
 
-    /* A loop of calls sees the end as well, and a message that is too long is a failure. */
+    /* A loop of nonblocking calls also sees the end; a message that is too long is an error. */
     char two[2];
     CHECK(exreceive(two, 2, &left, &type, &received) == 0);
     CHECK(write_to(right, 2, "abc", 3) == 3);
@@ -236,7 +236,7 @@ static void begun(void)
     CHECK(received == EXFAILED && memcmp(two, "ab", 2) == 0);
 }
 
-/* Many at once, completed in another order, and blocking calls between them. */
+/* Many requests at once, completed in another order, with blocking calls between them. */
 static void many(void)
 {
     enum { COUNT = 100 };
@@ -290,13 +290,13 @@ static void handlers(void)
     begin();
     if (me == 0) {
         CHECK(exhandle(add, &any, &type) == 0 && exhandle(forget, &any, &dropped) == 0);
-        /* Reads of anything wait for what is no handler's. */
+        /* Reads of any type skip messages that a handler takes. */
         for (int node = 1; node < size; node++) {
             int src = DONTCARE, kind = DONTCARE;
             CHECK(exread(&got, sizeof got, &src, &kind) == sizeof got && kind == 14 && got == src);
         }
         CHECK(calls == 2 * (size - 1) && sum == size * (size - 1) / 2);
-        /* Nor is one of them seen: who reads what was seen does not wait. */
+        /* extest does not report them either, so a read of a reported message does not wait. */
         for (int node = 1; node < size; node++)
             CHECK(write_to(node, 16, &me, sizeof me) == sizeof me);
         for (int left = 100 * (size - 1); left > 0;) {
@@ -307,7 +307,7 @@ static void handlers(void)
                 left--;
             }
         }
-        /* Without them their messages are as any other. */
+        /* Without the handlers, their messages are ordinary ones. */
         CHECK(exhandle(NULL, &any, &type) == 0);
         CHECK(write_to(0, 11, &size, sizeof size) == sizeof size);
         CHECK(extest(&any, &type) == sizeof size && any == 0);
@@ -345,7 +345,7 @@ static int read_another(int *src, int *type, int len)
     return 0;
 }
 
-/* Handlers that read their message by what they begin; or another one, which is not to read their own. */
+/* Handlers that read their message with a nonblocking call, and one that reads another message than its own. */
 static void other_reads(void)
 {
     int any = DONTCARE, got = 0, words[] = {11, 11, 12, 13};
@@ -366,7 +366,7 @@ static void other_reads(void)
     }
 }
 
-/* Node 1 has left. A handler for it keeps no other call from its work. */
+/* Node 1 has left. A handler for its messages must not block other calls. */
 static void left(void)
 {
     int got = 0, one = 1, type = 11;
@@ -390,7 +390,7 @@ static void left(void)
     }
 }
 
-/* Node 1 is killed. Calls that depend on it fail with its name, and the others go on. */
+/* Node 1 is killed. Calls that depend on it fail with an error that names it, and the others work. */
 static void death(void)
 {
     int got = 0, src = DONTCARE, type = 3;
@@ -399,7 +399,7 @@ static void death(void)
     CHECK(exsync() == 0);
     if (me == 1)
         raise(SIGKILL);
-    /* With handlers a node waits in another way. */
+    /* A node with handlers waits in a different way. */
     if (me == 0)
         CHECK(exhandle(forget, &src, &(int){13}) == 0);
     CHECK(read_from(1, 3, &got, sizeof got) == -1);

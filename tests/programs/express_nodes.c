@@ -1,4 +1,4 @@
-/* Calls of Express that all nodes make, or those of a list. */
+/* Collective calls of Express, by all nodes or by those of a list. */
 #include "express_check.h"
 
 static int add_ints(int *one, const int *other, int bytes)
@@ -8,7 +8,7 @@ static int add_ints(int *one, const int *other, int bytes)
     return 0;
 }
 
-/* The greater of two records, by their first number. */
+/* Selects the record with the larger first number. */
 struct found {
     double value;
     int node;
@@ -54,7 +54,7 @@ static void combines(void)
             CHECK(numbers[i] == size * (size - 1) / 2 + i * size);
         free(numbers);
     }
-    /* Each item another node's. */
+    /* Each item is the maximum at a different node. */
     struct found *found = need((size_t)size * sizeof *found);
     memset(found, 0, (size_t)size * sizeof *found);
     for (int i = 0; i < size; i++) {
@@ -100,14 +100,14 @@ static void concatenations(void)
         CHECK(whole[expected] == 0);
     }
     CHECK(exconcat(mine, part(me), whole, expected, NULL, ALLNODES, NULLPTR, &type) == expected);
-    /* A node without room keeps the front, and holds up nobody. */
+    /* A node without enough room gets a truncated result, and does not block the others. */
     memset(whole, 0, sizeof whole);
     int got = exconcat(mine, part(me), whole, me == 1 ? 2 : expected, sizes, ALLNODES, NULLPTR, &type);
     CHECK(got == (me == 1 ? -1 : expected) && sizes[size - 1] == part(size - 1));
     CHECK(whole[0] == 'A' && whole[1] == 'B' && whole[2] == (me == 1 ? 0 : 'B'));
 }
 
-/* Even nodes and odd ones by themselves, in two orders; then one node outside of its list begins. */
+/* Even and odd nodes in separate lists, in two orders; then a node that is not in its list begins. */
 static void lists(void)
 {
     int list[64], back[64], count = 0, number, type = 5;
@@ -131,7 +131,7 @@ static void lists(void)
         CHECK(exconcat(mine, part(me), whole, sizeof whole, sizes, count, back, &type) == expected);
         check_whole(whole, sizes, count, back);
     }
-    /* Node 0 to the odd ones, which do not name it. */
+    /* Node 0 broadcasts to the odd ones, whose lists do not contain it. */
     count = 0;
     for (int node = 1; node < size; node += 2)
         list[count++] = node;
@@ -139,7 +139,7 @@ static void lists(void)
         number = me == 0 ? 77 : 0;
         CHECK(exbroadcast(&number, 0, sizeof number, count, list, &type) == sizeof number && number == 77);
     }
-    /* A list of all nodes, of one, and with repetitions. */
+    /* A list of all nodes, a list of one, and a list with repetitions. */
     for (int node = 0; node < size; node++)
         list[node] = size - 1 - node;
     number = 1;
@@ -172,7 +172,7 @@ static void nonsense(void)
     CHECK(exsync() == 0);
 }
 
-/* Nobody is through before all have come. */
+/* No node leaves the barrier before all have entered it. */
 static void barriers(void)
 {
     begin();
@@ -192,7 +192,7 @@ static void barriers(void)
     }
 }
 
-/* A node waits for units that others add, and one node at a time is within what a count of 1 guards. */
+/* A node waits for units that others add. With a count of 1, only one node at a time is inside the guarded part. */
 static void semaphores(void)
 {
     enum { ADDED = 5, GUARD = 6, WITHIN = 7 };
@@ -215,7 +215,7 @@ static void semaphores(void)
     CHECK(exsync() == 0 && exsemaphore(GUARD, 0) == 1);
     CHECK(exsemaphore(-1, 1) == -1 && exsemaphore(GUARD, -2) == -1);
     CHECK(exsemaphore(GUARD, INT32_MAX) == -1 && exsemaphore(GUARD, 0) == 1);
-    /* Units that a node has added stay when it is gone. */
+    /* Units that a node has added remain after it has exited. */
     if (me == 0 && size > 1)
         CHECK(exsemaphore(8, -1) == 0 && exsemaphore(8, -1) == 0);
     else

@@ -1,6 +1,6 @@
 /*
- * The rules of Express' hot paths, held by counting: beside the one call of Regatta's that each makes there is no allocation, no
- * system call and no lock.
+ * The rules of Express' hot paths, enforced by counting: apart from the one call of Regatta's that each makes, there is
+ * no allocation, no system call and no lock.
  *
  *     PROGRAM SCENARIO alloc|calls
  */
@@ -47,7 +47,7 @@ static void combine(void)
     CHECK(excombine(&number, greatest, sizeof number, 1, ALLNODES, NULLPTR, &size) == 0 && number == size - 1);
 }
 
-/* Two of three nodes. */
+/* A call by two of three nodes. */
 static void of_list(void)
 {
     if (me > 1)
@@ -57,7 +57,7 @@ static void of_list(void)
     CHECK(excombine(&number, greatest, sizeof number, 1, 2, list, &size) == 0 && number == 1);
 }
 
-/* Every second of 512 words, there and back. */
+/* Sends every second word of 1024 back and forth. */
 static void vector_ping(void)
 {
     static int from[1024], to[1024];
@@ -70,7 +70,7 @@ static void vector_ping(void)
         CHECK(exvwrite(from, sizeof *from, 2 * sizeof *from, 512, &other, &type) == len);
 }
 
-/* The cost of a batch of rounds at best, in every node: no more than this for each round. */
+/* Checks on every node that the cheapest batch of rounds costs at most `most` per round. */
 static void costs(void (*round)(void), unsigned long most)
 {
     unsigned long best = -1ul;
@@ -87,7 +87,7 @@ static void costs(void (*round)(void), unsigned long most)
         for (int i = 0; i < ROUNDS; i++)
             round();
         unsigned long cost = counts.allocations - before.allocations;
-        /* One system call in a hundred rounds is somebody else's. */
+        /* One system call in a hundred rounds may come from elsewhere. */
         unsigned long made = counts.calls - before.calls;
         cost += made > 1 ? made : 0;
         best = batch >= 4 && cost < best ? cost : best;
@@ -105,10 +105,10 @@ static void costs(void (*round)(void), unsigned long most)
 static void pings(void) { costs(ping, 0); }
 static void combines(void) { costs(combine, 0); }
 static void lists(void) { costs(of_list, 0); }
-/* One allocation and its end, of the description of the items, for each of two calls: nothing is packed. */
+/* Each of two calls allocates and frees one description of the items: nothing is packed. */
 static void vectors(void) { costs(vector_ping, 4); }
 
-/* A message to oneself has the locks of Regatta's own calls. */
+/* A message to itself takes only the locks of Regatta's own calls. */
 static void locks(void)
 {
     char room[8];
@@ -126,7 +126,7 @@ static void locks(void)
         rg_bsend(&type, sizeof type, env.taskid, type, RG_CHANNEL(1));
         rg_recv(room, sizeof room, env.taskid, type, RG_CHANNEL(1), NULL);
         stop_steps();
-        /* The first round may be dearer for either. */
+        /* The first round may cost more for either. */
         if (i == 2)
             CHECK(ours == counts.locks);
     }

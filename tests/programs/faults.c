@@ -1,10 +1,8 @@
 /*
- * Faults around a job: a task writes nonsense over the memory all share, memory and
- * descriptors run out, the kernel refuses what it allowed. Each is an error with a sentence, and
- * never a hang, a crash, or the end of others.
+ * Faults around a job: a task overwrites the shared memory, memory and descriptors run out, the kernel refuses what it
+ * had allowed. Each must result in an error with a text, and never in a hang, a crash, or the end of other tasks.
  *
- * A survivor writes "got RANK CODE SENTENCE" when its work ends with an error, "done RANK" when
- * nothing went wrong.
+ * A survivor prints "got RANK CODE TEXT" when its work ends with an error, "done RANK" when all went well.
  */
 #include "check.h"
 
@@ -24,12 +22,14 @@
 
 #define LARGE ((size_t)300000)
 
-/* ---- what everybody does --------------------------------------------------------------------- */
+/* ---- the work of all tasks --------------------------------------------------------------------- */
 
 static unsigned char out[8 * LARGE], in[8 * LARGE];
 
-/* One round of everything with everybody; the first error. The bytes are checked if they are to
- * be trusted. */
+/*
+ * Does one round of all kinds of calls with all tasks, and returns the first error. Checks the received bytes if
+ * `trusted`.
+ */
 static int round_of_all(int round, bool trusted)
 {
     int code, next = (me + 1) % size, before = (me + size - 1) % size;
@@ -71,8 +71,10 @@ static void report(int code)
     printf("got %d %d %s\n", me, code, rg_last_error());
 }
 
-/* All kinds of traffic, correct to the last byte. Where memory may be short, the first error that
- * says so ends it, for everybody. */
+/*
+ * All kinds of traffic, correct to the last byte. Where memory may be short, the first error that reports it ends the
+ * work of all tasks.
+ */
 static void work(void)
 {
     prepare();
@@ -85,17 +87,17 @@ static void work(void)
     report(code);
 }
 
-/* Take what there is, until there is no more; then all else goes on. */
+/* Takes all memory there is; then everything else must still work. */
 static void hoard(void)
 {
     enum { MAX_BLOCKS = 4096 };
     static void *blocks[MAX_BLOCKS];
     prepare();
     OK(round_of_all(0, true));
-    /* Tasks that have not met in that round (it depends on which of them were late) have a ring from here on. */
+    /* Tasks that have not communicated in that round (which depends on their timing) get a ring here. */
     for (int d = 1; d < size; d++)
         OK(rg_sendrecv(NULL, 0, (me + d) % size, 77, NULL, 0, (me + size - d) % size, 77, RG_WORLD, NULL));
-    /* More large messages are under way at once than in any round, so the pipes of later rounds are there from here on. */
+    /* More large messages are in progress at once than in any later round, so later rounds need no new pipes. */
     rg_request requests[8];
     for (int d = 1; d < size; d++)
         OK(rg_isend(out, LARGE, (me + d) % size, 78, RG_WORLD, &requests[d - 1]));
@@ -118,7 +120,7 @@ static void hoard(void)
     printf("went on %d\n", me);
 }
 
-/* Without a word to say before it: what rg_init makes of the limits. */
+/* Calls rg_init under the limits, before any other call. */
 static void starting(void)
 {
     int code = rg_init();
@@ -130,7 +132,7 @@ static void starting(void)
     OK(rg_finalize());
 }
 
-/* ---- a neighbour that scribbles ---------------------------------------------------------------- */
+/* ---- a neighbour that corrupts the shared memory ----------------------------------------------- */
 
 static struct {
     unsigned char *bytes;
@@ -139,7 +141,7 @@ static struct {
 
 static uint32_t word_at(size_t at) { return *(volatile uint32_t *)(job.bytes + at); }
 
-/* Where the pieces are: the table by the pids in it, the world's collective buffer behind it. */
+/* Finds the parts of the memory: the task table by the pids in it, the world's collective buffer behind it. */
 static void survey(void)
 {
     int version, fd, rank, tasks, pids[64], pid = (int)getpid();
@@ -158,7 +160,7 @@ static void survey(void)
     CHECK(place[0] != 0 && place[1] > place[0]);
     job.table = place[0];
     job.slot = place[1] - place[0];
-    /* The table has room for as many tasks as there may ever be. */
+    /* The table has room for the maximum number of tasks. */
     job.buffer = (job.table + job.slot * 65536 + 127) & ~(size_t)127;
 }
 
@@ -171,7 +173,10 @@ static void scribble(size_t from, size_t len)
     *(volatile uint64_t *)(job.bytes + from + below(len / 8) * 8) = next_random(&dice);
 }
 
-/* A ring's first word names source and destination, 20 bits each, and bit 42 says that they use it; its lines come after 128 bytes. */
+/*
+ * A ring's first word holds source and destination, 20 bits each; bit 42 says that the ring is in use. Its lines begin
+ * after 128 bytes.
+ */
 static uint32_t source_of(size_t page) { return word_at(page) & 0xfffff; }
 static uint32_t destination_of(size_t page) { return (word_at(page) >> 20 | word_at(page + 4) << 12) & 0xfffff; }
 
@@ -205,7 +210,9 @@ static void over_everything(void) { scribble(0, below(2) ? 8192 : job.size); }
 static void *scribbling(void *what)
 {
     void (*over)(void) = *(void (**)(void))what;
-    /* Others notice in their time, or never: so that none waits for ever this task ends. */
+    /*
+     * Others may notice the corruption only later, or never, so this task is killed after a while to end their waiting.
+     */
     struct sigevent end_of_it = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     const struct itimerspec life = {.it_value = {1, 500000000}};
     timer_t timer;
@@ -218,7 +225,7 @@ static void *scribbling(void *what)
         pause();
 }
 
-/* The last task writes over a part of the memory while all are at work, and then dies. */
+/* The last task overwrites a part of the memory while all are at work, and then dies. */
 static void scribbler(void)
 {
     static void (*over)(void);
@@ -234,7 +241,7 @@ static void scribbler(void)
     for (; round < 3; round++)
         OK(round_of_all(round, true));
     survey();
-    /* All went well until now, and all know it. */
+    /* All went well until now, and all tasks know that. */
     pthread_t thread;
     if (me == size - 1) {
         for (int rank = 0; rank < me; rank++)
@@ -268,7 +275,7 @@ static void refuse(int with)
 
 static int error_named(const char *name) { return strcmp(name, "ENOSYS") == 0 ? ENOSYS : EPERM; }
 
-/* Everything that follows, with the single copy refused: a program. */
+/* Runs the given program with the single copy refused. */
 static void inside(void)
 {
     refuse(error_named(args[0]));
@@ -278,7 +285,7 @@ static void inside(void)
 
 static pthread_t first;
 
-/* Waits until the kernel shows that the first thread has left. */
+/* Waits until the kernel shows that the first thread has exited. */
 static void await_end_of_first(void)
 {
     char stat[200];
@@ -291,8 +298,10 @@ static void await_end_of_first(void)
     } while (strstr(stat, ") Z ") == NULL);
 }
 
-/* Task 1 looks for a message whose sender does nothing for it: the one case for a single copy. If
- * that cannot be had, the message comes when its sender goes on. Says which it was. */
+/*
+ * Task 1 checks for a message whose sender makes no calls: the only case in which the receiver copies from the sender's
+ * memory. Without that single copy, the message arrives when its sender goes on. Prints which was the case.
+ */
 static void look_while_away(void)
 {
     size_t len = 4 << 20;
@@ -350,7 +359,7 @@ static void *go_on_without_first(void *unused)
     return unused;
 }
 
-/* away left: the first thread leaves, and another one does all that. */
+/* away left: the first thread exits, and another thread does all of this. */
 static void away(void)
 {
     pthread_t other;
@@ -361,7 +370,7 @@ static void away(void)
     pthread_exit(NULL);
 }
 
-/* A message is still on its way when its sender leaves and uses the memory for something else. */
+/* A message is still in transit when its sender leaves and reuses the memory. */
 static void leaves_early(void)
 {
     size_t len = 4 << 20;
@@ -384,7 +393,7 @@ static void leaves_early(void)
 
 static int hoarded[512], hoarded_count;
 
-/* Opens files until there is no descriptor left. */
+/* Opens files until no descriptor is left. */
 static void hoard_descriptors(void)
 {
     struct rlimit few;
@@ -403,7 +412,7 @@ static void give_descriptors_back(void)
         close(hoarded[--hoarded_count]);
 }
 
-/* A message each way. */
+/* Sends a message each way. */
 static void exchange(void)
 {
     int word = me, other = -1;
@@ -411,7 +420,7 @@ static void exchange(void)
     CHECK(other == 1 - me);
 }
 
-/* The call that needs the first connection has the error, and may be made again. */
+/* The call that needs the first connection returns the error, and may be repeated. */
 static void caller_without_descriptors(void)
 {
     int word = 7;
@@ -430,7 +439,7 @@ static void caller_without_descriptors(void)
     exchange();
 }
 
-/* Both learn what is missing, and where. */
+/* Both tasks get an error that says what is missing, and where. */
 static void called_without_descriptors(void)
 {
     int word = 7;
@@ -438,7 +447,7 @@ static void called_without_descriptors(void)
         hoard_descriptors();
         FAILS(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL), RG_ERR_DEAD, "no file descriptor left");
         give_descriptors_back();
-        /* A task that leaves at once may have left before the other one hears what was missing. */
+        /* Waits: if this task left at once, the other might see only that it has left, not what was missing. */
         OK(rg_get("heard", 0, RG_AWAIT, &word, sizeof word, NULL, NULL));
     } else {
         OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
@@ -449,7 +458,7 @@ static void called_without_descriptors(void)
     }
 }
 
-/* A task that is let in late has lost nothing. */
+/* The accepting task gets descriptors again in time: no message is lost. */
 static void called_has_descriptors_again(void)
 {
     int word = 7, there = 0;
@@ -468,7 +477,7 @@ static void called_has_descriptors_again(void)
     exchange();
 }
 
-/* Ends the connections of this task. */
+/* Closes the connections of this task. */
 static int cut_connections(void)
 {
     int cut = 0;
@@ -482,7 +491,9 @@ static int cut_connections(void)
     return cut;
 }
 
-/* A connection that breaks while neither task has a descriptor left is made again, by that which it had itself. */
+/*
+ * A connection breaks while neither task has a free descriptor. It is reopened with the descriptor that it had itself.
+ */
 static void broken_without_descriptors(void)
 {
     exchange();
@@ -495,7 +506,7 @@ static void broken_without_descriptors(void)
     give_descriptors_back();
 }
 
-/* The library's own messages go out as soon as there is a descriptor: none is dropped, so nobody waits for one in vain. */
+/* The library's own messages are sent as soon as there is a descriptor. None is dropped, so no task waits in vain. */
 static void making_without_descriptors(void)
 {
     rg_group copy;

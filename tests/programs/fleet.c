@@ -1,4 +1,7 @@
-/* The captain of a fleet, who starts workers on all hosts and hears of their ends; and the ways in which all of them send and receive. */
+/*
+ * The captain of a fleet, which starts workers on all hosts and is notified of their ends; and all ways to send and
+ * receive.
+ */
 #include "fleet.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -90,7 +93,9 @@ int receive_by(enum way way, char *bytes, size_t length, int from, int tag, rg_g
 
 /* ---- captain ---- */
 
-/* The driver that strikes the fleet waits for the beginning (tests/src/network.rs). Where there is no such file nobody waits. */
+/*
+ * The driver that inflicts the faults waits for the beginning (tests/src/network.rs). Without its file, nothing waits.
+ */
 static void say_that_it_begins(void)
 {
     int file = open("/run/begun", O_WRONLY);
@@ -170,7 +175,7 @@ static void ended(const rg_event *event, int own_signal)
     } else if (event->how == RG_BY_SIGNAL && event->value == own_signal) {
         losses.by_themselves++;
     } else if (event->how == RG_BY_EXIT && event->value == 0) {
-        /* Its last word may still be on its way: events come by another. */
+        /* Its last report may still be in transit, because events arrive on another path. */
         one->owes_word = !one->has_left;
     } else {
         losses.failures++;

@@ -1,16 +1,19 @@
-/* Reductions by functions of the program's: the right elements are combined, in the order of ranks where that counts. */
+/*
+ * Reductions with functions of the program: the right elements are combined, in rank order if the operator is not
+ * commutative.
+ */
 #include "check.h"
 
 enum { MAX_BYTES = 65536 };
 
 static _Alignas(16) unsigned char gives[MAX_BYTES], gets[MAX_BYTES];
 
-/* x -> factor * x + term. Composed they are associative and not commutative. */
+/* The map x -> factor * x + term. Composition is associative but not commutative. */
 struct map {
     uint32_t factor, term;
 };
 
-/* Maps of one element of Regatta's. */
+/* Number of maps in one element of the reduction. */
 static size_t each;
 
 static struct map then(struct map first, struct map second)
@@ -27,7 +30,7 @@ static void compose(const void *in, void *inout, size_t count, void *arg)
         map[i] = then(lower[i], map[i]);
 }
 
-/* Commutative; and it spoils what it should only read, which is to harm nobody but the caller who does it. */
+/* A commutative function that overwrites its input, which may harm only the caller that uses it. */
 static void add_and_spoil(const void *in, void *inout, size_t count, void *arg)
 {
     uint32_t *from = (uint32_t *)in, *to = inout;
@@ -61,7 +64,9 @@ static void reduce_by(rg_op op, bool commutes, unsigned call, size_t maps, bool 
     }
 }
 
-/* Sums by functions of the program's, of all lengths at which they are done in another way; in place and not, as one element and as many. */
+/*
+ * Sums by functions of the program, of lengths that cover all algorithms; in place and not, as one element and as many.
+ */
 static void functions(void)
 {
     static const size_t lengths[] = {1, 6, 7, 8, 9, 31, 32, 33, 128, 129, 512, 513, 2048, 2049, 3000, 8192};

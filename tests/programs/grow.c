@@ -1,6 +1,6 @@
 /*
- * Jobs that grow: task 0 has hosts added to the virtual machine, hears that they have come, and starts
- * tasks there. `regatta` is the command in the first argument.
+ * Jobs that grow: task 0 has hosts added to the virtual machine, is notified of them, and starts tasks there. The first
+ * argument is the command `regatta`.
  */
 #include "check.h"
 #include <sys/wait.h>
@@ -9,7 +9,7 @@ enum { EVENT = 6, END = 7, QUESTION = 8, ANSWER = 9, TIDS = 10 };
 
 static char self[4096];
 
-/* Runs a command of the shell, which has to succeed. */
+/* Runs a shell command, which must succeed. */
 static void shell(const char *format, const char *word)
 {
     char line[8192];
@@ -39,7 +39,7 @@ static rg_host host_of_number(int number)
     FAILED("host %d is not listed", number);
 }
 
-/* Start tasks of this program on a host. */
+/* Starts tasks of this program on a host. */
 static void start(const char *role, const char *host, int count, int *tids)
 {
     char *argv[] = {(char *)role, NULL};
@@ -49,7 +49,7 @@ static void start(const char *role, const char *host, int count, int *tids)
     CHECK(started == count);
 }
 
-/* Asks a task for what it makes of a number. */
+/* Sends a number to a task and checks its answer. */
 static void ask(int tid)
 {
     int question = 100 + rg_tid(), answer = -1;
@@ -58,7 +58,7 @@ static void ask(int tid)
     CHECK(answer == question + tid);
 }
 
-/* Answers until the word to end comes. */
+/* Answers requests until the order to end arrives. */
 static void serve(void)
 {
     for (;;) {
@@ -79,10 +79,10 @@ static void as_server(void)
     serve();
 }
 
-/* Talks to tasks of all ages, and to those that were gone before its host came. */
+/* Communicates with tasks of all ages, and with tasks that were gone before this host joined. */
 static void as_newcomer(void)
 {
-    int tids[3]; /* an old one, one that was started before this host came, one that had ended by then */
+    int tids[3]; /* one of the first tasks, one started before this host joined, one that had ended by then */
     OK(rg_barrier(RG_WORLD));
     OK(rg_recv(tids, sizeof tids, 0, TIDS, RG_ALL, NULL));
     ask(tids[0]);
@@ -100,7 +100,7 @@ static void end(int tid)
     OK(rg_send(NULL, 0, tid, END, RG_ALL));
 }
 
-/* The host of this name comes; its number. */
+/* Waits until the host of this name joins. Returns its number. */
 static int arrive(const char *name)
 {
     rg_event event = next_event(RG_HOST_ADDED);
@@ -110,7 +110,7 @@ static int arrive(const char *name)
     return event.host;
 }
 
-/* Two tasks on a host that has come talk with everybody. */
+/* Checks that two tasks on a host that has joined can communicate with all others. */
 static void try_out(const char *name, int number, const int *known, int *tids)
 {
     start("as-newcomer", name, 2, tids);
@@ -121,7 +121,7 @@ static void try_out(const char *name, int number, const int *known, int *tids)
     CHECK(host_of_number(number).tasks == 2);
 }
 
-/* With two hosts, h0 and h1: others come, go, and come again. */
+/* Begins with two hosts, h0 and h1; others join, are lost, and join again. */
 static void grow(void)
 {
     if (me != 0) {
@@ -136,25 +136,25 @@ static void grow(void)
     end(known[2]);
     next_event(RG_TASK_EXIT);
 
-    /* Hosts on which nothing can run are no hosts of the job; the next one is. */
+    /* Hosts on which no program can run do not join the job; the next host does. */
     shell("%s add %s:1", "h3");
     shell("%s add %s:1", "h4");
     shell("%s add %s:1", "h2");
     int first = arrive("h2");
     try_out("h2", first, known, tids);
 
-    /* It is lost, with what runs there. */
+    /* The host is lost, with the tasks on it. */
     OK(rg_notify(RG_HOST_LOST, first, EVENT, RG_ALL, NULL));
     OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, NULL));
     OK(rg_notify(RG_TASK_EXIT, tids[1], EVENT, RG_ALL, NULL));
-    /* Some are gone by the end of others before it is their turn. */
+    /* Some of these processes end before they are killed, because others have. */
     shell("ip netns pids %2$s | xargs kill -9 2>/dev/null || true", "h2");
     CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
     CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
     CHECK(next_event(RG_HOST_LOST).host == first);
     CHECK(!host_of_number(first).alive);
 
-    /* It comes again, as another: the machine takes it when it has noticed. */
+    /* The host joins again, as a new one: the machine accepts it once it has noticed the loss. */
     shell("mkfifo seen; %1$s hosts --watch --json >seen & watcher=$!; grep -q -m 1 '\"known\":4,' <seen && kill $watcher && %1$s add %2$s:1", "h2");
     int again = arrive("h2");
     CHECK(again != first && !host_of_number(first).alive);
@@ -167,7 +167,7 @@ static void grow(void)
     end(1);
 }
 
-/* Alone on the only host there is. */
+/* Runs on the only host of the machine. */
 static void alone(void)
 {
     int watch, tids[2], known[3];
@@ -193,7 +193,7 @@ static void as_sleeper(void)
         pause();
 }
 
-/* Receives from a task that was gone before this host came, and says what comes of that. */
+/* Receives from a task that was gone before this host joined, and reports the result. */
 static void as_receiver(void)
 {
     int tid, one = 1;
@@ -202,7 +202,7 @@ static void as_receiver(void)
     OK(rg_send(&code, sizeof code, 0, ANSWER, RG_ALL));
 }
 
-/* With two hosts, h0 and h1: h1 is given back, and then h2 comes. */
+/* Begins with two hosts, h0 and h1; h1 is given back, and then h2 joins. */
 static void back(void)
 {
     const char *host = "h1";

@@ -1,4 +1,4 @@
-/* Bad arguments: each is an error with a sentence, and changes nothing. Two tasks. */
+/* Invalid arguments: each returns an error with a text, and changes nothing. Two tasks. */
 #include "check.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 
 static int peer(void) { return 1 - me; }
 
-/* After anything refused, a message goes through as if nothing had happened. */
+/* After a refused call, a message must go through normally. */
 static void still_works(void)
 {
     int mine = 4711 + me, theirs = -1;
@@ -67,7 +67,7 @@ static void tids(void)
     still_works();
 }
 
-/* A pair of calls of which only the receive is wrong: its caller sees that nothing was sent. */
+/* Both tasks make a combined call of which only the receive part is invalid: nothing may have been sent. */
 static void half_wrong(void)
 {
     char byte = 1, got = 0;
@@ -117,7 +117,7 @@ static void lengths(void)
     still_works();
 }
 
-/* A block that is shared: only with whom, as far, and as long as it is. */
+/* A shared block can be opened only by the task it is shared with, up to its length, and until it is closed. */
 static void shared_loans(void)
 {
     uint64_t name = 0, other = 0;
@@ -138,7 +138,7 @@ static void shared_loans(void)
     FAILS(rg_loan_open(name, 10, NULL), RG_ERR_ARGUMENT, "NULL");
     OK(rg_loan_open(name, 10, &seen));
     CHECK(strcmp(seen, "read this") == 0);
-    /* A block that others read goes as a copy. */
+    /* A block that others may read is sent as a copy. */
     OK(rg_loan_send(block, 10, me, 5, RG_WORLD));
     OK(rg_loan_recv((void **)&block, me, 5, RG_WORLD, &status));
     CHECK((const void *)block != seen && strcmp(block, "read this") == 0);
@@ -177,7 +177,7 @@ static void nulls(void)
     FAILS(rg_loan_free(&byte), RG_ERR_ARGUMENT, "loan");
     OK(rg_loan_free(NULL));
     shared_loans();
-    /* Outputs that may be NULL. */
+    /* Output arguments that may be NULL. */
     OK(rg_send(NULL, 0, peer(), 0, RG_WORLD));
     OK(rg_recv(NULL, 0, peer(), 0, RG_WORLD, NULL));
     rg_request request = RG_REQUEST_NULL;
@@ -211,7 +211,10 @@ static void tags(void)
     still_works();
 }
 
-/* The front is kept, the whole length told, and the next message intact: small, eager, large. */
+/*
+ * A message that is too long is truncated: the front is kept, the full length is reported, and the next message is
+ * intact. Small, eager and large messages.
+ */
 static void truncation(void)
 {
     const size_t lens[] = {9, 48, 49, 1000, 8192, 8193, 65536, 300000, 5000000};
@@ -278,7 +281,7 @@ static void handles(void)
         FAILS(rg_cancel(made_up[i], &cancelled), RG_ERR_HANDLE, "stale");
         CHECK(made_up[i].id == before.id);
     }
-    /* A copy of a request that has been completed. */
+    /* A copy of a completed request. */
     rg_request request, copy;
     OK(rg_irecv(&value, sizeof value, me, 9, RG_WORLD, &request));
     copy = request;
@@ -286,7 +289,7 @@ static void handles(void)
     OK(rg_wait(&request, NULL));
     CHECK(request.id == 0);
     FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
-    /* The slot is used again; the old handle still is nobody's. */
+    /* The slot is reused; the old handle stays invalid. */
     OK(rg_irecv(&value, sizeof value, me, 9, RG_WORLD, &request));
     CHECK(request.id != copy.id);
     FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
@@ -294,7 +297,7 @@ static void handles(void)
     CHECK(cancelled == 1);
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");
 
-    /* Now sends that were complete at once: all have the one request that is never stale. */
+    /* Sends that were complete at once share a request that never becomes stale. */
     rg_request sends[3];
     rg_status status = {7, 7, 7, 7, 7};
     for (int i = 0; i < 3; i++) {
@@ -371,7 +374,7 @@ static void handles(void)
     OK(rg_op_free(op));
     FAILS(rg_op_free(op), RG_ERR_HANDLE, "operator");
     FAILS(rg_allreduce(&value, &value, 1, RG_INT32, op, RG_WORLD), RG_ERR_HANDLE, "operator");
-    /* The place is used again, and the old handle is still stale. */
+    /* The slot is reused, and the old handle is still stale. */
     rg_op again;
     OK(rg_op_create(twice, NULL, 1, &again));
     FAILS(rg_op_free(op), RG_ERR_HANDLE, "operator");
@@ -379,7 +382,7 @@ static void handles(void)
     still_works();
 }
 
-/* Bytes of address space this process has. */
+/* Returns the size of this process's address space in bytes. */
 static size_t address_space(void)
 {
     size_t pages = 0;
@@ -397,7 +400,7 @@ static void *large(size_t len)
     return block;
 }
 
-/* No address space is left for what a call needs besides its buffers. */
+/* No address space is left for the memory that a call needs besides its buffers. */
 static void refused(void)
 {
     enum { VIEWS = 8 << 20, REQUESTS = 16 << 20 };
@@ -415,13 +418,13 @@ static void refused(void)
     FAILS(rg_send(one, len, me, 1, RG_WORLD), RG_ERR_MEMORY, "no memory for");
     FAILS(rg_isend(one, len, me, 1, RG_WORLD, &sent), RG_ERR_MEMORY, "no memory for");
     FAILS(rg_sendv(views, VIEWS, peer(), 1, RG_WORLD), RG_ERR_MEMORY, "no memory for");
-    /* It takes no list of what it looks at. */
+    /* rg_waitany needs no list of the requests. */
     int index;
     OK(rg_waitany(REQUESTS, requests, &index, NULL));
     CHECK(index == -1);
     still_works();
 
-    /* One member needs memory of its own or all do; none waits for ever. */
+    /* In these calls one member or all members need extra memory; none may hang. */
     FAILS(rg_scan(RG_IN_PLACE, one, len / 8, RG_INT64, RG_SUM, groups[0]), RG_ERR_MEMORY,
           "no memory");
     FAILS(rg_reduce(me == 0 ? RG_IN_PLACE : one, one, len, RG_INT8, RG_SUM, 0, groups[1]),
@@ -436,7 +439,7 @@ static void refused(void)
     CHECK(code == RG_ERR_MEMORY && strstr(rg_last_error(), "no memory") != NULL);
     still_works();
 
-    /* A large message is not taken in early, and comes all the same. */
+    /* A large message is not received early, but arrives all the same. */
     char byte = 0;
     if (me == 0) {
         OK(rg_isend(one, len, 1, 3, RG_WORLD, &sent));

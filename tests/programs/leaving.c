@@ -1,4 +1,4 @@
-/* Tasks that leave while messages of theirs have not gone. */
+/* Tasks that leave the job while they still have unsent messages. */
 #include "check.h"
 #include <sys/wait.h>
 
@@ -13,7 +13,7 @@ static void completes(const rg_status *status, void *unused)
     completed++;
 }
 
-/* synchronous: both send each other a message that nobody receives, and leave. */
+/* synchronous: both tasks send each other a message that is never received, and leave. */
 static void synchronous(void)
 {
     rg_request request;
@@ -22,7 +22,10 @@ static void synchronous(void)
     OK(rg_on_complete(&request, completes, NULL));
 }
 
-/* begun: task 0 leaves while its message waits for a receiver that computes for longer than a task that leaves waits for one that may never look. */
+/*
+ * begun: task 0 leaves while its message is pending. The receive was posted, but the receiver then computes for longer
+ * than a leaving task waits for a receiver that may never receive.
+ */
 static void begun(void)
 {
     static unsigned char large[8 << 20];
@@ -44,7 +47,10 @@ static void begun(void)
     CHECK(status.length == sizeof large && unpainted(large, sizeof large, 1) == sizeof large);
 }
 
-/* late: task 0 leaves while bytes of its synchronous message are still in its memory, and nobody receives it for longer than that. */
+/*
+ * late: task 0 leaves while data of its synchronous message is still in its memory. The receiver posts its receive only
+ * after that same time.
+ */
 static void late(void)
 {
     static unsigned char large[8 << 20];
@@ -60,7 +66,7 @@ static void late(void)
     CHECK(unpainted(large, sizeof large, 1) == sizeof large);
 }
 
-/* unreceived: both send each other a large synchronous message before either receives, and try to leave. */
+/* unreceived: both tasks send each other a large synchronous message before either receives, and try to leave. */
 static void unreceived(void)
 {
     static unsigned char large[8 << 20], theirs[8 << 20];
@@ -76,7 +82,10 @@ static void unreceived(void)
     CHECK(completed == 1);
 }
 
-/* circle: both send each other more than their buffers hold, before either receives. Neither can leave; they can when they have received. */
+/*
+ * circle: both tasks send each other more than their buffers hold before either receives. Neither can leave until it
+ * has received.
+ */
 static void circle(void)
 {
     check_patience(30);
@@ -97,8 +106,10 @@ static void circle(void)
         FAILED("%d of %d messages have called back", completed, MORE_THAN_FITS);
 }
 
-/* beheaded JOB: two processes enter a job that stays, and one leaves while it owes the other more than that takes in. The driver kills the job's
- * launcher when it reads `owes`. */
+/*
+ * beheaded JOB: two processes join a resident job, and one leaves while it still has to send the other more than that
+ * one buffers. The driver kills the job's launcher when it reads `owes`.
+ */
 static void beheaded(void)
 {
     int numbers[2], over[2], other;
@@ -111,7 +122,7 @@ static void beheaded(void)
         OK(rg_enter(args[0], RG_BEGIN));
         int own = rg_tid();
         CHECK(write(numbers[1], &own, sizeof own) == sizeof own);
-        /* Until the other one has left. */
+        /* Blocks until the other process has left. */
         CHECK(read(over[0], &own, 1) == 0);
         _exit(0);
     }

@@ -1,4 +1,4 @@
-/* Calls outside of a job's life, and starts that go wrong. The program calls rg_init itself. */
+/* Calls outside of a job's life, and initializations that fail. The program calls rg_init itself. */
 #include "check.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Every kind of call, when there is no job. */
+/* Makes every kind of call while there is no job. */
 static void all_refused(void)
 {
     char byte = 0;
@@ -54,7 +54,7 @@ static void outside(void)
     all_refused();
 }
 
-/* rg_init fails with the code and the words given, and nothing else works. */
+/* rg_init must fail with the given code and text, and no other call works. */
 static void refused(void)
 {
     CHECK(arg_count == 2);
@@ -65,7 +65,7 @@ static void refused(void)
     all_refused();
 }
 
-/* A job of this name cannot be entered, for the reason given, and nothing else works. */
+/* Joining the job of this name must fail for the given reason, and no other call works. */
 static void enter_refused(void)
 {
     CHECK(arg_count == 2);
@@ -86,7 +86,7 @@ static void alone(void)
     OK(rg_finalize());
 }
 
-/* A program started by a task inherits its environment; it is not the task, but a world of its own. */
+/* A program that a task starts inherits the task's environment. It must not become that task, but a job of its own. */
 static void parent(void)
 {
     OK(rg_init());
@@ -104,7 +104,7 @@ static void parent(void)
     OK(rg_finalize());
 }
 
-/* Bytes of the job's memory, the only descriptor of its kind. */
+/* Returns the size of the job's memory, which is the only descriptor of its kind. */
 static off_t size_of_job(void)
 {
     off_t size = -1;
@@ -121,7 +121,7 @@ static off_t size_of_job(void)
     return size;
 }
 
-/* Groups that come and go take the memory of those that went; the members leave in any order. */
+/* Groups are created and freed, and reuse the memory of freed groups. The members free them in any order. */
 static void groups(void)
 {
     CHECK(arg_count == 1);
@@ -133,7 +133,7 @@ static void groups(void)
     for (int round = 0; round < rounds; round++) {
         rg_group group;
         OK(rg_group_dup(RG_WORLD, &group));
-        /* Half of the time a member is still in the group before when others use the next. */
+        /* Half of the time a member is still in the previous group when others use the next. */
         bool late = round % 2 == 0 && round / 2 % size == me;
         if (last.id >= 0)
             OK(rg_group_free(last));
@@ -166,13 +166,13 @@ static int outcome_of(pid_t child)
     return WEXITSTATUS(status);
 }
 
-/* The child of a fork can call nothing, and ends as any program does. */
+/* In a forked child every call fails, and the child ends like any program. */
 static void add(const void *from, void *into, size_t count, void *unused)
 {
     (void)from, (void)into, (void)count, (void)unused;
 }
 
-/* Calls of a child that need no engine. */
+/* Calls that do not need the engine must fail in the child, too. */
 static void refused_without_engine(void)
 {
     rg_request request = RG_REQUEST_NULL;
@@ -221,7 +221,7 @@ static void *wait_for_message(void *number)
     return NULL;
 }
 
-/* Tasks that fork go on as if nothing had happened, with one thread and with two. */
+/* Tasks that fork go on normally, with one thread and with two. */
 static void forked(void)
 {
     OK(rg_init());
@@ -239,7 +239,7 @@ static void forked(void)
     fork_one();
     one_message(3);
 
-    /* Made past the C library, and with a pointer into the job's memory. */
+    /* The child is created without the C library's fork, and has a pointer into the job's memory. */
     volatile char *block;
     OK(rg_loan(100, (void **)&block));
     block[0] = 7;
@@ -254,7 +254,7 @@ static void forked(void)
     one_message(4);
     OK(rg_finalize());
 
-    /* Nothing is left to protect. */
+    /* After finalization there is nothing left to protect. */
     child = fork();
     if (child == 0) {
         all_refused();
@@ -270,8 +270,10 @@ static void compute(double seconds)
         ;
 }
 
-/* last-sends WAY BYTES SECONDS: task 0 sends more than any ring has room for, and leaves as soon as it may. Task 1 computes
- * so long before it looks, and a little after each message. */
+/*
+ * last-sends WAY BYTES SECONDS: task 0 sends more than any ring holds, and leaves as soon as it may. Task 1 computes
+ * for SECONDS before its first receive, and for a short time after each message.
+ */
 static void last_sends(void)
 {
     enum { MESSAGE_COUNT = 200 };
@@ -321,8 +323,10 @@ static double processor_time(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* child-that-stays: task 0 has talked to tasks 1 and 2, which are on other hosts, and forks a child that has its descriptors. Task
- * 1 leaves, and task 0 sleeps until task 2 says a word. */
+/*
+ * child-that-stays: task 0 has communicated with tasks 1 and 2, which are on other hosts, and forks a child that
+ * inherits its descriptors. Task 1 leaves, and task 0 sleeps until task 2 sends a message.
+ */
 static void child_that_stays(void)
 {
     if (me != 0) {
@@ -330,7 +334,7 @@ static void child_that_stays(void)
         if (me == 1)
             return;
         FAILS(rg_recv(NULL, 0, 1, 9, RG_WORLD, NULL), RG_ERR_LEFT, "task 1");
-        doze(2); /* the time in which task 0 is to be idle */
+        doze(2); /* the time during which task 0 must be idle */
         OK(rg_send(NULL, 0, 0, 3, RG_WORLD));
         return;
     }
@@ -351,8 +355,10 @@ static void child_that_stays(void)
         FAILED("used %.0f ms of %.0f while it waited", used * 1e3, took * 1e3);
 }
 
-/* late-loan HOW: task 0 sends more than the buffer of task 1 holds, and then a loan, and is gone. Task 1 makes no receive of its
- * before it can know that. */
+/*
+ * late-loan HOW: task 0 sends more than the buffer of task 1 holds, then a loan, and ends. Task 1 posts no receive
+ * before it can know that.
+ */
 static void late_loan(void)
 {
     enum { MESSAGE_COUNT = 100, LENGTH = 1000 };
@@ -392,7 +398,7 @@ static void late_loan(void)
     FAILS(rg_recv(bytes, LENGTH, 0, 3, RG_WORLD, &status), gone, "task 0");
 }
 
-/* abort CODE WHO: task WHO (-1: each) ends the job while the others wait. */
+/* abort CODE WHO: task WHO (each task if -1) aborts the job while the others wait. */
 static void ends_all(void)
 {
     int code = atoi(args[0]), who = atoi(args[1]);

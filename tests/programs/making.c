@@ -1,5 +1,7 @@
-/* Groups that are made at the same time: by threads, without waiting, in orders of their own. Groups that shared a context would receive
- * each other's messages. */
+/*
+ * Groups that are made at the same time: by threads, with nonblocking calls, in different orders. Groups that shared a
+ * context would receive each other's messages.
+ */
 #include "check.h"
 
 #include <pthread.h>
@@ -8,7 +10,7 @@ enum { KEPT = 8, THREADS = 3 };
 
 static int rounds(void) { return atoi(args[0]); }
 
-/* Every member tells the next one of each of these groups which group it is, and hears of them in another order. */
+/* Each member sends the name of each of these groups to the next member, and receives in another order. */
 static void apart(rg_group *groups, int n, int name)
 {
     for (int i = 0; i < n; i++) {
@@ -28,7 +30,7 @@ static void apart(rg_group *groups, int n, int name)
         OK(rg_group_free(groups[i]));
 }
 
-/* Each thread makes groups from a parent of its own, and the tasks are at different places in that. */
+/* Each thread makes groups from a parent of its own, and tasks progress at different speeds. */
 static rg_group parents[THREADS];
 
 static void *maker(void *argument)
@@ -59,7 +61,7 @@ static void run_threads(void *(*run)(void *))
 {
     pthread_t ids[THREADS];
     int numbers[THREADS];
-    /* In another order in every other task. */
+    /* Every other task starts the threads in reverse order. */
     for (int i = 0; i < THREADS; i++) {
         numbers[i] = me % 2 == 0 ? i : THREADS - 1 - i;
         CHECK(pthread_create(&ids[i], NULL, run, &numbers[i]) == 0);
@@ -75,7 +77,7 @@ static void threads(void)
     run_threads(maker);
 }
 
-/* Threads make groups from one parent by tags, of all members or of some. */
+/* Threads make groups from one parent with tags, of all members or of some. */
 static void *tagged_maker(void *argument)
 {
     int thread = *(int *)argument, ranks[64];
@@ -107,7 +109,7 @@ static void tagged(void)
     run_threads(tagged_maker);
 }
 
-/* Without waiting, from two parents in opposite orders, while others are made and waited for. */
+/* Nonblocking duplicates of two parents in opposite orders, while other groups are made with blocking calls. */
 static void idup(void)
 {
     rg_group parent[2];
@@ -126,14 +128,14 @@ static void idup(void)
         OK(rg_waitall(4, requests, NULL));
         apart(made, 6, round * 10);
     }
-    /* Dropped at the end: nobody waits for it. */
+    /* Never completed; it is dropped at the end, and no member waits for it. */
     rg_group never;
     rg_request open;
     if (me == 0)
         OK(rg_igroup_dup(parent[0], &never, &open));
 }
 
-/* Several at once: of all members, and of some, who alone call. */
+/* Several groups at once: of all members, and of some members, which alone make the call. */
 static void at_once(void)
 {
     enum { OF_ALL = 3, OF_SOME = 2 };
@@ -156,7 +158,10 @@ static void at_once(void)
     }
 }
 
-/* A member has been killed: no group is made with it, all hear its name, and the others make groups without it. */
+/*
+ * A member has been killed: making a group with it fails with an error that names it, and the others can make groups
+ * without it.
+ */
 static void death(void)
 {
     rg_group made, rest;
@@ -181,7 +186,10 @@ static void death(void)
     printf("went on %d\n", me);
 }
 
-/* Task 0 has as many groups as it can have. A split in which it joins something fails for all, those of other colours too. */
+/*
+ * Task 0 already has the maximum number of groups. A split that would give it another one fails for all members,
+ * including those of other colours.
+ */
 static void full(void)
 {
     enum { MAX_GROUPS = 1 << 15 };

@@ -1,18 +1,18 @@
 /*
- * Very many tasks on few cores: what each of them adds to a job.
+ * Very many tasks on few cores: what each of them costs a job.
  *
  *     PROGRAM meet | talk | miss | idle
  */
 #include "check.h"
 
-/* All come, and go. */
+/* All tasks meet in a barrier, and leave. */
 static void meet(void)
 {
     check_patience(150);
     OK(rg_barrier(RG_WORLD));
 }
 
-/* Each has a word with each, in turn. */
+/* Each task exchanges a message with each other, in turn. */
 static void talk(void)
 {
     check_patience(150);
@@ -24,7 +24,10 @@ static void talk(void)
     }
 }
 
-/* One leaves where all others meet. They hear its name, whoever of them hears it first. */
+/*
+ * One task leaves while all others meet in a collective. All of them must get an error that names it, no matter which
+ * of them notices first.
+ */
 static void miss(void)
 {
     check_patience(150);
@@ -34,7 +37,7 @@ static void miss(void)
     FAILS(rg_barrier(RG_WORLD), RG_ERR_LEFT, "task 40 ");
 }
 
-/* KiB of the process' memory. */
+/* Returns the resident memory of a process in KiB. */
 static long resident(long process)
 {
     char path[64], line[256];
@@ -49,7 +52,7 @@ static long resident(long process)
     return kib;
 }
 
-/* All but task 0 have joined and met, and wait for a message; it says how much memory they have on average. */
+/* All tasks but task 0 have joined and met, and wait for a message. Task 0 prints their average memory. */
 static void idle(void)
 {
     long process = getpid(), sum = 0;

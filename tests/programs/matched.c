@@ -1,4 +1,7 @@
-/* Receiving the very message that a probe has found, and looks at requests that leave them. */
+/*
+ * Receives of exactly the message that a probe has found (matched probes), and tests that leave the request as it is
+ * (rg_look).
+ */
 #include "check.h"
 
 #include <pthread.h>
@@ -7,7 +10,10 @@ enum { LARGE = 3 << 20, MESSAGES = 4000, THREADS = 3 };
 
 static unsigned char large[LARGE];
 
-/* A probed message is seen by nothing else, whatever its length; what came after it is received before it. */
+/*
+ * A message found by a matched probe is invisible to other calls, whatever its length; later messages are received
+ * before it.
+ */
 static void once(void)
 {
     const size_t lengths[] = {0, 8, 300, 40000, LARGE};
@@ -33,7 +39,7 @@ static void once(void)
         if (i % 2 == 0) {
             OK(rg_mrecv(&message, large, LARGE, &status));
         } else {
-            /* Every other byte of twice the memory, in two views. */
+            /* Every second byte of a buffer of twice the size, in two views. */
             static unsigned char wide[2 * LARGE];
             rg_view views[] = {{wide, 1, len / 2, 2}, {wide + 2 * (len / 2), 1, len - len / 2, 2}};
             rg_request request;
@@ -50,7 +56,10 @@ static void once(void)
     }
 }
 
-/* Bad arguments leave the message where it is; one that does not fit is received in part; nobody's is empty. */
+/*
+ * Invalid arguments leave the message where it is; a message that does not fit is truncated; a matched receive of no
+ * task's message is empty.
+ */
 static void arguments(void)
 {
     rg_message message = RG_MESSAGE_NULL;
@@ -76,12 +85,12 @@ static void arguments(void)
     OK(rg_imrecv(&message, text, 8, &request));
     OK(rg_wait(&request, &status));
     CHECK(status.source == RG_NONE && status.length == 0 && message.id == 0);
-    /* Dropped at the end. */
+    /* Never received; it is dropped at the end. */
     OK(rg_mprobe(1, RG_ANY, RG_WORLD, &message, &status));
     CHECK(status.tag == 2 && status.length == 15);
 }
 
-/* Threads that probe for anything each receive the message whose length they were told. */
+/* Threads that probe for any message must each receive the message whose length they were told. */
 static int received;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t came = PTHREAD_COND_INITIALIZER;
@@ -114,14 +123,14 @@ static void threads(void)
             paint(bytes, i % 512, i % 512);
             OK(rg_send(bytes, i % 512, 0, 0, RG_WORLD));
         }
-        /* A task that has left sends nothing more: RG_ANY would not wait for it. */
+        /* RG_ANY does not wait for a task that has left, so this task stays. */
         OK(rg_barrier(RG_WORLD));
         return;
     }
     pthread_t ids[THREADS];
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&ids[i], NULL, receiver, NULL) == 0);
-    /* Nothing orders this task's own messages after those of the others. */
+    /* This task's messages to itself are not ordered with those of other tasks. */
     pthread_mutex_lock(&lock);
     while (received < MESSAGES * (size - 1))
         pthread_cond_wait(&came, &lock);
@@ -134,7 +143,7 @@ static void threads(void)
     CHECK(received == MESSAGES * (size - 1));
 }
 
-/* The sender is killed between the probe and the receive, with most of its message still to come. */
+/* The sender is killed between the probe and the receive, when most of its message is not yet sent. */
 static void death(void)
 {
     size_t len = (size_t)64 << 20;
@@ -153,13 +162,13 @@ static void death(void)
     FAILS(rg_recv(bytes, 1, 1, 3, RG_WORLD, NULL), RG_ERR_DEAD, "task 1 ");
     FAILS(rg_mrecv(&message, bytes, len, &status), RG_ERR_DEAD, "task 1 ");
     CHECK(message.id == 0 && status.error == RG_ERR_DEAD);
-    /* All of this one had come. */
+    /* This message had arrived completely. */
     OK(rg_mrecv(&small, bytes, len, &status));
     CHECK(status.length == 4 && memcmp(bytes, "here", 4) == 0);
     free(bytes);
 }
 
-/* A look tells what a wait will, again and again. */
+/* rg_look reports what a wait would, any number of times. */
 static void look(void)
 {
     rg_status seen, got;

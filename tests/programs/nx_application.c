@@ -1,4 +1,7 @@
-/* Applications and partitions of the Paragon's NX: a program begins an application and starts itself, or nx_node.c, on its nodes. */
+/*
+ * Applications and partitions of the Paragon's NX: a program begins an application and starts itself or nx_node.c on
+ * its nodes.
+ */
 #include "nx_check.h"
 #include "nx_node.h"
 #include <errno.h>
@@ -6,7 +9,7 @@
 
 enum { NODES = 3, OWN_PTYPE = 7, REPORT = 20, WORD = 21 };
 
-/* A program that lies beside this one. */
+/* Returns the path of a program that lies beside this one. */
 static const char *beside(const char *name)
 {
     static char path[4096];
@@ -17,14 +20,14 @@ static const char *beside(const char *name)
     return path;
 }
 
-/* Begins an application of so many nodes, without options. */
+/* Begins an application of this many nodes, without options. */
 static void start(long nodes)
 {
     CHECK(nx_initve(NULL, nodes, "", NULL, NULL) == nodes && numnodes() == nodes);
     size = (int)nodes;
 }
 
-/* A node says who it is, and takes part in a sum. Its exit status is its number. */
+/* A node sends its number, and takes part in a sum. Its exit status is its number. */
 static void report(void)
 {
     long word = mynode() + 10 * numnodes() + 100 * myptype(), sum = mynode() + 1, work;
@@ -37,7 +40,7 @@ static void report(void)
     exit((int)mynode());
 }
 
-/* Hears the reports of the nodes with this ptype, which may end then. */
+/* Receives the reports of the nodes with this ptype, after which they may end. */
 static void hear(long ptype)
 {
     bool heard[16] = {false};
@@ -51,7 +54,7 @@ static void hear(long ptype)
     csend(WORD, &size, sizeof size, -1, ptype);
 }
 
-/* As programs are that were linked with -lnx: both sides of a fork are in one text. */
+/* As in programs that were linked with -lnx, both sides of the fork are in one source file. */
 static void forked(void)
 {
     long pids[NODES];
@@ -69,7 +72,7 @@ static void forked(void)
     GIVES(_setptype(OWN_PTYPE + 1), EQSET);
 }
 
-/* The ends can be told apart. */
+/* The ways in which nodes end can be distinguished. */
 static void ends(void)
 {
     start(NODES);
@@ -84,7 +87,7 @@ static void ends(void)
     }
 }
 
-/* Processes that are started by a second call have made the first one as well. */
+/* Processes that are started by a second call have also returned from the first. */
 static void forked_twice(void)
 {
     const long some[] = {2, 0};
@@ -109,7 +112,7 @@ static void forked_twice(void)
     CHECK(nx_waitall() == 0);
 }
 
-/* The program's file is another one by now, as after a compilation: that is started. */
+/* The program's file was replaced after its start, as by a compiler: the new file is started. */
 static void renewed(void)
 {
     start(NODES);
@@ -126,7 +129,7 @@ static void renewed(void)
     CHECK(nx_waitall() == 0);
 }
 
-/* Another program, one place after the other, then with arguments of its own. */
+/* Another program, loaded on one node after the other, then with arguments of its own. */
 static void loaded(void)
 {
     const long first[] = {2, 0}, second[] = {1};
@@ -157,7 +160,7 @@ static void loaded(void)
     }
 }
 
-/* Options go before arguments, and are taken out; nodes know the rectangle. */
+/* Options precede arguments, and are removed; nodes know the rectangle. */
 static void options(void)
 {
     char *words[] = {"program", "-sz", "2x2", "input", "-plk", "-pri", "3", "-v", NULL};
@@ -177,7 +180,7 @@ static void options(void)
     CHECK(nx_waitall() == 0);
 }
 
-/* The number of arguments may be a long, as the manual had it. */
+/* The number of arguments may be a long, as in the manual. */
 static void wide_count(void)
 {
     char *words[] = {"program", "-sz", "2", NULL};
@@ -185,7 +188,7 @@ static void wide_count(void)
     CHECK(nx_initve("", 0, "", &count, words) == 2 && count == 1 && words[1] == NULL);
 }
 
-/* Nobody says how many nodes there are but the variable NX_DFLT_SIZE. */
+/* Only the variable NX_DFLT_SIZE gives the number of nodes. */
 static void usual(void)
 {
     CHECK(nx_initve(NULL, 0, "", NULL, NULL) == 5 && numnodes() == 5);
@@ -245,7 +248,7 @@ static void partitions(void)
     GIVES(nx_chpart_epl("plane", 11), EPINVALPRI);
     GIVES(nx_chpart_epl(".compute", 1), EPACCES);
     GIVES(nx_rmpart(".compute", 1, 1), EPACCES);
-    /* An application in one has as many nodes. */
+    /* An application in a partition has as many nodes as the partition. */
     CHECK(nx_initve("mine", 0, "", NULL, NULL) == 4 && numnodes() == 4);
     CHECK(nx_pspart("mine", &list, &number) == 0 && number == 2);
     CHECK(list[0].object_type == NX_PARTITION && list[0].size == 2 && list[1].object_type == NX_APPLICATION);
@@ -259,7 +262,7 @@ static void partitions(void)
     GIVES(nx_part_attr("mine.part", &told), EPINVALPART);
 }
 
-/* An application stays in its partition, whatever becomes of those around it; it keeps them from being removed. */
+/* An application stays in its partition, whatever happens to the enclosing ones; it prevents their removal. */
 static void nested(void)
 {
     nx_nodes_t nodes;
@@ -275,7 +278,7 @@ static void nested(void)
     CHECK(nx_rmpart("renamed", 1, 1) == 0);
 }
 
-/* The meaning of an error that nobody can read. */
+/* nx_perror while standard error cannot be written. */
 static void unread(void)
 {
     int full = open("/dev/full", O_WRONLY);
@@ -284,7 +287,7 @@ static void unread(void)
     nx_perror("nobody reads this");
 }
 
-/* The nodes of an application have the numbers that its partition's map says. */
+/* The nodes of an application have the numbers given by its partition's map. */
 static void mapped(void)
 {
     const long map[] = {5, 2}, all[] = {0, 1, 2};
@@ -337,7 +340,7 @@ static void wrong(void)
     nx_perror("");
 }
 
-/* Nodes that regatta run has started have an application already. */
+/* Nodes started by regatta run already have an application. */
 static void in_a_job(void)
 {
     nx_nodes_t nodes;

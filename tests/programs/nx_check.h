@@ -1,5 +1,6 @@
 /*
- * Common parts of the test programs of NX, on top of check.h: scenarios begin without a call of Regatta's, as programs of NX do.
+ * Common parts of the NX test programs, on top of check.h: a scenario begins without a call of Regatta's own interface,
+ * as NX programs do.
  */
 #ifndef NX_CHECK_H
 #define NX_CHECK_H
@@ -9,7 +10,7 @@
 #include <errno.h>
 #include <nx.h>
 
-/* The call by its name with an underscore gives -1 and this errno. */
+/* The form of the call with an underscore must return -1 and set this errno. */
 #define GIVES(call, number)                                                               \
     do {                                                                                  \
         check_line = __LINE__;                                                            \
@@ -19,7 +20,7 @@
             FAILED("%s gave %ld and errno %d, not -1 and %s", #call, value_, errno, #number); \
     } while (0)
 
-/* So says what is told of the last message. */
+/* Checks what the info calls return about the last message. */
 #define INFO(type, count, node)                                                                 \
     do {                                                                                        \
         check_line = __LINE__;                                                                  \

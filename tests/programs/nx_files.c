@@ -1,4 +1,4 @@
-/* Files that the nodes of NX share, in each mode. The last argument is a folder for them. */
+/* Files that NX nodes share, in each I/O mode. The last argument is a folder for them. */
 #include "nx_check.h"
 
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static long number(esize_t value)
     return value.shigh << 32 | value.slow;
 }
 
-/* The file is what it should be, for all nodes. */
+/* Checks that the file has this content for all nodes. */
 static void holds(int fd, const char *expected, long length)
 {
     char *content = need((size_t)length + 1);
@@ -68,7 +68,7 @@ static void own_positions(void)
     GIVES(_cread(fd, got, 1), ERDEOF);
     CHECK(_cread(fd, got, 0) == 0);
     gsync();
-    /* A file grows, and never shrinks. */
+    /* lsize extends a file, and never shortens it. */
     if (me == 0) {
         CHECK(lsize(fd, 30, SIZE_SET) == 30 && _lsize(fd, 5, SIZE_SET) == 30);
         CHECK(lsize(fd, 4, SIZE_CUR) == 30 && lsize(fd, 10, SIZE_CUR) == 31);
@@ -82,7 +82,7 @@ static void own_positions(void)
     gsync();
 }
 
-/* One position, in the order of the nodes, each with its own length. */
+/* One shared position, in the order of the nodes, with different lengths. */
 static void in_order(void)
 {
     begin_in("sync");
@@ -115,7 +115,7 @@ static void records(void)
     close(fd);
 }
 
-/* All do the same; it is done once. */
+/* All nodes make the same call, which is carried out once. */
 static void for_all(void)
 {
     begin_in("global");
@@ -128,14 +128,14 @@ static void for_all(void)
     CHECK(_cread(fd, got, LINE) == 5 && strcmp(got, "thing") == 0);
     CHECK(iseof(fd) == 1);
     GIVES(_cread(fd, got, 1), ERDEOF);
-    /* Back to positions of their own. */
+    /* Back to separate positions. */
     setiomode(fd, M_UNIX);
     CHECK(iomode(fd) == M_UNIX && lseek(fd, 0, SEEK_CUR) == 9);
     close(fd);
     gsync();
 }
 
-/* One position for whoever comes first: nothing is overwritten, no line is torn. */
+/* One shared position in the order of arrival: nothing is overwritten, and no line is split. */
 static void a_log(void)
 {
     begin_in("log");
@@ -155,7 +155,7 @@ static void a_log(void)
         int node = atoi(content + at_line);
         CHECK(node < size && atoi(content + at_line + 4) == seen[node]++ && content[at_line + LINE - 1] == '\n');
     }
-    /* The position that they share is everybody's afterwards. */
+    /* Afterwards every node has the position that they shared. */
     setiomode(fd, M_ASYNC);
     CHECK(lseek(fd, 0, SEEK_CUR) == length);
     close(fd);
@@ -180,7 +180,7 @@ static void begun(void)
     CHECK(strcmp(got, "four") == 0);
     other = _iwrite(fd, "four", 0);
     CHECK(_iodone(other) == 1);
-    /* An error is told at the end. */
+    /* An error is reported when the call completes. */
     id = iread(fd + 100, got, 4);
     GIVES(_iowait(id), EBADF);
     gsync();
@@ -190,7 +190,7 @@ static void begun(void)
     close(fd);
 }
 
-/* Memory that lies apart is one part of the file, in any mode: each node writes "<", its number and ">". */
+/* Scattered memory becomes one contiguous part of the file, in any mode: each node writes "<", its number and ">". */
 static void apart(void)
 {
     begin_in("apart");
@@ -204,7 +204,7 @@ static void apart(void)
             snprintf(expected + 3 * i, 4, "<%c>", mode == M_GLOBAL ? '7' : '0' + i);
         if (mode == M_UNIX || mode == M_ASYNC)
             eseek(fd, at(3L * me), SEEK_SET);
-        if (mode == M_LOG && me > 0) /* in the nodes' order all the same */
+        if (mode == M_LOG && me > 0) /* in the order of the nodes here, too */
             crecv(1, got, 0);
         cwritev(fd, parts, 4);
         if (mode == M_LOG && me + 1 < size)
@@ -233,7 +233,7 @@ static void apart(void)
     }
 }
 
-/* The mode goes with its file: another file by the same descriptor has none. */
+/* The mode belongs to the file: another file with the same descriptor does not inherit it. */
 static void closed(void)
 {
     for (int mode = M_LOG; mode <= M_ASYNC; mode++) {

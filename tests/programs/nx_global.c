@@ -61,7 +61,7 @@ static void bits(void)
         CHECK(_##call(again, 3, work) == 0 && memcmp(x, again, sizeof x) == 0);  \
         GIVES(_##call(x, -1, work), EQLEN);                                      \
     } while (0)
-    /* Each has its own bit, all have bit 4, node 0 alone has bit 5. */
+    /* Each node has its own bit, all have bit 4, only node 0 has bit 5. */
     const long own = 1L << me, all = 16, first = me == 0 ? 32 : 0;
     ALL(giand, all, 0, 1L << 40, own | all, own, 1L << 40);
     ALL(gior, 7 | all, 32, 0, own | all, first, 0);
@@ -87,12 +87,12 @@ static void concatenations(void)
     gcolx(mine, lengths, all);
     CHECK(memcmp(all, expected, sizeof expected) == 0);
     CHECK(_gcolx(mine, lengths, all) == 0);
-    /* Of all nodes one has no room: it alone hears of it. */
+    /* Only one node has no room: it alone gets the error. */
     if (me == 1)
         GIVES(_gcol(mine, own, all, whole - 1, &count), EQLEN);
     else
         CHECK(_gcol(mine, own, all, whole, &count) == 0 && count == whole);
-    /* Some have nothing. */
+    /* Some nodes contribute nothing. */
     gcol(mine, me == 2 ? 4 : 0, all, sizeof all, &count);
     CHECK(count == 4 && all[0] == 2);
     GIVES(_gcol(mine, -1, all, sizeof all, &count), EQLEN);
@@ -133,7 +133,7 @@ static void operators(void)
     CHECK(_gsync() == 0);
 }
 
-/* Vectors and lengths may lie anywhere, as in a common block of Fortran's. */
+/* Vectors and lengths may be unaligned, as in a Fortran common block. */
 static void anywhere(void)
 {
     static char memory[1000];
@@ -167,7 +167,7 @@ static void anywhere(void)
     CHECK(number == 5);
 }
 
-/* The last node dies in the middle of sums. */
+/* The last node dies during the sums. */
 static void dies(void)
 {
     begin();
@@ -180,7 +180,7 @@ static void dies(void)
     }
 }
 
-/* Nobody leaves the barrier before the last has come. */
+/* No node leaves the barrier before the last has entered it. */
 static void barriers(void)
 {
     begin();

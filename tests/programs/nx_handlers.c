@@ -1,4 +1,7 @@
-/* Functions of NX's programs that run when a message has come: while the program computes, while it waits, or not at all. */
+/*
+ * Handlers of NX programs that run when a message has arrived: while the program computes, while it waits, or not at
+ * all.
+ */
 #include "nx_check.h"
 
 enum { ASK = 1, ANSWER = 2, STOP = 3, ROUNDS = 200 };
@@ -20,7 +23,7 @@ static void note_own(long type, long count, long node, long pid, long own)
 #define TOLD(type, count, node) \
     CHECK(told[0] == (type) && told[1] == (count) && told[2] == (node) && told[3] == 0)
 
-/* ---- a server that is never asked to look ------------------------------------------------------ */
+/* ---- a server that makes no calls --------------------------------------------------------------- */
 
 static long counter, asked;
 
@@ -82,7 +85,7 @@ static void waits(void)
         csend(STOP, &word, sizeof word, 0, 0);
         ask();
     }
-    /* And in a barrier. */
+    /* The handlers also run during a barrier. */
     gsync();
     CHECK(me != 0 || counter == 2L * (size - 1) * ROUNDS);
 }
@@ -109,7 +112,7 @@ static void masked(void)
         crecv(6, &back, sizeof back);
         be_away(0.05);
         CHECK(calls == 0 && got == 7);
-        /* It is due, and runs before this returns. */
+        /* The handler is pending, and runs before masktrap returns. */
         CHECK(masktrap(0) == 1 && calls == 1);
         TOLD(4, (long)sizeof got, 1);
         INFO(6, (long)sizeof back, 1);
@@ -151,7 +154,7 @@ static void forms(void)
     hsendrecv(3, &out, sizeof out, other, 0, 3, &in, sizeof in, note);
     await(4);
     TOLD(3, (long)sizeof in, other);
-    /* To all, of any type, to oneself. */
+    /* To all nodes, of any type, and to itself. */
     hsend(4, &out, 1, -1, 0, note);
     await(5);
     TOLD(4, 1, -1);
@@ -172,7 +175,7 @@ static void forms(void)
     gsync();
 }
 
-/* A long message, and one that came before messages were taken in for a mask. */
+/* A long message, and one that had arrived before a receive by mask moved messages to the program. */
 static void earlier(void)
 {
     begin();
@@ -209,7 +212,7 @@ static void take_third(long type, long count, long node, long pid)
     note(type, count, node, pid);
 }
 
-/* A handler takes in the message that the program waits for, because both select by masks. */
+/* A handler receives the message that the program waits for, because both select by masks. */
 static void taken_in(void)
 {
     begin();
@@ -233,7 +236,7 @@ static void taken_in(void)
     } else
         for (int i = 0; i < 3; i++) {
             gsync();
-            /* Node 0 waits. */
+            /* Node 0 is waiting by then. */
             be_away(0.05);
             csend(ASK, &word, sizeof word, 0, 0);
             crecv(ANSWER, &word, sizeof word);
@@ -251,7 +254,7 @@ static void serve_again(long type, long count, long node, long pid, long own)
     note_own(type, count, node, pid, own);
 }
 
-/* Node 1 has gone: what was to be received of it does not come, and does no harm. */
+/* Node 1 has exited: receives from it do not complete, and do no harm. */
 static void gone(void)
 {
     begin();
@@ -293,7 +296,7 @@ static void wrong(void)
     CHECK(iprobe(-1) == 0 && calls == 0);
 }
 
-/* A message that is too long for a handler's buffer ends the program: in a call, or while it computes. */
+/* A message that is too long for a handler's buffer ends the program, during a call or while it computes. */
 static void ends(void)
 {
     begin();

@@ -1,4 +1,7 @@
-/* Host programs of NX: a cube, processes that are loaded, spoken with, waited for and killed. The nodes run nx_node.c. */
+/*
+ * NX host programs: a cube, and processes that are loaded, exchange messages, and are waited for and killed. The nodes
+ * run nx_node.c.
+ */
 #include "nx_check.h"
 #include "nx_node.h"
 
@@ -6,7 +9,7 @@
 
 enum { NODES = 3, OWN_PID = 100 };
 
-/* The program of the nodes lies beside this one. */
+/* Returns the path of the nodes' program, which lies beside this one. */
 static const char *node_program(void)
 {
     static char path[4096];
@@ -33,7 +36,7 @@ static void tell(long what, long number, long node, long pid)
     csend(ORDER, &order, sizeof order, node, pid);
 }
 
-/* An answer of each node: its number, checked against what is told of its message. */
+/* Receives an answer from each node: its number, which must agree with the info calls. */
 static void hear(long values[NODES], long pid)
 {
     for (int i = 0; i < NODES; i++)
@@ -70,7 +73,7 @@ static void typical(void)
     check_nodes(0);
     tell('x', 0, -1, 0);
     waitall(-1, -1);
-    /* Another time, in the same cube. */
+    /* A second time, in the same cube. */
     load(node_program(), -1, 0);
     check_nodes(0);
     long info[8], value;
@@ -82,7 +85,7 @@ static void typical(void)
     relcube("mine");
 }
 
-/* Each node by itself: they make a group when they need one. */
+/* Loads each node separately: they make a group when they need one. */
 static void one_by_one(void)
 {
     start();
@@ -93,7 +96,7 @@ static void one_by_one(void)
     waitall(-1, -1);
 }
 
-/* Two processes on each node, which speak with each other. */
+/* Two processes on each node, which communicate with each other. */
 static void two_each(void)
 {
     start();
@@ -131,7 +134,7 @@ static void ends(void)
     CHECK(_waitone(-1, -1, &node, &pid, &code) == 0 && node == 2 && code == 1);
     GIVES(_waitone(-1, -1, &node, &pid, &code), EQNOACT);
     waitall(-1, -1);
-    /* A place that has become free can be used again. */
+    /* A pid that has become free can be used again. */
     load(node_program(), 1, 4);
     killproc(1, 4);
     GIVES(_waitone(1, 4, &node, &pid, &code), EQNOACT);
@@ -144,7 +147,7 @@ static void ends(void)
     CHECK(_relcube("mine") == 0);
 }
 
-/* Without getcube, the cube is as large as the variable says: that of the shell on the iPSC. */
+/* Without getcube, the environment variable gives the size of the cube, as the shell did on the iPSC. */
 static void shells(void)
 {
     CHECK(_attachcube("") == 0);
@@ -156,7 +159,7 @@ static void shells(void)
     relcube("");
 }
 
-/* Nor is attachcube needed. */
+/* attachcube is not needed either. */
 static void sized(void)
 {
     setpid(OWN_PID);
@@ -173,7 +176,7 @@ static void missized(void)
     CHECK(_getcube("", "2", "", 0) == 0 && _setpid(OWN_PID) == 0 && _numnodes() == 2);
 }
 
-/* All nodes have died: nobody can send what the host waits for. */
+/* All nodes have died: the host waits for a message that cannot be sent any more. */
 static void alone(void)
 {
     long word, node, pid, code;
@@ -195,7 +198,7 @@ static void alone(void)
     killcube(-1, -1);
 }
 
-/* Messages of nodes that have ended since come, and say whose they are. */
+/* Messages of nodes that have ended meanwhile arrive, and name their senders. */
 static void last_words(void)
 {
     long values[NODES];
@@ -212,14 +215,14 @@ static void last_words(void)
     GIVES(_csend(ORDER, values, sizeof values, 1, 2), EQNOACT);
 }
 
-/* Nodes are killed in the middle of something, and others loaded in their place. */
+/* Nodes are killed in the middle of a sum, and others loaded in their place. */
 static void over_again(void)
 {
     start();
     for (int round = 0; round < 4; round++) {
         load(node_program(), -1, 0);
         load(node_program(), -1, 1);
-        /* A sum for which one node is missing. */
+        /* A sum in which one node is missing. */
         tell('s', 0, 0, 0);
         tell('s', 0, 1, 0);
         check_nodes(1);
@@ -231,7 +234,7 @@ static void over_again(void)
     }
 }
 
-/* One node is killed, and another process loaded in its place: all find it there. */
+/* One process is killed, and another one loaded in its place: all nodes reach the new one. */
 static void replaced(void)
 {
     long value;
@@ -242,7 +245,7 @@ static void replaced(void)
     check_nodes(0);
     for (long asked = 0; asked <= 7; asked += 7) {
         long asks = 7 - asked;
-        /* The asking node knows the process that is killed then. */
+        /* In the second round, the asking node has already communicated with the process that was killed. */
         for (int again = 0; again < 2; again++) {
             tell('t', asked, 1, asks);
             crecv(ANSWER, &value, sizeof value);
@@ -257,13 +260,13 @@ static void replaced(void)
         hear(values, asked);
         CHECK(values[0] == NODES && values[1] == 2 && values[2] == 3);
     }
-    /* Where no pid is named, that of all nodes is meant, which were loaded last. */
+    /* Without a pid, the pid that was loaded last on all nodes is meant. */
     const long all[] = {0, 1, 2};
     struct order order = {'w', 0};
     gsendx(ORDER, &order, sizeof order, all, NODES);
     long values[NODES];
     hear(values, 0);
-    /* The one in its place ends with the others. */
+    /* The replacement ends with the others. */
     tell('a', 0, 2, 7);
     for (int i = 0; i < NODES; i++) {
         long node, pid, code;
@@ -273,7 +276,7 @@ static void replaced(void)
     killcube(-1, -1);
 }
 
-/* Processes of one cube are not those of the next one, which has another size. */
+/* The processes of one cube are separate from those of the next one, which has another size. */
 static void another_size(void)
 {
     long value;
@@ -285,7 +288,7 @@ static void another_size(void)
     CHECK(numnodes() == 4);
     load(node_program(), 0, 1);
     for (long node = 1; node < 4; node++) {
-        /* A process that has been killed is there until its end is known. */
+        /* A killed process is listed until its end is known. */
         while (_csend(ORDER, &value, sizeof value, node, 1) == 0)
             sched_yield();
         GIVES(_csend(ORDER, &value, sizeof value, node, 1), EQNOACT);
@@ -301,7 +304,7 @@ static void another_size(void)
     killcube(-1, -1);
 }
 
-/* A program that a node starts by itself is no node of this cube. */
+/* A program that a node starts itself is not a node of this cube. */
 static void by_hand(void)
 {
     long values[NODES];

@@ -1,4 +1,4 @@
-/* Sends and receives of NX that are over when they return, what is told of a message, and errors in both modes. */
+/* Blocking sends and receives of NX, the info calls about received messages, and errors in both modes. */
 #include "nx_check.h"
 
 enum { LONG = 3 << 20, LITTLE = 64 };
@@ -22,7 +22,7 @@ static void who(void)
     gsync();
 }
 
-/* A message goes round the ring, and each node adds its own number. */
+/* A message travels round the ring, and each node adds its number. */
 static void ring(void)
 {
     begin();
@@ -41,7 +41,7 @@ static void ring(void)
     gsync();
 }
 
-/* A receive selects by type, whoever sends and in whatever order. */
+/* A receive selects by type, whoever the sender is and in any order. */
 static void types(void)
 {
     begin();
@@ -61,7 +61,7 @@ static void types(void)
     gsync();
 }
 
-/* Messages of one type from one node come in their order; type -1 takes what came first. */
+/* Messages of one type from one node arrive in order; type -1 takes the message that arrived first. */
 static void order(void)
 {
     begin();
@@ -97,7 +97,7 @@ static void lengths(void)
     gsync();
 }
 
-/* To itself, and to each other before either receives: sends do not wait for receivers. */
+/* Messages to itself, and to each other before either receives: sends do not wait for receivers. */
 static void buffered(void)
 {
     begin();
@@ -152,7 +152,7 @@ static void broadcast(void)
         }
     }
     gsync();
-    /* The sender itself gets nothing. */
+    /* The sender itself receives nothing. */
     CHECK(iprobe(-1) == 0);
     gsync();
     long list[] = {2, 0};
@@ -188,7 +188,7 @@ static void wrong(void)
     GIVES(_crecvx(1, &word, 8, -1, 3, NULL), EQNOACT);
     GIVES(_gsendx(1, &word, 8, list, 2), EQNODE);
     GIVES(_gsendx(1, &word, 8, list, -2), EQLEN);
-    /* These are for hosts. */
+    /* These calls are for hosts. */
     long code;
     GIVES(_setpid(3), EQSET);
     GIVES(_load("program", -1, 0), EQPRIV);
@@ -198,12 +198,12 @@ static void wrong(void)
     GIVES(_waitall(-1, -1), EQPRIV);
     GIVES(_waitone(-1, -1, &code, &code, &code), EQPRIV);
     CHECK(_killproc(-1, 5) == 0 && _killcube(size + 3, 0) == 0);
-    /* None of these has sent anything. */
+    /* None of these calls has sent anything. */
     gsync();
     CHECK(iprobe(-1) == 0);
 }
 
-/* A message that does not fit stays, and is received by a buffer that holds it. */
+/* A message that does not fit is kept, and can be received with a larger buffer. */
 static void too_long(void)
 {
     begin();
@@ -222,7 +222,7 @@ static void too_long(void)
     gsync();
 }
 
-/* One node ends all of them. */
+/* One node ends all nodes. */
 static void killed(void)
 {
     begin();
@@ -232,7 +232,7 @@ static void killed(void)
     crecv(1, NULL, 0);
 }
 
-/* Each of these ends the program with a sentence. */
+/* Each of these ends the program with an error text. */
 static void ends(void)
 {
     begin();

@@ -1,4 +1,4 @@
-/* A node that does what its host tells it, in messages of type 1: see nx_host.c. */
+/* A node that carries out its host's orders, which arrive as messages of type 1: see nx_host.c. */
 #include "nx_node.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* To whoever has told it. */
+/* Answers the process that has given the order. */
 static void answer(long value)
 {
     csend(ANSWER, &value, sizeof value, infonode(), infopid());
@@ -28,7 +28,7 @@ static void ring(void)
     csend(ANSWER, &word, sizeof word, host, pid);
 }
 
-/* The node and the number of nodes that this program is and has when it is started by hand. */
+/* Starts this program by hand, and returns its node number and number of nodes there. */
 static long by_itself(void)
 {
     char command[100];
@@ -40,7 +40,7 @@ static long by_itself(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "set") == 0) {
-        /* Until the host says so: it is to hear of the end. */
+        /* Waits for the host, which must be notified of this process's end. */
         crecv(ORDER, NULL, 0);
         return getenv("NX_TEST") ? (int)(10 * numnodes() + mynode()) : 98;
     }
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         case 'f':
             csend(ORDER, &order, sizeof order, 99, 0);
             break;
-        case 'a': /* the end of all nodes */
+        case 'a': /* end all nodes */
             killcube(-1, -1);
             break;
         }

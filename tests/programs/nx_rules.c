@@ -1,9 +1,9 @@
 /*
- * The rules of NX's hot paths, held by counting.
+ * The rules of NX's hot paths, enforced by counting.
  *
  *     PROGRAM SCENARIO alloc|calls
  *
- * As in rules.c, a path runs in batches until one has cost no more than the rule allows on every node.
+ * As in rules.c, a path runs in batches until one batch costs no more than the rule allows on every node.
  */
 #include "count.h"
 #include "nx_check.h"
@@ -60,7 +60,7 @@ static void held(void (*round)(void))
             continue;
         best.allocations = allocations < best.allocations ? allocations : best.allocations;
         best.calls = made < best.calls ? made : best.calls;
-        /* All go on, or none. */
+        /* All nodes go on, or none. */
         long told[] = {best.allocations > 0 || best.calls > MAX_CALLS, dclock() > end}, work[2];
         long broken = told[0];
         gihigh(told, 2, work);

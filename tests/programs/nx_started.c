@@ -1,4 +1,4 @@
-/* Sends and receives of NX that are begun, probes, selection by node, by masks and by force types. */
+/* Asynchronous sends and receives of NX, probes, selection by node, by masks and by force types. */
 #include "nx_check.h"
 
 enum { LONG = 1 << 20, MASK = -2147483647 - 1 };
@@ -13,7 +13,7 @@ static void ids(void)
         long mid = isend(me, &out, sizeof out, to, 0);
         CHECK(mid > 0);
         msgwait(mid);
-        /* A released id names nothing. */
+        /* A released id is invalid. */
         GIVES(_msgwait(mid), EQMID);
         GIVES(_msgdone(mid), EQMID);
     }
@@ -34,7 +34,7 @@ static void ids(void)
     gsync();
 }
 
-/* Two nodes begin long sends to each other and then receive. */
+/* Two nodes start long sends to each other and then receive. */
 static void long_ones(void)
 {
     begin();
@@ -77,7 +77,7 @@ static void merged(void)
     long one = irecv(1, in, sizeof *in), other = irecv(2, in, sizeof *in);
     GIVES(_msgmerge(one, one), EQMID);
     CHECK(msgmerge(one, other) == one);
-    /* Only one id stands for both from then on. */
+    /* From then on only one id stands for both. */
     GIVES(_msgmerge(other, one), EQMID);
     GIVES(_msgdone(other), EQMID);
     msgcancel(one);
@@ -97,7 +97,7 @@ static void cancelled(void)
     /* The cancelled receive takes no message. */
     crecv(1, &late, sizeof late);
     CHECK(late == (me ^ 1) && early == -1);
-    /* A receive that is ignored goes on. */
+    /* An ignored receive continues. */
     mid = irecv(2, &early, sizeof early);
     msgignore(mid);
     GIVES(_msgwait(mid), EQMID);
@@ -106,7 +106,7 @@ static void cancelled(void)
     csend(3, &word, sizeof word, me ^ 1, 0);
     crecv(3, &late, sizeof late);
     CHECK(early == (me ^ 1) && iprobe(-1) == 0);
-    /* Also one by a mask. */
+    /* The same holds for a receive by a mask. */
     early = -1;
     msgignore(irecv(MASK + (1 << 4 | 1 << 5), &early, sizeof early));
     gsync();
@@ -185,7 +185,7 @@ static void by_node(void)
         }
         CHECK(got == from && info[0] == 1 && info[1] == sizeof got && info[2] == from && info[3] == 0);
     }
-    /* With msginfo the info calls tell of this receive. */
+    /* With msginfo as the argument, the info calls describe this receive. */
     csend(2, &word, sizeof word, me, 0);
     crecvx(2, &got, sizeof got, me, 0, msginfo);
     INFO(2, (long)sizeof word, me);
@@ -242,7 +242,7 @@ static void masks(void)
         crecv(large, &got, sizeof got);
         CHECK(got == 3);
         INFO(30, (long)sizeof got, 1);
-        /* A mask whose bits are written without a sign. */
+        /* A mask written as an unsigned number. */
         crecv(0x80000000L + (1 << 3) + (1 << 8), &got, sizeof got);
         CHECK(got == 1);
         crecv(large, &got, sizeof got);
@@ -255,7 +255,7 @@ static void masks(void)
         GIVES(_crecv(threes, &got, 3), EQMSGLONG);
         crecv(threes, &got, sizeof got);
         CHECK(got == 5);
-        /* The others are still there, in their order. */
+        /* The other messages are still queued, in order. */
         mid = irecv(1, &other, sizeof other);
         crecv(-1, &got, sizeof got);
         CHECK(got == 0);
@@ -268,14 +268,14 @@ static void masks(void)
         msgcancel(mid);
     }
     gsync();
-    /* When all has been received, receives are what they were. */
+    /* After all messages have been received, receives work as before. */
     csend(3, &got, sizeof got, me, 0);
     crecv(3, &got, sizeof got);
     INFO(3, (long)sizeof got, me);
     gsync();
 }
 
-/* A receive by mask that has to wait, of a long message too. */
+/* Receives by mask that have to wait, also for a long message. */
 static void awaited(void)
 {
     begin();
@@ -298,7 +298,7 @@ static void awaited(void)
     gsync();
 }
 
-/* More than can be begun at a time. */
+/* Starts more requests than the limit allows. */
 static void full(void)
 {
     begin();

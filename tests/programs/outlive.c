@@ -1,7 +1,7 @@
 /*
- * Jobs that outlive hosts, the launcher's too. A task on each host, h0 first; the driver pulls a plug when it is asked to
- * by a line in the pipe `plug`: the host, and how (cut or kill). Where the launcher was the tasks have a file for what they
- * write; nobody reads it but the driver, at the end.
+ * Jobs that outlive hosts, including the launcher's. There is a task on each host, h0 first. To have a host lost, a
+ * task writes a line to the pipe `plug`: the host, and how (cut or kill). After the launcher is lost, the tasks' output
+ * goes to a file that only the driver reads, at the end.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -11,7 +11,7 @@ enum { EVENT = 6, END = 7, QUESTION = 8, ANSWER = 9, READY = 10 };
 
 static char self[4096];
 
-/* Says something to the driver. */
+/* Sends a line to the driver. */
 static void say(const char *host, const char *what)
 {
     int pipe = open("plug", O_WRONLY);
@@ -22,13 +22,16 @@ static void say(const char *host, const char *what)
     close(pipe);
 }
 
-/* Has a host lost. */
+/* Has the driver take down a host. */
 static void pull(const char *host)
 {
     say(host, args[0]);
 }
 
-/* Everybody is here. Then the task after the one whose host is to be lost does it, when all others have come so far. */
+/*
+ * After a barrier, the task after the one whose host is to be lost waits for all others and then has the host taken
+ * down.
+ */
 static void lose_host_of(int tid, const char *name, rg_group group)
 {
     OK(rg_barrier(group));
@@ -50,7 +53,7 @@ static rg_event next_event(int kind)
     return event;
 }
 
-/* The number of a host; -1: it is not alive. */
+/* Returns the number of a host, or -1 if it is not alive. */
 static int number_of(const char *name)
 {
     rg_host hosts[8];
@@ -62,7 +65,7 @@ static int number_of(const char *name)
     FAILED("host %s is not listed", name);
 }
 
-/* Collectives until one says that a member is gone; the rest of the group. */
+/* Calls collectives until one reports a lost member. Returns the group of the remaining members. */
 static rg_group go_on_without(rg_group group, int left)
 {
     int one = 1, sum = 0, code;
@@ -78,7 +81,7 @@ static rg_group go_on_without(rg_group group, int left)
     return rest;
 }
 
-/* A task is started on a host, talks, is watched, and ends; another one is killed. */
+/* Starts a task on a host, communicates with it, and watches it end; another one is killed. */
 static void try_out(const char *host)
 {
     char *argv[] = {"as-child", args[0], NULL};
@@ -114,7 +117,7 @@ static void put(const char *name, int flags)
     OK(rg_put(name, &me, sizeof me, RG_ANY, flags, NULL));
 }
 
-/* The entry under this name is this number. */
+/* Checks that the entry under this name has this number. */
 static void expect(const char *name, int flags, int number)
 {
     int value = -1, index = -1;
@@ -123,7 +126,7 @@ static void expect(const char *name, int flags, int number)
     CHECK(length == sizeof value && value == number);
 }
 
-/* Of tasks on lost hosts only those entries are left that were to stay. */
+/* Checks that of the entries of tasks on lost hosts only the persistent ones are left. */
 static void look(int first_left)
 {
     int value, index, tids[8], count = -1;
@@ -148,22 +151,25 @@ static void come_together(rg_group group)
     OK(rg_barrier(group));
 }
 
-/* The host of this name is lost: tasks there, the launcher's place, what it led. */
+/*
+ * Has the host of this name lost, and checks everything that depended on it: its tasks, the launcher's role, and what
+ * that launcher managed.
+ */
 static rg_group lose(const char *name, int number, int tid, rg_group group, int left)
 {
-    int asked_by = tid + 3 > 3 ? 3 : tid + 3; /* the last task waits in a call of the launcher meanwhile */
+    int asked_by = tid + 3 > 3 ? 3 : tid + 3; /* meanwhile, the last task waits in a call to the launcher */
     char late[16];
     snprintf(late, sizeof late, "late-%d", tid);
     OK(rg_notify(RG_TASK_EXIT, tid, EVENT, RG_ALL, NULL));
     OK(rg_notify(RG_HOST_LOST, number, EVENT, RG_ALL, NULL));
     lose_host_of(tid, name, group);
-    if (me == tid) /* on the host that is lost */
+    if (me == tid) /* on the lost host */
         for (;;)
             pause();
     if (me == asked_by)
         expect(late, RG_AWAIT | RG_TAKE, tid + 1);
     if (me == tid + 1) {
-        /* Asked while nobody leads the job, or as soon as somebody does. */
+        /* The request arrives while no host leads the job, or right after one does. */
         CHECK(next_event(RG_TASK_EXIT).how == RG_BY_HOST);
         put(late, RG_OVERWRITABLE);
     } else {
@@ -172,7 +178,7 @@ static rg_group lose(const char *name, int number, int tid, rg_group group, int 
     }
     CHECK(next_event(RG_HOST_LOST).host == number);
     CHECK(number_of(name) == -1);
-    /* A plain send may be accepted for a moment more. */
+    /* A plain send may still be accepted for a moment. */
     FAILS(rg_ssend(NULL, 0, tid, END, RG_ALL), RG_ERR_DEAD, "task");
     rg_group rest = go_on_without(group, left);
     come_together(rest);
@@ -181,7 +187,7 @@ static rg_group lose(const char *name, int number, int tid, rg_group group, int 
     return rest;
 }
 
-/* First the launcher's host goes, then that of who has taken its place. */
+/* First the launcher's host is lost, then that of its successor. */
 static void both(void)
 {
     char name[16];
@@ -209,7 +215,7 @@ static void both(void)
     printf("task %d has outlived both\n", me);
 }
 
-/* The launcher's host goes, and the job waits to be ended. */
+/* The launcher's host is lost, and the job waits until it is ended. */
 static void wait_for_the_end(void)
 {
     lose_host_of(0, "h0", RG_WORLD);
@@ -224,7 +230,7 @@ static void wait_for_the_end(void)
         pause();
 }
 
-/* The launcher's host is cut off, and the tasks there must end; the others come to their end. */
+/* The launcher's host is cut off. The tasks there must end; the others run to their end. */
 static void split(void)
 {
     lose_host_of(0, "h0", RG_WORLD);
@@ -234,12 +240,15 @@ static void split(void)
     rg_group rest = go_on_without(RG_WORLD, size - 1);
     printf("task %d goes on\n", me);
     come_together(rest);
-    if (me == 1) /* and stays until the driver has looked */
+    if (me == 1) /* stays until the driver has checked */
         say("all", "ready");
     come_together(rest);
 }
 
-/* The launcher's host is lost, and that of another task before somebody leads the job again; the others hear of both. */
+/*
+ * The launcher's host is lost, and then that of another task before any host leads the job again. The others are
+ * notified of both.
+ */
 static void two(void)
 {
     int other = atoi(args[1]);
@@ -261,8 +270,10 @@ static void two(void)
     come_together(rest);
 }
 
-/* A host is given back, the launcher's host is lost, and a host comes: that one is of the job, and not the one that was given
- * back. */
+/*
+ * A host is given back, the launcher's host is lost, and a host joins. The latter becomes a host of the job, and the
+ * one that was given back does not.
+ */
 static void back(void)
 {
     const char *given = "h3";
@@ -290,7 +301,7 @@ static void back(void)
     printf("the host that came is of the job\n");
 }
 
-/* A task gives a host back and adds it again; a task there outlives the launcher's host as those of other hosts do. */
+/* A task gives a host back and adds it again. A task there outlives the launcher's host like those on other hosts. */
 static void again(void)
 {
     const char *host = "h3";
@@ -317,7 +328,7 @@ static void again(void)
     OK(rg_kill(2));
 }
 
-/* The launcher gives up the host of task 1, which is alive; then its own host is lost. */
+/* The launcher gives up the host of task 1, which is alive. Then its own host is lost. */
 static void given_up(void)
 {
     bool stays = me > 1;
@@ -344,13 +355,13 @@ static void given_up(void)
     come_together(rest);
 }
 
-/* The launcher stands still for longer than a lost one may be silent. */
+/* The launcher is stopped for longer than --host-timeout. */
 static void still(void)
 {
     OK(rg_barrier(RG_WORLD));
     if (me == 0) {
         pull("h0");
-        /* Between --host-timeout, 2 s, and three times that. */
+        /* Between --host-timeout (2 s) and three times that. */
         const struct timespec silence = {.tv_sec = 4};
         CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &silence, NULL) == 0);
     }

@@ -1,5 +1,5 @@
 /*
- * Tasks whose output goes to the task that has started them. As in spawn.c, one program is both.
+ * Tasks whose output is delivered to the task that has started them. As in spawn.c, one program plays both roles.
  */
 #include "spawn.h"
 
@@ -36,7 +36,7 @@ static void is_line(const rg_output *output, int tid, int stream, const char *te
                (int)output->length, output->text, text);
 }
 
-/* Lines on both streams, one that is too long, one without its end, and an end by a signal. */
+/* Writes lines to both streams, one of them too long, one without a newline, and ends by a signal. */
 static void as_writer(void)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
@@ -52,7 +52,7 @@ static void as_writer(void)
     kill(getpid(), SIGKILL);
 }
 
-/* The output of each of several tasks comes whole and in order, and before the notice of its end. */
+/* The output of each of several tasks arrives complete, in order, and before the notice of the task's end. */
 static void written(void)
 {
     enum { COUNT = 3 };
@@ -97,7 +97,7 @@ static void written(void)
     }
 }
 
-/* Text of this length, in lines of any length. */
+/* Returns text of this length, in lines of random lengths. */
 static char *flood_of(size_t len)
 {
     char *bytes = need(len);
@@ -107,7 +107,7 @@ static char *flood_of(size_t len)
     return bytes;
 }
 
-/* Writes so many bytes. */
+/* Writes this many bytes. */
 static void as_flood(void)
 {
     size_t len = (size_t)atol(args[0]);
@@ -144,7 +144,7 @@ static void floods(void)
     }
 }
 
-/* Output of a task's children goes where its own output goes, unless it says otherwise. */
+/* The output of a task's children goes where its own output goes, unless the spawn says otherwise. */
 static void as_writing_parent(void)
 {
     int tid, started;
@@ -183,7 +183,7 @@ static void as_teller(void)
     printf("and then to the job\n");
 }
 
-/* The task that asked for output ends, in good order or not: later output goes with the job's. */
+/* The task that requested the output ends, normally or not: later output goes to the job's output. */
 static void as_deaf(void)
 {
     int tid;
@@ -210,7 +210,7 @@ static void receiver_ends(void)
     }
 }
 
-/* It has left, but its process goes on; what it has started writes much, and nobody waits for that. */
+/* The task has left, but its process goes on. Its child writes much output, and no task waits for that. */
 static void leaves_and_stays(void)
 {
     int tid, started, word = 0, begun[2];
@@ -235,7 +235,7 @@ static void as_flood_to_job(void)
     CHECK(done != NULL && fputc('d', done) == 'd' && fclose(done) == 0);
 }
 
-/* A number of a process's that stands behind this word in a file of /proc. */
+/* Returns the number that follows this word in a /proc file of a process. */
 static long long number_of(int pid, const char *file, const char *word)
 {
     char path[64], line[256];
@@ -275,7 +275,7 @@ static int pid_of(int tid)
     FAILED("no task %d", tid);
 }
 
-/* A task that asks for output and does not look holds up the writer, and fills nobody's memory. */
+/* A task that requests output and does not receive it blocks the writer; the output must not fill memory. */
 static void never_receives(void)
 {
     int tid;
@@ -284,7 +284,7 @@ static void never_receives(void)
     char *bytes = flood_of(len), text[32];
     snprintf(text, sizeof text, "%zu", len);
     start_told("as-flood", text, RG_OUTPUT_BLOCKS, 1, &tid);
-    /* It writes until it has to wait. */
+    /* The writer writes until it blocks. */
     int pid = pid_of(tid);
     for (long long now = 0, last = -1; now != last || now < 256 << 10 || !sleeps(pid);) {
         last = now;
@@ -293,7 +293,7 @@ static void never_receives(void)
         OK(rg_progress());
     }
     CHECK(number_of(getppid(), "status", "VmRSS:") - before < 4096);
-    /* Everything comes when it is received after all. */
+    /* All output arrives once it is received. */
     flood_comes(tid, bytes, len);
 }
 
@@ -308,7 +308,7 @@ static void told_nonsense(void)
     FAILS(rg_spawn("/bin/true", NULL, &options, 1, &tid, &started), RG_ERR_HANDLE, "group");
     options = (rg_spawn_options){.output = RG_OUTPUT_LINES, .output_to = -1};
     FAILS(rg_spawn("/bin/true", NULL, &options, 1, &tid, &started), RG_ERR_ARGUMENT, "output_to");
-    /* A program that knows nothing of Regatta, and what it starts. */
+    /* A program that does not use Regatta, and its child. */
     char *argv[] = {"-c", "echo one; (echo two)", NULL};
     options = (rg_spawn_options){.output = RG_OUTPUT_BLOCKS,
                                  .output_tag = OUTPUT,

@@ -1,4 +1,4 @@
-/* Pictures of node programs by Plotix: nodes draw parts of one picture, frame by frame. */
+/* Pictures of node programs with Plotix: nodes draw parts of one picture, frame by frame. */
 #include "express_check.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ static void start(const char *file)
     CHECK(plotfile(path) == 0);
 }
 
-/* Each node draws in a place of its own, with calls of every kind, and all draw the frame around it. */
+/* Each node draws in an area of its own with all kinds of calls, and all draw the frame around the picture. */
 static void picture(void)
 {
     char word[20];
@@ -43,19 +43,19 @@ static void same(void)
     CHECK(closepl() == 0);
 }
 
-/* A frame for each erase, unless it is empty. */
+/* Each erase ends a frame, unless the frame is empty. */
 static void frames(void)
 {
     start("frames.png");
     CHECK(openpl() == 0 && erase() == 0 && erase() == 0);
     CHECK(point(0.5, 0.5) == 0 && erase() == 0);
     CHECK(point(0.25, 0.5) == 0 && closepl() == 0);
-    /* Another picture, without anything. */
+    /* Another picture, which is empty. */
     start("empty");
     CHECK(openpl() == 0 && closepl() == 0);
 }
 
-/* By the name of the user's choice, or the usual one. */
+/* A picture whose file has a name chosen by the user, or the default name. */
 static void named(void)
 {
     begin();
@@ -72,7 +72,7 @@ static void nonsense(void)
     CHECK(move(1e300, 0) == -1);
     CHECK(plotfile("/no/such/folder/picture.svg") == 0);
     CHECK(closepl() == -1);
-    /* It is over all the same. */
+    /* The picture is closed all the same. */
     CHECK(closepl() == -1);
 }
 
@@ -82,7 +82,7 @@ static void left(void)
     CHECK(openpl() == 0 && line(0, 0, 1, 1) == 0);
 }
 
-/* A node has died before it has given its part. */
+/* A node dies before it has contributed its part. */
 static void death(void)
 {
     begin();

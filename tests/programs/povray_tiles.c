@@ -1,5 +1,7 @@
-/* How the farm for POV-Ray cuts a picture (programs/applications/povray/tiles.h), played through with workers that take as long as a made-up cost
- * says: a sky that costs little, a sea, and a few places that cost most of it all. */
+/*
+ * How the POV-Ray farm divides a picture (programs/applications/povray/tiles.h), simulated with workers that take as
+ * long as an invented cost function says: a cheap sky, a sea, and a few spots with most of the cost.
+ */
 #include "../../programs/applications/povray/tiles.h"
 
 #define CHECK(holds)                                                        \
@@ -12,7 +14,7 @@
 
 enum { MAX_WORKERS = 32 };
 
-/* Processor seconds of a pixel. */
+/* Returns the processor seconds of a pixel. */
 static double cost_at(const struct picture *picture, int x, int y)
 {
     double u = (double)x / picture->width, v = (double)y / picture->height;
@@ -35,7 +37,7 @@ static int is_grid(int at, int end)
     return at % BLOCK_EDGE == 0 || at == end;
 }
 
-/* Plays a farm of workers that render one tile at a time. */
+/* Simulates a farm of workers that render one tile at a time. */
 static int play(struct picture picture, int workers)
 {
     struct tiling t = {0};
@@ -46,7 +48,7 @@ static int play(struct picture picture, int workers)
     for (int k = 0; k < workers; k++)
         number[k] = -1;
     for (;;) {
-        /* The worker that is done first takes the next one. */
+        /* The worker that is done first takes the next tile. */
         int next = -1;
         for (int k = 0; k < workers; k++)
             if (ends[k] < 1e9 && (next < 0 || ends[k] < ends[next]))
@@ -81,7 +83,7 @@ static int play(struct picture picture, int workers)
     CHECK(t.pixels_done == (long)picture.width * picture.height && t.count == 0);
     printf("%dx%d, %d workers: %d tiles, of %.0f pixels, and of %.0f where they cost most; %.3f of the least time\n", picture.width, picture.height,
            workers, t.tiles, tiles[0] ? area[0] / tiles[0] : 0, tiles[1] ? area[1] / tiles[1] : 0, last * workers / work);
-    /* Of a long run nobody waits long for the last tile. */
+    /* In a long run, the wait for the last tile must be short. */
     if (workers <= 4 && work / workers > 20)
         CHECK(last * workers < 1.1 * work);
     tiling_end(&t);
@@ -89,7 +91,10 @@ static int play(struct picture picture, int workers)
     return 0;
 }
 
-/* Where rays are known to cost a hundred times as much, tiles are smaller; and they become smaller towards the end. */
+/*
+ * Where rays are known to cost a hundred times as much, tiles must be smaller; and they must become smaller towards the
+ * end.
+ */
 static int learned(void)
 {
     struct picture picture = {.width = 800, .height = 600};
@@ -99,7 +104,7 @@ static int learned(void)
     learn(&t, &sky, 1);
     learn(&t, &sea, 100);
     t.seconds_done = 101;
-    t.pixels_done = 800 * 600; /* as if they had been rendered: the mean cost is known, too */
+    t.pixels_done = 800 * 600; /* as if they had been rendered, so that the mean cost is known, too */
     int tiles[2] = {0};
     double area[2] = {0}, first = 0, last = 0;
     for (const struct part *p = next_tile(&t, 0, 2); p; p = next_tile(&t, 0, 2)) {

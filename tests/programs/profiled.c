@@ -1,5 +1,5 @@
 /*
- * Programs whose profiles are known: how many messages, of how many bytes, to whom; where their time goes.
+ * Programs with known profiles: how many messages of how many bytes to which task, and where time is spent.
  */
 #include "check.h"
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Has the processor for so long, whoever else wants it. */
+/* Uses this much processor time, whatever else runs on the machine. */
 __attribute__((noinline)) void burn_the_processor(double time)
 {
     volatile double sum = 0;
@@ -24,8 +24,10 @@ __attribute__((noinline)) void burn_the_processor(double time)
             sum += i * 0.5;
 }
 
-/* Round the ring: each task sends and receives 50 messages of 1000 bytes and one of 100000, and takes part in 10
- * barriers and 5 sums of 3 doubles. */
+/*
+ * Ring: each task sends and receives 50 messages of 1000 bytes and one of 100000, and takes part in 10 barriers and 5
+ * sums of 3 doubles.
+ */
 static void ring(void)
 {
     static char buffer[LARGE];
@@ -45,7 +47,7 @@ static void ring(void)
     for (int i = 0; i < 5; i++)
         OK(rg_allreduce(in, out, 3, RG_DOUBLE, RG_SUM, RG_WORLD));
     CHECK(out[2] == 3.0 * size);
-    /* Each gives 8 bytes to each, and then as many as the rank it gives them to, and one more. */
+    /* Each task gives 8 bytes to each other, then to each rank as many as that rank plus one. */
     char from[64 * 8], to[64 * 8];
     size_t gives[64], gets[64], starts[64];
     for (int i = 0; i < size; i++) {
@@ -56,13 +58,13 @@ static void ring(void)
     OK(rg_alltoall(from, 8, to, RG_WORLD));
     OK(rg_allgatherv(RG_IN_PLACE, 0, to, gives, starts, RG_WORLD));
     OK(rg_alltoallv(from, gives, starts, to, gets, starts, RG_WORLD));
-    /* Of bytes: 1, 2, ... for the ranks, then 5 for each. */
+    /* Bytes: 1, 2, ... for the ranks, then 5 for each. */
     OK(rg_reduce_scatter(from, to, gives, RG_INT8, RG_MAX, RG_WORLD));
     OK(rg_reduce_scatter_block(from, to, 5, RG_INT8, RG_MAX, RG_WORLD));
     CHECK(rg_send(buffer, 1, size + 5, 7, RG_WORLD) == RG_ERR_TASK);
 }
 
-/* A group in the opposite order: peers are tasks, not ranks. All ways to complete. */
+/* A group in reverse order: the profile names peers by task number, not by rank. Uses all ways to complete. */
 static void ways(void)
 {
     int ranks[64], done = 0, index;
@@ -107,7 +109,7 @@ static void ways(void)
     }
 }
 
-/* Task 0 computes, all others wait for it. */
+/* Task 0 computes, and all others wait for it. */
 static void waits(void)
 {
     char byte = 0;
@@ -140,7 +142,7 @@ static void marks(void)
     CHECK(rg_mark(NULL) == RG_ERR_ARGUMENT && rg_toggle(NULL, 1) == RG_ERR_ARGUMENT);
 }
 
-/* Task 1 is killed while it waits for a message that never comes, after 5 that did. */
+/* Task 1 is killed while it waits for a message that never arrives, after 5 that did. */
 static void killed(void)
 {
     char byte = 0;
@@ -152,7 +154,7 @@ static void killed(void)
     }
     if (me == 0) {
         OK(rg_recv(&byte, 1, 1, 2, RG_WORLD, NULL));
-        /* It has begun to wait, or does so before it is killed. */
+        /* Task 1 begins to wait in this time. */
         burn_the_processor(0.3);
         OK(rg_kill(rg_tid_of(RG_WORLD, 1)));
         return;
@@ -162,7 +164,7 @@ static void killed(void)
     FAILED("a message that nobody sent has come");
 }
 
-/* More events than there is room for. */
+/* Produces more events than there is room for. */
 static void many(void)
 {
     char byte = 0;
@@ -170,7 +172,7 @@ static void many(void)
         OK(rg_send(&byte, 1, RG_NONE, 1, RG_WORLD));
 }
 
-/* A forked child computes and ends, and a command is run; neither is the task. */
+/* A forked child computes and ends, and a command is run. Neither is counted as the task. */
 static void forks(void)
 {
     pid_t child = fork();
@@ -196,7 +198,7 @@ static void *barriers(void *nothing)
     return nothing;
 }
 
-/* 40 threads one after the other, then 20 at once: each calls 10 times. */
+/* 40 threads one after the other, then 20 at once. Each makes 10 calls. */
 static void threads(void)
 {
     pthread_t all[20];
@@ -210,7 +212,7 @@ static void threads(void)
         CHECK(pthread_join(all[i], NULL) == 0);
 }
 
-/* The cost of a call in nanoseconds: of a send to nobody, which completes at once. */
+/* Prints the cost of a call in nanoseconds: a send to RG_NONE, which completes at once. */
 static void costs(void)
 {
     char byte = 0;

@@ -1,6 +1,6 @@
 /*
- * Waiting for a task that is gone, or never was: `pvm_absent ways` lists the ways, `pvm_absent WAY` waits in one and tells
- * after a moment that it still waits, and whether it has slept.
+ * Waits for a task that is gone, or never existed. `pvm_absent ways` lists the ways to wait. `pvm_absent WAY` waits in
+ * one, and prints after a moment that it still waits, and whether it has slept.
  */
 #include <pvm3.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ static void moment_is_over(int number)
     _exit(EXIT_SUCCESS);
 }
 
-/* From now on there is a moment. */
+/* Starts that moment. */
 static void begin(void)
 {
     struct itimerval moment = {{0, 0}, {0, MOMENT}};
@@ -127,7 +127,7 @@ static int sends(void)
 
 static int spawn(const char *way);
 
-/* A member has ended: those who are left wait for it at the barrier. */
+/* A member has ended: the remaining members wait for it at the barrier. */
 static int barrier(void)
 {
     pvm_joingroup("absent");
@@ -161,7 +161,7 @@ static const struct way {
     {"barrier", barrier},
 };
 
-/* A task that says when it ends. */
+/* Starts a task that reports its end. */
 static int spawn(const char *way)
 {
     char *arguments[] = {(char *)way, NULL};

@@ -1,5 +1,5 @@
 /*
- * Adds the hosts that its arguments describe, and says what has become of each.
+ * Adds the hosts that its arguments describe, and prints the result for each.
  */
 #include <pvm3.h>
 #include <stdio.h>

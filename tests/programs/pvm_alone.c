@@ -1,9 +1,9 @@
-/* Wait until no other task is in the virtual machine, but for the one that keeps PVM's groups. */
+/* Waits until no other task is in the virtual machine, except PVM's group server. */
 #include <pvm3.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The task that has to end before this one is alone; 0: it is. */
+/* Returns a task that must end before this one is alone, or 0 if it is alone. */
 static int another(int me)
 {
     struct pvmtaskinfo *tasks;

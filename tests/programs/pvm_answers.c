@@ -1,6 +1,6 @@
 /*
- * Asks the PVM library it runs on about everything that has an answer, in good cases and bad ones, and
- * says the answers. No number of a task is said: the same must be said on every library.
+ * Calls all query functions of the PVM library it runs on, with valid and invalid arguments, and prints the results.
+ * Prints no task numbers, so the output must be the same on every library.
  */
 #include <pvm3.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 #include <string.h>
 #include <sys/time.h>
 
-#define NEVER_WAS 0x40eee /* a task */
-#define NO_HOST 0x800000  /* a host */
+#define NEVER_WAS 0x40eee /* task number that was never assigned */
+#define NO_HOST 0x800000  /* host number that does not exist */
 
-static char *self; /* the name of this program */
+static char *self; /* path of this program */
 static int me;
 
 static void say(const char *what, int count, ...)
@@ -26,7 +26,7 @@ static void say(const char *what, int count, ...)
     va_end(values);
 }
 
-/* A copy of this program that waits for a message. */
+/* Starts a copy of this program that waits for a message. */
 static int child(void)
 {
     char *arguments[] = {"wait", NULL};

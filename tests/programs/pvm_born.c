@@ -1,6 +1,6 @@
 /*
- * How a spawned task begins: its name, its environment, its folder; what groups answer about numbers that nobody has; and
- * what a task writes comes into the log.
+ * How a spawned task starts: its name, environment and folder; what group calls return for numbers that do not exist;
+ * and a task's output goes to the log.
  */
 #define _DEFAULT_SOURCE
 #include <pvm3.h>
@@ -30,7 +30,7 @@ static void born(char **argv)
     exit(EXIT_SUCCESS);
 }
 
-/* Writes more than a log takes. */
+/* Writes more than fits into the log. */
 static void writes(void)
 {
     pvm_mytid();

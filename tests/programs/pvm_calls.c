@@ -1,6 +1,6 @@
 /*
- * Is the tracer of a child, and says what it is told of the child's calls: names, what the parts mean and their values.
- * Numbers of tasks and of buffers, addresses and times are not said.
+ * Traces a child, and prints the events about the child's calls: their names, and the meanings and values of their
+ * fields. Does not print numbers of tasks and buffers, addresses or times.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ int pvm_reg_tracer(int context, int tag, int out_context, int out_tag, char *mas
 extern struct Pvmtevinfo pvmtevinfo[];
 extern struct Pvmtevdid pvmtevdidlist[];
 
-/* The calls that are asked for. */
+/* The traced calls. */
 static const int CALLS[] = {
     TEV_MYTID,     TEV_EXIT,     TEV_PARENT,   TEV_SPAWN,    TEV_KILL,        TEV_SENDSIG,  TEV_PSTAT,      TEV_TASKS,
     TEV_NOTIFY,    TEV_CONFIG,   TEV_MSTAT,    TEV_ARCHCODE, TEV_GETOPT,      TEV_SETOPT,   TEV_SEND,       TEV_MCAST,
@@ -93,12 +93,14 @@ static int handler(int buffer)
     return 0;
 }
 
-/* A function is called for a message in another context than the current one, which somebody sends who is told of it. */
+/*
+ * A message handler is called for a message in another context than the current one. The sender is told that context.
+ */
 static void handled(void)
 {
     int context = pvm_newcontext(), handles = pvm_addmhf(-1, 98, context, handler);
     Pvmtmask mask;
-    /* PVM's library has some of its own, which are called earlier. */
+    /* PVM's library has handlers of its own, which are called earlier. */
     pvm_gettmask(PvmTaskSelf, mask);
     TEV_MASK_SET(mask, TEV_MHF_INVOKE);
     pvm_settmask(PvmTaskSelf, mask);
@@ -175,7 +177,7 @@ static void tasks(int me)
     pvm_getfds(&siblings);
 }
 
-/* Calls of programs that work for a daemon: they come last. */
+/* Calls of programs that do a daemon's work. They come last. */
 static void daemons(void)
 {
     char *words[] = {"one", "two"};
@@ -264,12 +266,12 @@ static int child(void)
 
 /* ---- the tracer ------------------------------------------------------------------------------- */
 
-/* Of each side of each event what its values mean, and their types. */
+/* The meanings and types of the fields, for the begin and the end of each event. */
 static struct description {
     int fields, meaning[FIELDS], type[FIELDS];
 } known[2][TEV_MAX + 1];
 
-/* The library's own calls while the child becomes a task are not shown. */
+/* Set while the child becomes a task: the library's own calls in that time are not printed. */
 static int quiet;
 
 static void say(const char *format, ...)
@@ -288,7 +290,7 @@ static int number(void)
     return value;
 }
 
-/* The call that is being said. */
+/* Index of the call that is printed. */
 static int call;
 
 static int is_private(int meaning)
@@ -332,7 +334,7 @@ static void field(int meaning, int type)
     }
 }
 
-/* The fields of an event behind its number: described, or as they have been described before. */
+/* Prints the fields of an event after its number, with the descriptions in it or those received earlier. */
 static void fields(int mark, int event, int side)
 {
     char name[TEXT];
@@ -355,7 +357,7 @@ static void fields(int mark, int event, int side)
     }
 }
 
-/* One event, which is said if it is the child's own doing. Whether it was the last one. */
+/* Handles one event, and prints it if the child's own code caused it. Returns whether it was the last one. */
 static int event(int mark)
 {
     static int becoming;
@@ -381,7 +383,7 @@ static int event(int mark)
     return call == TEV_EXIT;
 }
 
-/* A message of one or, where they are sent together, of several. */
+/* Handles a message of one event or, where events are sent together, of several. */
 static int events(void)
 {
     int ended = 0, mark = number(), several = mark == TEV_MARK_EVENT_BUFFER;
@@ -396,7 +398,7 @@ static int events(void)
     return ended;
 }
 
-/* With numbers: so many bytes of events are sent together; what is asked for: all events, times or counts. */
+/* Numeric arguments: how many bytes of events are sent together, and what is traced: all events, times or counts. */
 int main(int argc, char **argv)
 {
     int asked = argc > 2 ? atoi(argv[2]) : PvmTraceFull;

@@ -1,6 +1,6 @@
 /*
- * Catches what its child and its grandchild write: in a file, then as messages. Says no numbers of
- * tasks but those that lines begin with.
+ * Catches the output of its child and grandchild: in a file, then as messages. Prints no task numbers except those at
+ * the start of lines.
  */
 #include <stdio.h>
 

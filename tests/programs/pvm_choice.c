@@ -1,6 +1,6 @@
 /*
- * Which message a program gets: by its own choice (pvm_recvf), by handlers, by contexts, in the order of
- * sending; and exchanges in which both send before they receive.
+ * Which message a program gets: by a comparison function of its own (pvm_recvf), by handlers, by contexts, in the order
+ * of sending. Also exchanges in which both tasks send before they receive.
  */
 #include <pvm3.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int value_of(int buffer)
     return value;
 }
 
-/* The highest tag is best. */
+/* A comparison function that prefers the highest tag. */
 static int highest(int buffer, int tid, int tag)
 {
     int its_tag = 0, from = 0;
@@ -49,7 +49,7 @@ static void choose(void)
     for (int tag = 1; tag <= 3; tag++)
         send_one(me, tag, tag * 11);
     while (pvm_probe(me, 3) <= 0)
-        ; /* until all have come */
+        ; /* until all have arrived */
     int (*before)(int, int, int) = pvm_recvf(highest);
     printf("chosen: %d", value_of(pvm_recv(-1, -1)));
     printf(" %d", value_of(pvm_nrecv(me, -1)));
@@ -88,7 +88,7 @@ static void contexts(void)
     pvm_freecontext(context);
 }
 
-/* Both send all they have to send, and then receive. */
+/* Both tasks send all their messages, and then receive. */
 static void exchange(int other, int first)
 {
     char *bytes = malloc(LONG);

@@ -1,15 +1,15 @@
 /*
- * Random programs of several tasks, played one after the other: what every step of every task saw is
- * printed, so that the same binary on PVM's own library and on Regatta's can be compared.
+ * Random programs of several tasks, played one after the other. Prints the result of every step of every task, so that
+ * the same binary can be compared on PVM's own library and on Regatta's.
  *
  *   pvm_course FIRST COUNT EPISODES [LEFT_OUT]
  *
- * plays the courses of the seeds from FIRST on. LEFT_OUT are episodes that are not played, as numbers
- * with commas between them. A course needs two to six tasks; there are always six, started once. The first is the
- * one started by hand: it tells the others when to begin and prints what all have seen.
+ * plays COUNT courses, with seeds from FIRST on. LEFT_OUT lists episodes that are not played, separated by commas. A
+ * course needs two to six tasks; there are always six, started once. The first task is the one started by hand: it
+ * tells the others when to begin and prints the results of all.
  *
- * pvm_course_plan.c draws what is done, pvm_course_play.c does it, pvm_course_data.c knows what is in
- * messages, pvm_course_odd.c what makes no sense.
+ * pvm_course_plan.c draws the plan, pvm_course_play.c carries it out, pvm_course_data.c makes and checks the contents
+ * of messages, and pvm_course_odd.c makes invalid calls.
  */
 #define _GNU_SOURCE
 #include "pvm_course.h"
@@ -29,7 +29,7 @@ static size_t said_length;
 static struct plan plan;
 static char left_out[MAX_EPISODES];
 
-/* With PVM_COURSE_TRACE each task writes as well what it says into the file of that name and its number. */
+/* With PVM_COURSE_TRACE, each task also writes its output to a file named by the variable and the task's number. */
 static FILE *trace;
 
 void say(const char *format, ...)
@@ -64,7 +64,7 @@ static void open_trace(void)
         setvbuf(trace, NULL, _IONBF, 0);
 }
 
-/* A task that is started to end. */
+/* Starts a task that will end. */
 static int victim(void)
 {
     int how = 0;
@@ -84,7 +84,7 @@ static void block_signal(void)
     sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* A word of the first task to all others. */
+/* Sends an order of the first task to all others. */
 static void say_to_all(int what)
 {
     int before = pvm_setcontext(wire);
@@ -118,7 +118,7 @@ static void play_course(uint64_t seed, int episodes, const char *program)
         play(&plan, program);
 }
 
-/* All but the first task: play each course when the first says so. */
+/* Run by all but the first task: plays each course when the first task says so. */
 static void follow(uint64_t first, int count, int episodes, const char *program)
 {
     int news[MAX_TASKS + CONTEXTS + 1];
@@ -133,7 +133,7 @@ static void follow(uint64_t first, int count, int episodes, const char *program)
     prepare();
     for (int course = 0; course < count; course++) {
         hear_first(BEGIN);
-        /* Nobody runs on if the first task has given up. */
+        /* Ends this task if the first task has given up. */
         alarm(MAX_SECONDS + 10);
         play_course(first + (uint64_t)course, episodes, program);
         tell_first(said, (int)said_length + 1);
@@ -169,7 +169,7 @@ static void kill_others(void)
         pvm_kill(tids[task]);
 }
 
-/* The report of another task about a course. */
+/* Receives another task's report about a course. */
 static void hear(int task)
 {
     static char words[WORDS];
@@ -187,7 +187,7 @@ static void hear(int task)
     fputs(words, stdout);
 }
 
-/* The first task may wait for something that never comes. */
+/* Runs if the first task waits for something that never arrives. */
 static void on_alarm(int number)
 {
     (void)number;
@@ -213,7 +213,7 @@ static void lead(uint64_t first, int count, int episodes, char **argv)
         fputs(said, stdout);
         for (int task = 1; task < MAX_TASKS; task++)
             hear(task);
-        /* Only when all have ended is taken away what others could have seen. */
+        /* What others could have seen is removed only when all have ended. */
         say_to_all(CLEAN);
         clean();
         for (int task = 1; task < MAX_TASKS; task++)

@@ -1,8 +1,8 @@
 /*
  * Random programs of several tasks that are valid by construction; see pvm_course.c.
  *
- * From a seed every task draws the same plan: what each of them does, step by step, in one order in
- * which nobody waits for anything that is not done before. So it needs to be told nothing but the seed.
+ * Every task draws the same plan from the seed: what each of them does, step by step, in an order in which no task
+ * waits for anything that is not done before. So a task needs nothing but the seed.
  */
 #ifndef PVM_COURSE_H
 #define PVM_COURSE_H
@@ -16,25 +16,25 @@ enum {
     MAX_STEPS = 4000,
     MAX_MESSAGES = 2000,
     MAX_EPISODES = 400,
-    CONTEXTS = 3, /* PVM's own, and two that the first task has made for all */
+    CONTEXTS = 3, /* PVM's own, and two that the first task makes for all */
     GROUPS = 3,
     VICTIMS = 8,
     NOBODY = -1,
-    DAEMON = -2, /* who tells of ends */
+    DAEMON = -2, /* the sender of notifications */
 };
 
 enum kind {
     SEND,      /* a message to one, several or a group */
-    AGAIN,     /* the send buffer as it is, once more */
-    FORWARD,   /* what has been received last, to somebody else */
+    AGAIN,     /* the current send buffer once more */
+    FORWARD,   /* the message received last, to another task */
     RECEIVE,   /* a message, and unpack it */
-    LOOK,      /* for what cannot be there */
-    LOCAL,     /* some calls on the own buffers */
-    ODD,       /* a call with arguments that make no sense */
-    QUESTION,  /* about tasks, hosts, oneself */
-    CONTEXT,   /* go into another */
-    TOKEN,     /* what I have done is done before ... */
-    AWAIT,     /* ... what I do */
+    LOOK,      /* for a message that cannot exist */
+    LOCAL,     /* some calls on the task's own buffers */
+    ODD,       /* a call with invalid arguments */
+    QUESTION,  /* about tasks, hosts, the task itself */
+    CONTEXT,   /* change to another context */
+    TOKEN,     /* all steps of this task so far happen before ... */
+    AWAIT,     /* ... the next steps of this task */
     MAILBOX,
     OPTION,
     JOIN,
@@ -45,18 +45,18 @@ enum kind {
     REDUCE,
     GATHER,
     SCATTER,
-    HANDLE,    /* from now on by a function */
-    HANDLED,   /* all of those have come */
-    CHOOSE,    /* by a function which message is received; or no more */
+    HANDLE,    /* install a handler */
+    HANDLED,   /* all messages for the handler have arrived */
+    CHOOSE,    /* install a function that chooses the received message, or remove it */
     SIGNAL,
     SIGNALLED,
     BEAR,      /* start tasks that will end */
-    TELL,      /* their numbers */
+    TELL,      /* send their numbers */
     TOLD,
-    WATCH,     /* be told of their end */
+    WATCH,     /* request notification of their end */
     UNWATCH,
     END,       /* end one */
-    DEAD,      /* hear that it has ended */
+    DEAD,      /* receive the notification of an end */
     ASK_DEAD,
     KINDS,
 };
@@ -66,25 +66,25 @@ struct step {
     int task, kind, episode;
     int other;      /* another task, or NOBODY */
     int tag;
-    int message;    /* its place in the plan's list */
-    int how;        /* one of several ways */
+    int message;    /* index in the plan's list of messages */
+    int how;        /* selects one of several ways */
     int group;
     int count;
     int any_source, any_tag;
     int others[MAX_TASKS];
-    uint64_t seed;  /* for what is drawn when it is done */
-    int at;         /* it is the task's so-manieth */
+    uint64_t seed;  /* for random choices made when the step is played */
+    int at;         /* its index among the task's steps */
 };
 
 struct message {
     int from, to, tag, context;
-    int stream;     /* messages of one stream come in order */
-    int single;     /* sent at once, without being packed */
-    int handled;    /* goes to a function */
+    int stream;     /* messages of one stream arrive in order */
+    int single;     /* sent in one call, without packing */
+    int handled;    /* goes to a handler */
     int encoding;
     uint64_t script;
-    int seen[MAX_TASKS]; /* steps of the tasks that are done before it is sent */
-    int taken;      /* the receiver's so-manieth step takes it; 0: not yet */
+    int seen[MAX_TASKS]; /* how many steps of each task are done before it is sent */
+    int taken;      /* index of the receiver's step that takes it; 0 if none yet */
 };
 
 struct plan {
@@ -93,17 +93,19 @@ struct plan {
     struct message message[MAX_MESSAGES];
 };
 
-/* A plan of so many episodes; those that are marked are left out. */
+/* Draws a plan of this many episodes, except those that are listed in `left_out`. */
 void draw(struct plan *plan, uint64_t seed, int episodes, const char *left_out);
 const char *name_of(int kind);
 
-/* Numbers at random. */
+/* Random numbers. */
 uint64_t next_random(uint64_t *state);
 unsigned random_below(uint64_t *state, unsigned most);
 uint64_t mixed(uint64_t seed, uint64_t with);
 
-/* The content of a message: pack_script packs it into the send buffer, unpack_script takes it out of the
- * receive buffer in one of several ways. */
+/*
+ * The content of a message: pack_script packs it into the send buffer, unpack_script unpacks it from the receive buffer
+ * in one of several ways.
+ */
 void pack_script(uint64_t script, int encoding);
 void unpack_script(uint64_t script, int encoding, uint64_t way);
 int send_single(uint64_t script, int to, int tag);
@@ -112,7 +114,7 @@ uint32_t digest(const void *bytes, size_t length);
 void unpack_all_numbers(int length);
 int data_type(int kind);
 
-/* Writes a line of this task. */
+/* Writes a line of this task's output. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_tid(int tid);
 

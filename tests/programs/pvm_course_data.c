@@ -5,7 +5,7 @@
 
 enum { NUMBERS = 11, TEXT = 11, FORMATTED = 12, MESSAGE = 13, LARGEST = 3 << 20, SPREAD = 4096 };
 
-/* Items packed in place stay where they are until they have been sent. */
+/* Items packed in place must not change until they have been sent. */
 static unsigned char source[LARGEST + 65536], target[LARGEST + 65536];
 
 static const size_t sizes[NUMBERS] = {1, 2, 4, 8, 2, 4, 8, 4, 8, 8, 16};
@@ -18,7 +18,7 @@ struct item {
 struct content {
     int items;
     struct item item[8];
-    int ragged; /* there are bytes in it that nobody has written */
+    int ragged; /* it contains uninitialized bytes */
     int nested, large;
 };
 
@@ -38,7 +38,7 @@ int data_type(int kind)
     return types[kind];
 }
 
-/* Lengths around those at which a library does something else. */
+/* Returns a length near those at which a library changes its behaviour. */
 static int large_length(uint64_t *state)
 {
     static const int around[] = {2048, 4064, 4080, 4096, 8192, 16384, 32768, 65536, 131072, 262144};
@@ -60,7 +60,7 @@ static struct content content_of(uint64_t script, int encoding)
         struct item *item = &content.item[at];
         unsigned what = random_below(&state, 24);
         item->kind = what < 20 ? (int)(what % NUMBERS) : (int)what % 3 + TEXT;
-        /* A text cannot be packed in place. */
+        /* A string cannot be packed in place. */
         if (item->kind > NUMBERS - 1 && encoding == PvmDataInPlace)
             item->kind = 3;
         item->count = (int)random_below(&state, 20);
@@ -93,7 +93,10 @@ static void fill(unsigned char *bytes, size_t length, int kind, uint64_t seed)
     }
     for (size_t at = 0; at < length; at += 8) {
         uint64_t word = next_random(&seed);
-        /* A long that does not fit in what it becomes on the way is cut, or fails where a piece of PVM's memory ends. */
+        /*
+         * A long that does not fit into its encoded form is truncated, or fails at the end of a fragment of PVM's
+         * memory.
+         */
         if (kind == 3 || kind == 6)
             word >>= 33;
         memcpy(bytes + at, &word, 8);
@@ -139,7 +142,7 @@ static size_t reach(const struct item *item)
     return sizes[item->kind] * (size_t)(item->count * item->stride + 1);
 }
 
-/* A message with some numbers in it, put into the one that is being packed. */
+/* Packs a message with some numbers into the message that is being packed. */
 static void pack_message(uint64_t seed)
 {
     int numbers[8], outer = pvm_getsbuf(), encoding = (int)random_below(&seed, 2);
@@ -235,7 +238,7 @@ static int unpack_some(int kind, int count, int stride)
     return code;
 }
 
-/* The items one after the other, perhaps with another stride, or in two parts. */
+/* Unpacks the items one after the other, possibly with another stride, or in two parts. */
 static void unpack_exactly(const struct content *content, uint64_t way)
 {
     for (int i = 0; i < content->items; i++) {
@@ -256,7 +259,7 @@ static void unpack_exactly(const struct content *content, uint64_t way)
     }
 }
 
-/* Something else than what was packed. */
+/* Unpacks something else than what was packed. */
 static void unpack_wrongly(uint64_t way)
 {
     for (int tries = 1 + (int)random_below(&way, 5); tries > 0; tries--) {
@@ -267,7 +270,7 @@ static void unpack_wrongly(uint64_t way)
     }
 }
 
-/* Bytes travel as they are in every encoding, so what other items have become on the way can be read as bytes. */
+/* Bytes are not changed by any encoding, so the encoded form of other items can be read as bytes. */
 static void unpack_as_it_travels(void)
 {
     int length = 0;
@@ -280,7 +283,7 @@ void unpack_script(uint64_t script, int encoding, uint64_t way)
 {
     struct content content = content_of(script, encoding);
     unsigned what = random_below(&way, 7);
-    /* Bytes between texts are seen by nobody. */
+    /* Padding between strings is not defined. */
     if (what < 2 && (content.ragged || content.nested))
         what = 3;
     switch (what) {
@@ -310,7 +313,7 @@ void unpack_all_numbers(int length)
     unpack_some(2, length / 4, 1);
 }
 
-/* One item, sent without packing. */
+/* Returns one item that is sent without packing. */
 static struct item single(uint64_t script)
 {
     uint64_t state = script;

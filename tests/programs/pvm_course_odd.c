@@ -1,4 +1,4 @@
-/* The buffers that a task keeps beside, and calls whose arguments make no sense. */
+/* The buffers that a task keeps, and calls with invalid arguments. */
 #include "pvm_course_odd.h"
 #include "pvm_course.h"
 #include <stdlib.h>
@@ -47,7 +47,7 @@ void forget_all(void)
     }
 }
 
-/* A buffer by its place, or an error, or nobody's. */
+/* Prints a buffer by its index, or an error, or that it is unknown. */
 static void say_buffer(int buffer)
 {
     if (buffer <= 0)
@@ -66,7 +66,7 @@ static int some_buffer(uint64_t *state)
     return kept[random_below(state, KEPT)];
 }
 
-/* Make, free, change and ask about buffers. Afterwards the current ones are what they were, or none. */
+/* Creates, frees, changes and queries buffers. Afterwards the current ones are what they were, or none. */
 void local_calls(uint64_t seed)
 {
     int sending = pvm_getsbuf(), receiving = pvm_getrbuf(), number = 0;

@@ -1,10 +1,10 @@
 /*
- * The plan of a course: episodes at random, each of one or several steps, with what is known of the
- * tasks meanwhile: what has been sent and not received, who is in which group, who is in which context.
+ * The plan of a course: random episodes of one or several steps each. While it is drawn, the state of the tasks is
+ * tracked: which messages have been sent and not received, and which groups and contexts tasks are in.
  *
- * Two steps that must come one after the other on different tasks (joining a group, writing a mailbox)
- * have a token between them. Which steps are done before a message is sent is counted, and with that
- * the receives are widened to wildcards as far as only one message can be the answer.
+ * Two steps on different tasks that must happen in order (joining a group, writing a mailbox) have a token message
+ * between them. The plan also counts which steps are done before a message is sent. With that, receives are widened to
+ * wildcards as far as only one message can match.
  */
 #include "pvm_course.h"
 #include <string.h>
@@ -14,17 +14,17 @@ struct group {
     int size, frozen;
 };
 
-/* The state while the plan is drawn. */
+/* State while the plan is drawn. */
 static struct plan *plan;
 static uint64_t state;
 static int episode;
-static int done[MAX_TASKS];             /* steps of each task */
-static int seen[MAX_TASKS][MAX_TASKS]; /* seen[a][b]: so many steps of b are done before a goes on */
+static int done[MAX_TASKS];             /* number of steps of each task */
+static int seen[MAX_TASKS][MAX_TASKS]; /* seen[a][b]: how many steps of b are done before a goes on */
 static int context_of[MAX_TASKS];
 static int packed[MAX_TASKS]; /* the message whose contents are in the send buffer, or -1 */
 static struct group groups[GROUPS];
 enum { MAILBOXES = GROUPS, THINGS };
-static int last_at[THINGS]; /* who has last done something with a group, or the mailboxes */
+static int last_at[THINGS]; /* the task that last used a group or the mailboxes */
 static int next_tag, next_stream, victims, chooses[MAX_TASKS];
 
 uint64_t next_random(uint64_t *at)
@@ -82,7 +82,7 @@ static struct step *add(int task, int kind)
     return step;
 }
 
-/* All that `from` has done is done before `to` goes on. */
+/* Orders all steps of `from` so far before the next steps of `to`. */
 static void before(int from, int to)
 {
     for (int task = 0; task < plan->tasks; task++)
@@ -99,7 +99,7 @@ static void token(int from, int to)
     add(to, AWAIT)->other = from;
 }
 
-/* This task is the next that does something with a thing that all have in common. */
+/* Makes this task the next user of a shared thing. */
 static void touch(int thing, int task)
 {
     if (last_at[thing] != NOBODY)
@@ -145,7 +145,7 @@ static int new_message(int from, int to, int tag, int encoding, uint64_t script)
     return plan->messages++;
 }
 
-/* The group of which this task is a member, or -1. */
+/* Returns the group of which this task is a member, or -1. */
 static int group_of(int task)
 {
     int first = (int)below(GROUPS);
@@ -190,7 +190,7 @@ static void draw_send(void)
     step->message = plan->messages;
     step->seed = script;
     for (int at = 0; at < count; at++) {
-        /* A multicast does not go to oneself. */
+        /* A multicast skips its sender. */
         if (step->how == 1 && to[at] == from)
             continue;
         int message = new_message(from, to[at], tag, encoding, script);
@@ -250,7 +250,7 @@ static void receive(int which)
     for (int task = 0; task < plan->tasks; task++)
         if (message->seen[task] > seen[to][task])
             seen[to][task] = message->seen[task];
-    /* It may be sent on before it is read or after. */
+    /* It may be forwarded before or after it is read. */
     if (below(8) == 0 && step->how != 3 && step->how != 6) {
         int encoding = message->encoding, single = message->single;
         struct step *on = add(to, FORWARD);
@@ -261,11 +261,11 @@ static void receive(int which)
     }
 }
 
-/* One that has been sent, or as many as there are. */
+/* Receives one message that has been sent, or all of them. */
 static void draw_receive(int all)
 {
     int first = plan->messages ? (int)below((unsigned)plan->messages) : 0, count = plan->messages;
-    /* Messages that are sent on meanwhile are received as well. */
+    /* Messages that are forwarded meanwhile are received as well. */
     for (int at = 0; at < (all ? plan->messages : count); at++) {
         int which = all ? at : (first + at) % count;
         const struct message *message = &plan->message[which];
@@ -365,7 +365,7 @@ static void draw_ask_group(void)
     step->count = (int)below(8) - 1;
 }
 
-/* Everybody in a group does the same; nobody goes on before all have begun, if they wait for each other. */
+/* All members of a group do the same. If they wait for each other, none goes on before all have begun. */
 static void draw_together(void)
 {
     static const int kinds[] = {BARRIER, BARRIER, REDUCE, REDUCE, GATHER, SCATTER, FREEZE};
@@ -374,7 +374,7 @@ static void draw_together(void)
     int count = members_of(group, member), root = (int)below((unsigned)(group->size ? group->size : 1));
     if (count == 0 || (kind == FREEZE && (group->frozen || count < group->size || below(4))))
         return;
-    /* Members that are missing between others are for barriers alone. */
+    /* Groups with gaps between their instances are used for barriers only. */
     if (count < group->size)
         kind = BARRIER;
     uint64_t seed = next_random(&state);
@@ -390,19 +390,19 @@ static void draw_together(void)
         step->how = at;
         step->tag = tag;
         step->other = root;
-        /* PVM's own scatters with the root's send buffer. */
+        /* PVM's own library scatters with the root's send buffer. */
         if (kind == SCATTER)
             packed[member[at]] = -1;
     }
     if (kind == FREEZE)
         group->frozen = 1;
-    /* All have ended when the first has heard of it. */
+    /* All have ended when the first task is notified. */
     for (int at = 1; at < count; at++)
         token(member[at], member[0]);
     last_at[which] = member[0];
 }
 
-/* Messages of which a function is to be called. */
+/* Messages that a handler is to receive. */
 static void draw_handled(void)
 {
     int to = some_task(), tag = 2000 + next_tag++, count = 1 + (int)below(4), total = 0;
@@ -440,7 +440,7 @@ static void draw_choose(void)
 static void draw_signal(void)
 {
     int from = some_task(), to = some_task();
-    /* Two signals at the same time would be one. */
+    /* Two simultaneous signals would merge into one. */
     token(to, from);
     add(from, SIGNAL)->other = to;
     before(from, to);
@@ -448,7 +448,7 @@ static void draw_signal(void)
     token(to, from);
 }
 
-/* Tasks are started, others are told of them and ask to be told of their ends; then they end. */
+/* Tasks are started; others are told of them and request notification of their ends; then they end. */
 static void draw_victims(void)
 {
     int parent = some_task(), count = 1 + (int)below(2), told = some_task(), tag = 3000 + next_tag++;
@@ -501,7 +501,7 @@ static void draw_victims(void)
         dead->count = count;
         if (again && watchers[at] == told)
             dead->any_tag = 1;
-        /* These are taken here, in the context in which they were asked for. */
+        /* These notifications are received here, in the context in which they were requested. */
         for (int message = 0; message < plan->messages; message++)
             if (plan->message[message].from == DAEMON && plan->message[message].to == watchers[at] && !plan->message[message].taken)
                 plan->message[message].taken = dead->at;
@@ -552,14 +552,14 @@ static void draw_episode(void)
         draw_victims();
 }
 
-/* May this message be there when the task does that step? */
+/* Returns whether this message may have arrived when the task does that step. */
 static int may_be_there(const struct message *message, const struct step *step)
 {
     return message->to == step->task && !message->handled && (!message->taken || message->taken >= step->at) &&
            message->seen[step->task] < step->at;
 }
 
-/* With these wildcards, can nothing but its message be the answer (or nothing at all, if it has none)? */
+/* Returns whether, with these wildcards, only the step's message can match (or no message, if the step has none). */
 static int is_determined(const struct step *step, int context, int any_source, int any_tag)
 {
     const struct message *own = step->message >= 0 ? &plan->message[step->message] : NULL;

@@ -57,7 +57,7 @@ void say_tid(int tid)
         say(" %d", tid);
 }
 
-/* Do it in the context that the tasks have for themselves. */
+/* Runs a call in the context that the tasks use for themselves. */
 static void send_on_wire(int to, int tag, const int *numbers, int count)
 {
     int before = pvm_setcontext(wire), none = 0;
@@ -72,7 +72,7 @@ static void receive_on_wire(int from, int tag, int *numbers, int count)
     pvm_setcontext(before);
 }
 
-/* Describes a buffer; its destination and tag only if it was sent. */
+/* Prints a buffer; destination and tag only if it was sent. */
 static void describe_some(int buffer, int sent)
 {
     int length = -1, tag = -1, from = -1;
@@ -142,7 +142,7 @@ static void forward_step(const struct step *step)
     say(" %d", pvm_setrbuf(received));
 }
 
-/* The message, received in one of several ways; what was the receive buffer is freed by that. */
+/* Receives the message in one of several ways, which frees the previous receive buffer. */
 static int receive_some(const struct step *step, int from, int tag)
 {
     struct timeval limit = patience();
@@ -189,7 +189,7 @@ static void receive_step(const struct step *step)
         unpack_all_numbers(length);
     else
         unpack_script(message->script, message->encoding, step->seed);
-    /* It is kept beside. */
+    /* The buffer is kept. */
     if (step->how == 6 && keep(buffer)) {
         int none = pvm_setrbuf(0);
         say(" kept %d now %d", none == buffer, pvm_getrbuf());
@@ -222,7 +222,7 @@ static void question_step(const struct step *step)
             say_tid(tasks[0].ti_tid);
             say_tid(tasks[0].ti_ptid);
             say_tid(tasks[0].ti_host);
-            /* PVM may not have heard of a task yet that it has just started. */
+            /* PVM may not know yet of a task that it has just started. */
             enum { CONNECTED = 4 };
             say(" %x %s %d", tasks[0].ti_flag & ~CONNECTED, tasks[0].ti_a_out, tasks[0].ti_pid > 0);
         }
@@ -249,7 +249,7 @@ static void question_step(const struct step *step)
     case 7:
         count = pvm_newcontext();
         say(" context %d %d", count > 0, context_index(count));
-        /* Once: by now it may be another task's. */
+        /* Freed only once: the number may belong to another task's context by now. */
         say(" %d", pvm_freecontext(count));
         break;
     case 8: say(" signal %d", pvm_sendsig(tid, 0)); break;
@@ -269,7 +269,7 @@ static void context_step(const struct step *step)
 
 static void option_step(const struct step *step)
 {
-    /* Options that change nothing but themselves; PvmAutoErr and the like are for other tests. */
+    /* Options without side effects. PvmAutoErr and similar ones are covered by other tests. */
     static const int known[] = {PvmRoute, PvmDebugMask, PvmFragSize, PvmSelfTraceTid, PvmSelfTraceCode,
                                 PvmPollType, PvmPollTime, PvmTraceTid, PvmTraceCode, PvmOutputCode,
                                 PvmOutputContext, PvmTraceContext, PvmSelfTraceContext, PvmShowTids, PvmResvTids};
@@ -295,7 +295,7 @@ static int by_name(const void *one, const void *other)
     return strcmp(a->mi_name, b->mi_name);
 }
 
-/* Names come in an order of their own, and PVM's own group server has one as well. */
+/* Names are returned in an order that is not fixed, and PVM's group server has one as well. */
 static void mailbox_entries(const char *pattern)
 {
     struct pvmmboxinfo *classes = NULL;
@@ -310,13 +310,13 @@ static void mailbox_entries(const char *pattern)
         for (int k = 0; k < classes[i].mi_nentries; k++) {
             say(" %d", classes[i].mi_indices[k]);
             say_tid(classes[i].mi_owners[k]);
-            /* The index that was asked for stands above the flags on PVM. */
+            /* On PVM, the requested index is stored above the flags. */
             say(" %x", classes[i].mi_flags[k] & PvmMboxMaxFlag);
         }
     }
 }
 
-/* Under the last one all ask for an index. */
+/* All insertions under the last name request an index. */
 static const char *const mailbox_names[] = {"box", "box2", "a name with blanks", "other"};
 
 static void mailbox_put(uint64_t state)
@@ -351,7 +351,7 @@ static void mailbox_get(uint64_t state)
     forget_received();
     int buffer = pvm_recvinfo((char *)name, index, flags);
     say(" get %s %d %x: %d", name, index, flags, buffer > 0 ? 1 : buffer);
-    /* If there was no receive buffer, PVM's own library may leave any number as such. */
+    /* If there was no receive buffer, PVM's own library may report any number. */
     if (buffer <= 0) {
         pvm_freebuf(pvm_setrbuf(0));
         return;
@@ -410,7 +410,7 @@ static void reduce_step(const struct step *step)
     uint64_t state = step->seed;
     unsigned type = random_below(&state, 36) % 9;
     int operator = (int)random_below(&state, 4), count = (int)random_below(&state, random_below(&state, 4) ? 8 : 1500);
-    /* Where some refuse and others wait nobody knows who is which. */
+    /* If some calls fail and others wait, it is not determined which. */
     if (step->count > 1) {
         type = 1 + type % 7;
         count++;
@@ -425,7 +425,7 @@ static void reduce_step(const struct step *step)
     }
     for (int at = 0; is_real && at < (int)sizeof data / 4; at++)
         ((float *)(void *)data)[at] = (float)(1 + random_below(&state, 4));
-    /* Of two complex numbers that are as large as each other PVM keeps the one that came first: here they are the same. */
+    /* PVM keeps the first of two complex numbers of equal magnitude, so this makes them identical. */
     for (int at = 0; operator > 1 && at + 1 < (int)sizeof data / 8; at += 2) {
         if (types[type] == PVM_DCPLX)
             ((double *)(void *)data)[at + 1] = ((double *)(void *)data)[at];
@@ -434,7 +434,7 @@ static void reduce_step(const struct step *step)
     }
     say(" type %d operator %d count %d:", types[type], operator, count);
     say(" %d", pvm_reduce(operators[operator], data, count, types[type], step->tag, (char *)group_names[step->group], step->other));
-    /* Only the root's data is compared: others may find anything where theirs was. */
+    /* Only the root's data is compared: the others' result is undefined. */
     if (step->how == step->other)
         say(" %08x", digest(data, sizeof data));
 }
@@ -451,7 +451,7 @@ static void gather_step(const struct step *step, int scatter)
     if (scatter)
         for (size_t at = 0; at < sizeof whole; at++)
             whole[at] = (unsigned char)(at * 7 + (unsigned)step->how);
-    /* Only what fits in the long that PVM sends. */
+    /* Restricts values to those that fit into the long that PVM sends. */
     for (size_t at = 0; type == PVM_LONG && at < sizeof whole / 8; at++)
         ((long *)(void *)whole)[at] = (long)at * 3 + step->how;
     for (size_t at = 0; type == PVM_LONG && at < sizeof part / 8; at++)
@@ -462,7 +462,7 @@ static void gather_step(const struct step *step, int scatter)
     say(" %d %08x %08x", code, digest(part, sizeof part), digest(whole, sizeof whole));
 }
 
-/* A message has come for which a function was asked for: messages of several may come in any order. */
+/* Handler of messages. Those of different senders may arrive in any order. */
 static int handle(int buffer)
 {
     int length = -1, tag = -1, from = -1;
@@ -492,7 +492,7 @@ static void handled_step(const struct step *step)
     forget_received();
     while (handled_count < step->count)
         pvm_nrecv(-1, 7778);
-    /* Whether anything had to be awaited, and took the receive buffer away, is by chance. */
+    /* Whether the task had to wait, which frees the receive buffer, depends on timing. */
     pvm_freebuf(pvm_setrbuf(0));
     say(" %d %08x deleted %d", handled_count, handled_sum, pvm_delmhf(handler));
     say(" %d", pvm_delmhf(handler));
@@ -503,7 +503,7 @@ static int by_number(int buffer, int tid, int tag)
     int its_tag = -1, from = -1;
     struct pvmminfo info;
     pvm_getminfo(buffer, &info);
-    /* It is asked about messages of all contexts. */
+    /* The function is asked about messages of all contexts. */
     if (info.ctx != pvm_getcontext())
         return 0;
     pvm_bufinfo(buffer, NULL, &its_tag, &from);
@@ -522,7 +522,7 @@ static void choose_step(const struct step *step)
     say(" was ours %d", before == by_number ? 1 : before == by_rank ? 2 : 0);
 }
 
-/* It looks for messages meanwhile: a long one to this task that has begun goes on only then. */
+/* Receives meanwhile: a long message to this task that is partly sent goes on only then. */
 static void signalled_step(void)
 {
     struct timespec moment = {0, 10000000};
@@ -542,7 +542,7 @@ static void bear_step(const struct step *step)
     say(" spawn %d", count);
 }
 
-/* 0: it returns from main after pvm_exit; 1: it just exits; 2: it is killed; 3, 4: a signal. */
+/* 0: returns from main after pvm_exit; 1: exits; 2: is killed; 3, 4: ends by a signal. */
 static void end_step(const struct step *step)
 {
     int tid = victims[step->how];
@@ -564,7 +564,7 @@ static void watch_step(const struct step *step, int cancel)
     say(" notify %d", pvm_notify(what, step->tag, step->count, &victims[step->how]));
 }
 
-/* The ends come in any order. */
+/* The notifications arrive in any order. */
 static void dead_step(const struct step *step)
 {
     struct timeval limit = patience();
@@ -580,7 +580,7 @@ static void dead_step(const struct step *step)
     }
     for (int which = step->how; which < step->how + step->count; which++)
         say(" heard %d", heard[which]);
-    /* If that was taken back it was told at once, and the end itself must be awaited. */
+    /* If the request was cancelled, that was reported at once, and the end itself must be awaited. */
     while (step->any_tag && pvm_pstat(victims[step->how]) == PvmOk)
         ;
     for (int which = step->how; step->any_tag && which < step->how + step->count; which++)
@@ -655,7 +655,7 @@ static void play_step(const struct step *step)
     case REDUCE: reduce_step(step); break;
     case GATHER: gather_step(step, 0); break;
     case SCATTER:
-        /* PVM's own scatters by a send buffer that it leaves. */
+        /* PVM's own library scatters with a send buffer that it leaves behind. */
         forget(pvm_getsbuf());
         gather_step(step, 1);
         pvm_freebuf(pvm_setsbuf(0));
@@ -676,14 +676,14 @@ static void play_step(const struct step *step)
     }
 }
 
-/* Prepares all that is known before the first course. */
+/* Prepares everything before the first course. */
 void prepare(void)
 {
     for (int option = 1; option < 30; option++)
         options_before[option] = pvm_getopt(option);
 }
 
-/* Nothing of this course is left for the next one. */
+/* Removes everything that could affect the next course. */
 void clean(void)
 {
     static const int changed[] = {PvmRoute, PvmDebugMask, PvmFragSize, PvmSelfTraceCode, PvmPollType, PvmPollTime,
@@ -704,7 +704,7 @@ static int is_about_group(int kind)
     return kind >= JOIN && kind <= SCATTER;
 }
 
-/* Calls of which nobody expects that they change the current buffers. */
+/* Calls that must not change the current buffers. */
 static int keeps_buffers(int kind)
 {
     static const int kinds[] = {QUESTION, CONTEXT, TOKEN, OPTION, JOIN, LEAVE, ASK_GROUP, BARRIER, FREEZE,

@@ -1,5 +1,5 @@
 /*
- * Starts a task in a debugger, and asks a daemon small things.
+ * Starts a task in a debugger, and makes small requests to a daemon.
  */
 #include <stdio.h>
 

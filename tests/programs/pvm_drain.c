@@ -1,8 +1,10 @@
-/* Tasks that call pvm_exit while very many of their messages have found no room: these go out in a time that grows as their
- * number, and not as its square. Processor time of both sides counts, because the machine has other things to do.
+/*
+ * Tasks that call pvm_exit while very many of their messages have found no room. The time to send them must grow with
+ * their number, and not with its square. The program measures processor time of both sides, because the machine may be
+ * busy.
  *
  *   pvm_drain                     begins
- *   pvm_drain FILE COUNT          sends so many messages, says by a named pipe that it has, and exits
+ *   pvm_drain FILE COUNT          sends COUNT messages, reports that through a named pipe, and exits
  */
 #define _XOPEN_SOURCE 700
 #include <pvm3.h>
@@ -35,7 +37,7 @@ static void send_and_exit(const char *file, int count)
     CHECK(parent > 0);
     for (int i = 0; i < count; i++)
         CHECK(pvm_initsend(PvmDataRaw) >= 0 && pvm_pkint(&i, 1, 1) == 0 && pvm_send(parent, DATA) == 0);
-    /* The parent opens it too, and makes no call of PVM's before. */
+    /* Blocks until the parent opens the pipe, which makes no PVM call before that. */
     FILE *sent = fopen(file, "w");
     CHECK(sent != NULL);
     double before = processor_time();
@@ -43,7 +45,7 @@ static void send_and_exit(const char *file, int count)
     CHECK(fprintf(sent, "%.9f\n", processor_time() - before) > 0 && fclose(sent) == 0);
 }
 
-/* The processor time that it takes so many messages to get from a task that exits to this one. */
+/* Returns the processor time that COUNT messages from an exiting task to this one take. */
 static double drained(int count)
 {
     char file[64], number[16];
@@ -74,7 +76,7 @@ int main(int argc, char **argv)
         return 0;
     }
     double few = drained(MESSAGE_COUNT), many = drained(LARGER_COUNT);
-    /* Half way, in the exponent, between as their number and as its square. */
+    /* Halfway, in the exponent, between linear and quadratic. */
     if (many > 2 * TIMES * few)
         printf("%d messages take %.3f s, %d take %.3f s\n", MESSAGE_COUNT, few, LARGER_COUNT, many);
     else

@@ -1,4 +1,4 @@
-/* pvm_fsend and pvm_frecv, which PVM 3.4 does not have: with each other, and with all other calls. */
+/* pvm_fsend and pvm_frecv, which PVM 3.4 does not have: with each other, and together with all other calls. */
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int main(void)
     CHECK(me > 0);
     for (int at = 0; at < MAX_ITEMS; at++)
         out[at] = at / 2.0;
-    /* Few and many items, side by side and apart, to ourselves. */
+    /* Few and many items, contiguous and with strides, to this task itself. */
     int counts[] = {0, 1, 100, 512, 513, MAX_ITEMS / 3};
     for (int which = 0; which < 6; which++) {
         int count = counts[which];
@@ -44,7 +44,7 @@ int main(void)
     CHECK(pvm_fsend(me, 2, numbers + 5, 6, -1, PVM_INT) == 0);
     CHECK(pvm_frecv(-1, -1, got, 6, 1, PVM_INT, NULL, NULL, NULL) == 0);
     CHECK(got[0] == 6 && got[5] == 1);
-    /* A packed message has the same bytes, and the other way round. */
+    /* A packed message has the same bytes, and vice versa. */
     CHECK(pvm_initsend(PvmDataRaw) > 0 && pvm_pkint(numbers, 6, 1) == 0 && pvm_send(me, 3) == 0);
     CHECK(pvm_frecv(me, 3, got, 3, 2, PVM_INT, NULL, NULL, &length) == 0 && length == 24);
     CHECK(got[0] == 1 && got[2] == 2 && got[4] == 3);
@@ -52,10 +52,10 @@ int main(void)
     CHECK(pvm_upkint(got, 3, 1) == 0 && got[0] == 1 && got[1] == 3 && got[2] == 5);
     CHECK(pvm_upkint(got, 1, 1) == PvmNoData);
     CHECK(pvm_psend(me, 5, numbers, 6, PVM_INT) == 0);
-    /* One that has been looked at is received, too. */
+    /* A message that was probed is received, too. */
     CHECK(pvm_probe(me, 5) > 0 && pvm_frecv(me, 5, got, 2, 3, PVM_INT, NULL, NULL, NULL) == 0);
     CHECK(got[0] == 1 && got[3] == 2);
-    /* Nonsense. */
+    /* Invalid arguments. */
     pvm_setopt(PvmAutoErr, 0);
     CHECK(pvm_fsend(me, 1, NULL, 1, 1, PVM_INT) == PvmBadParam);
     CHECK(pvm_fsend(me, 1, numbers, -1, 1, PVM_INT) == PvmBadParam);

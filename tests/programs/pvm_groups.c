@@ -1,9 +1,8 @@
 /*
- * Groups of PVM: every call, in turn, with what it answers. The first task starts the others under the
- * name "pvm_groups" and says what all of them have to say, so that the same binary on PVM's own library
- * and on Regatta's can be compared line by line.
+ * PVM's groups: every call, with its result. The first task starts the others under the name "pvm_groups" and prints
+ * the output of all, so that the same binary can be compared line by line on PVM's own library and on Regatta's.
  *
- *   pvm_groups            what is asked and answered
+ *   pvm_groups            calls and results
  *   pvm_groups ROUNDS     tasks leave and join between barriers
  */
 #include <pvm3.h>
@@ -38,7 +37,7 @@ static void report(int parent)
     said[0] = 0;
 }
 
-/* The words of all members, in the order of the instances. */
+/* Prints the reports of all members, in the order of the instances. */
 static void hear(const int *tids)
 {
     fputs(said, stdout);
@@ -119,7 +118,7 @@ static void alone(void)
     SAY(pvm_lvgroup("alone"));
 }
 
-/* A combination of our own. */
+/* A reduction function of the program. */
 static void digits(int *type, void *inout, void *in, int *count, int *info)
 {
     (void)type;
@@ -128,7 +127,7 @@ static void digits(int *type, void *inout, void *in, int *count, int *info)
     *info = PvmOk;
 }
 
-/* All members call it. */
+/* Called by all members. */
 static void together(void)
 {
     double reals[3] = {me + 1, -me, 0.5};
@@ -147,7 +146,7 @@ static void together(void)
     SAY(pvm_reduce(PvmSum, reals, 3, PVM_DOUBLE, 7, "all", 2));
     if (me == 2)
         SAY((int)(10 * (reals[0] + reals[1] + reals[2])));
-    /* PVM's reductions must not overtake each other: sometimes one of them never ends then. */
+    /* Separated by a barrier: if PVM's reductions overtake each other, some of them never end. */
     SAY(pvm_barrier("all", OTHERS + 1));
     SAY(pvm_reduce(PvmMax, &large, 1, PVM_LONG, 7, "all", 0));
     if (me == 0)
@@ -179,7 +178,7 @@ static void child(int parent)
     pvm_recv(-1, HEARD);
     pvm_upkint(&order, 1, 1);
     SAY(order);
-    /* There is a gap where the parent was. */
+    /* The parent's instance is a gap now. */
     pvm_recv(parent, GO);
     SAY(pvm_gettid("all", 0));
     SAY(pvm_gsize("all"));
@@ -234,7 +233,7 @@ static void questions(void)
     hear(tids);
 }
 
-/* In each round one of the tasks leaves, and joins again under the number it had; then all meet. */
+/* In each round, one of the tasks leaves and joins again under its old instance; then all meet. */
 static void churn(int rounds, int parent)
 {
     int own[1] = {0};
@@ -254,7 +253,7 @@ static void churn(int rounds, int parent)
             fail("a reduction failed");
         if (me == 0 && own[0] != (OTHERS + 1) * round + OTHERS * (OTHERS + 1) / 2)
             fail("a sum is wrong");
-        /* Nobody leaves before the root has the sum. */
+        /* No task leaves before the root has the sum. */
         if (pvm_barrier("churn", OTHERS + 1) < 0)
             fail("a barrier failed");
     }
