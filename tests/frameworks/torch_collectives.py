@@ -1,4 +1,4 @@
-"""Each collective and message of torch.distributed by the backend regatta."""
+"""Each collective and message of torch.distributed with the backend regatta."""
 import threading
 
 import torch
@@ -16,7 +16,7 @@ def full(value, *shape, **more):
     return torch.full(shape or (2,), value, **more)
 
 
-# Reductions of each type, in place and of what is not contiguous.
+# Reductions of each type, in place and on non-contiguous tensors.
 kinds = "int8 uint8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
 for kind in kinds.split():
     value = full(rank + 1, 3, 4, dtype=getattr(torch, kind))
@@ -43,7 +43,7 @@ value = full(rank + 1.0)
 dist.reduce(value, dst=size - 1)
 assert rank != size - 1 or (value == total).all()
 
-# What each rank has, to others.
+# Each rank's tensor is sent to others.
 value = full(rank)
 dist.broadcast(value, src=1)
 assert (value == 1).all()
@@ -86,7 +86,7 @@ for work in dist.batch_isend_irecv(ring):
 assert (incoming == (rank - 1) % size).all()
 dist.barrier()
 
-# Objects, other groups, futures, and what is built on these.
+# Objects, other groups, futures, and functions built on these.
 objects = [None] * size
 dist.all_gather_object(objects, {"rank": rank})
 assert [it["rank"] for it in objects] == list(range(size))
@@ -100,7 +100,7 @@ if rank < 2:
     assert value.item() == 2
 dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()
 if rank == 0:
-    # Whoever asks whether a message is complete is answered while a thread waits for it because of its future.
+    # A thread waits for the message because of its future. is_completed must still answer.
     work = dist.irecv(value, 1)
     future = work.get_future()
     assert not work.is_completed()
@@ -111,7 +111,7 @@ elif rank == 1:
     dist.recv(value, 0)
     dist.send(value, 0)
 if rank == 0:
-    # A message that is long in coming keeps back no callback of one that has come.
+    # A message that arrives late must not delay the callback of one that has arrived.
     late, soon = torch.zeros(1), torch.zeros(1)
     first, second = dist.irecv(late, 1, tag=1).get_future(), dist.irecv(soon, 1, tag=2).get_future()
     called = threading.Event()
@@ -154,7 +154,7 @@ parallel(full(rank + 1.0, 2, 4)).sum().backward()
 assert torch.allclose(model.weight.grad, full(2.0 * total / size, 1, 4)), model.weight.grad
 assert (functional.all_reduce(full(rank + 1.0), "sum", dist.group.WORLD) == total).all()
 
-# What cannot be done is an error at all ranks, and changes nothing.
+# Unsupported calls raise an error at all ranks, and change nothing.
 for wrong, text in (
     (lambda: dist.all_reduce(torch.ones(2).to_sparse()), "dense"),
     (lambda: dist.all_reduce(torch.ones(2, dtype=torch.float8_e4m3fn)), "convert"),

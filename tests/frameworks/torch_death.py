@@ -1,4 +1,4 @@
-"""A rank is killed: the others get its rank within a second, and go on."""
+"""A rank is killed: the others get an error with its rank within a second, and go on."""
 import os
 import signal
 import time

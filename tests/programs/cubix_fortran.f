@@ -1,5 +1,5 @@
-c     Units of Fortran in the modes of Cubix: FILES writes files of the folder that is the second argument, TERMINAL to the terminal. It says where it
-c     went wrong.
+c     Fortran units in the modes of Cubix: FILES writes files into the folder that is the second argument, TERMINAL
+c     writes to the terminal. Prints where a check failed.
       program cubix
       integer kxinit, kxpara, kxsync
       external kxinit, kxpara, kxsync
@@ -22,7 +22,7 @@ c     went wrong.
       end if
       end
 
-c     One copy, parts in the order of the nodes, and one copy again; then the unit is another file's.
+c     One copy, then parts in the order of the nodes, then one copy again; then the unit is opened for another file.
       subroutine lines(path, me, n)
       character*(*) path
       integer me, n, i, ksingl, kmulti, kflush
@@ -42,16 +42,16 @@ c     One copy, parts in the order of the nodes, and one copy again; then the un
       write (10, '(a)') 'tail'
       call need(kmulti(10) .eq. 0, 15)
       write (10, '(i2)') me
-c     Without a flush: the next call brings it to the file.
+c     Without a flush: the next call writes the data to the file.
       close (10)
       open (unit=10, file=path//'-2', status='replace')
       call need(kmulti(10) .eq. 0, 16)
       write (10, '(i2)') 10 + me
-c     Nor here: it goes at the end of the program.
+c     No flush here either: the data is written at the end of the program.
       close (10)
       end
 
-c     Records that are not text.
+c     Unformatted records.
       subroutine record(path, me)
       character*(*) path
       integer me, kmulti, kflush
@@ -64,7 +64,7 @@ c     Records that are not text.
       close (11)
       end
 
-c     Each node at a place of its own. (Of text gfortran cuts off what is behind the line that is written.)
+c     Each node writes at its own position. (gfortran truncates a text file behind the line that is written.)
       subroutine places(path, me, n)
       character*(*) path
       character*9 word

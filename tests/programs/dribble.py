@@ -1,6 +1,6 @@
-"""Strangers at the port where the nodes of a step meet: more than are heard at a time, each with a byte now and then.
+"""Strangers at the port where the nodes of a job step meet: more than are served at a time, each of which sends a byte now and then.
 
-    dribble.py STEP NODES  returns when all have called; they go on in the background
+    dribble.py STEP NODES  returns when all have connected; they go on in the background
 """
 import os
 import re
@@ -12,7 +12,7 @@ CALLERS = 100
 
 
 def ports(step):
-    """As crates/core/process/src/slurm/meet.rs finds them."""
+    """Computes the ports as crates/core/process/src/slurm/meet.rs does."""
     number = 0x811C9DC5
     for byte in f"{os.getuid()}/{step}".encode():
         number = (number ^ byte) * 0x01000193 % 2**32
@@ -20,7 +20,7 @@ def ports(step):
 
 
 def call(addresses):
-    """A connection to the first that listens."""
+    """Connects to the first address that listens."""
     while True:
         for address in addresses:
             try:
@@ -30,9 +30,9 @@ def call(addresses):
 
 
 if len(sys.argv) == 3:
-    # A stranger has nothing of the job, its environment neither.
+    # A stranger has nothing of the job, not even its environment.
     os.execve(sys.executable, [sys.executable, *sys.argv, "alone"], {})
-# The number of a node is the last of its address.
+# A node's number is the last part of its address.
 node = re.search(r"\d+", sys.argv[2]).group()
 first = [(f"10.78.0.{node}", port) for port in ports(sys.argv[1])]
 callers = [call(first) for _ in range(CALLERS)]
@@ -40,7 +40,7 @@ if os.fork() > 0:
     os._exit(0)
 for stream in range(3):
     os.close(stream)
-# As a letter begins: its length, and a credential.
+# Starts like a valid first message: its length, and a credential.
 for byte in b"\0\1\0\0MUNGE:" + 100 * b"A":
     for caller in list(callers):
         try:

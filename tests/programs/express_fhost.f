@@ -1,4 +1,4 @@
-c     A host program of Express and its nodes, by Fortran names: with an argument it is the host program.
+c     A host program of Express and its nodes, with Fortran names: with an argument it is the host program.
       program fhost
       integer kxinit, kxpara, kxopen, kxload, kxstar, kxmain, kxclos
       integer kxread, kxwrit, kxbrod

@@ -1,4 +1,5 @@
-c     Express by its Fortran names, short and long, on any number of nodes. It says OK, or the line that went wrong.
+c     Express by its Fortran names, short and long, on any number of nodes. Prints OK, or the line of the check that
+c     failed.
       program expres
       integer kxinit, kxpara, kxread, kxwrit, kxwrite, kxchan, kxtest
       integer kxprob, kxvrea, kxvread, kxvwri, kxvwrit, kxvcha, kxvchan
@@ -48,7 +49,7 @@ c     Express by its Fortran names, short and long, on any number of nodes. It s
       call need(kxtest(src, typ) .eq. -1, 17)
       call need(kxprob(src, typ) .eq. -1, 18)
 
-c     Every second number, of four bytes, to every third place.
+c     Every second four-byte number, to every third position.
       do 20 i = 1, 20
          from(i) = real(100 * me + i)
          to(i) = 0.0

@@ -1,4 +1,4 @@
-c     An application of NX in Fortran, which forks onto its nodes.
+c     An NX application in Fortran that forks onto its nodes.
       program nxapp
       include 'fnx.h'
       integer pids(3), list(4), n, i, started, rows, columns, word
@@ -31,7 +31,7 @@ c     An application of NX in Fortran, which forks onto its nodes.
          call gisum(word, 1, iwork)
          call check(word .eq. 6 .and. numnodes() .eq. 3, 19)
          call csend(5, word, 4, myhost(), 9)
-c        Until the host has heard of all: a process that has ended has no number any more.
+c        Waits until the host has received all reports, because a process that has ended has no number any more.
          call crecv(6, word, 4)
          stop
       end if

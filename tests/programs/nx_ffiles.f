@@ -1,5 +1,5 @@
-c     The files of NX from Fortran: units that gopen and OPEN have opened, in each mode, and numbers of 64 bits. Three nodes; the argument
-c     is a folder.
+c     NX files from Fortran: units opened by gopen and by OPEN, in each mode, and 64-bit numbers. Three nodes; the
+c     argument is a folder.
       program nxffil
       include 'fnx.h'
       integer me, n, i, id, word, words(3), all(3), stored
@@ -32,7 +32,7 @@ c     Records of one length, in the order of the nodes.
       call check(word .eq. 10 * me + 1, 5)
       call check(iseof(10) .eq. 1 .and. _iomode(10) .eq. M_RECORD, 6)
 
-c     All do the same; then each has a position of its own.
+c     All nodes make the same call; then each has its own position.
       at(1) = 4
       at(2) = 0
       call eseek(10, at, SEEK_SET, there)
@@ -53,7 +53,7 @@ c     All do the same; then each has a position of its own.
       call check(_cread(10, word, 4) .eq. -1, 14)
       call restrictvol(10, 0, all)
 
-c     A long file: the lower half of an offset has no sign.
+c     A long file: the lower half of an offset is unsigned.
       at(1) = -1294967296
       at(2) = 0
       call gsync()
@@ -64,7 +64,7 @@ c     A long file: the lower half of an offset has no sign.
       call etos(there, digits)
       call check(digits .eq. '3000000000', 17)
 
-c     The next gopen of a unit is that of another file.
+c     The next gopen of a unit opens another file.
       call gopen(10, folder(1:i)//'/ordered', M_SYNC)
       call cwrite(10, 'abcdef', me + 1)
       call gsync()
@@ -74,7 +74,7 @@ c     The next gopen of a unit is that of another file.
       call cread(10, line, me + 1)
       call check(line .eq. 'abcdef'(1:me + 1), 20)
 
-c     A unit of OPEN is for both.
+c     A unit opened by OPEN can be used by both.
       if (me .eq. 0) then
          open(11, file=folder(1:i)//'/both', status='new')
          write(11, '(a)') 'by WRITE'
@@ -102,7 +102,7 @@ c     A unit of OPEN is for both.
       call check(stored .eq. 6, 26)
       close(12)
 
-c     Errors, which all nodes hear of.
+c     Errors that all nodes get.
       call check(_gopen(13, '/no/such/folder/f', M_UNIX) .eq. -1, 27)
       call check(_gopen(13, folder(1:i)//'/f', 9) .eq. -1, 28)
       call check(_gopen(6, folder(1:i)//'/f', 0) .eq. -1, 29)

@@ -1,4 +1,5 @@
-c     A host program in Fortran; the nodes run nx_node.c, whose long has 64 bits, in the folder that is its argument.
+c     An NX host program in Fortran. The nodes run nx_node.c, whose long has 64 bits, from the folder that is the
+c     argument.
       program nxhost
       include 'fcube.h'
       character*400 folder

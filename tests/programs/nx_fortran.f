@@ -20,7 +20,7 @@ c     The Fortran interface of NX: INTEGERs have 32 bits, also in vectors and in
       call check(mypart(rows, cols) .eq. 0 .and. cols .eq. 3, 4)
       call setptype(0)
 
-c     Round the ring.
+c     Round a ring.
       word = 10 * me
       call csend(7, word, 4, mod(me + 1, n), 0)
       call crecv(7, got, 4)
@@ -31,7 +31,7 @@ c     Round the ring.
       i = csendrecv(8, word, 4, mod(me + 1, n), 0, 8, got, 4)
       call check(i .eq. 4 .and. got .eq. 10 * mod(me + 2, n), 9)
 
-c     Messages that are begun, and their ends.
+c     Asynchronous messages and their completion.
       mid = irecv(9, got, 4)
       other = isend(9, word, 4, mod(me + 1, n), 0)
       mid = msgmerge(mid, other)
@@ -49,7 +49,7 @@ c     Messages that are begun, and their ends.
       call msgignore(mid)
       call csend(11, word, 4, me, 0)
 
-c     By node, and what is told in an array.
+c     Selection by node, and information returned in an array.
       call gsync()
       call csend(12, word, 4, -1, 0)
       do 200 i = 1, n - 1
@@ -109,7 +109,7 @@ c     Global operations.
       call gshigh(singles, 3, swork)
       call giprod(ints, 3, iwork)
       call check(doubles(3) .eq. 6 .and. singles(3) .eq. 2, 24)
-c     The vector ends where it says.
+c     The element behind the vector must be unchanged.
       call check(ints(3) .eq. 6 .and. ints(4) .eq. 77, 25)
       doubles(1) = me
       singles(1) = me

@@ -1,5 +1,5 @@
-c     Plotix by its Fortran names: those of BSD with integers, and those of Express' kind with reals. Each node draws a part of both pictures. It
-c     says OK, or the line that went wrong.
+c     Plotix by its Fortran names: those of BSD with integers, and those of Express with reals. Each node draws a part
+c     of both pictures. Prints OK, or the line of the check that failed.
       program plotix
       integer kxinit, kxpara, openpl, clospl, erase, space, linemd
       integer move, cont, line, box, point, circle, arc, label

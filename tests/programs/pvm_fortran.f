@@ -1,5 +1,4 @@
-c     Messages, groups and the machine from Fortran. What it says is compared with what it says on PVM's own
-c     libraries.
+c     Messages, groups and the machine from Fortran. The output is compared with that on PVM's own libraries.
       program pvmfor
       include 'fpvm3.h'
       integer tid, bufid, info, n, inum, bytes, tag, from, old

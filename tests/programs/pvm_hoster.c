@@ -1,9 +1,11 @@
 /*
- * Adds hosts that another task starts in the daemon's place: a hoster. It runs the command that it is given with a shell of
- * its own host, as if that were another one, or by the program that REACH names, or answers something else. The task that adds
- * them says what both see, starts a task there, and deletes them, or loses them by the command LOSE.
+ * Adds hosts that another task starts in the daemon's place: a hoster. The hoster runs the command that it receives in
+ * a shell on its own host as if that were the new host, or through the program named by REACH, or sends a wrong answer.
+ * The adding task prints what both see, starts a task on the new host, and deletes the hosts, or has them lost by the
+ * command LOSE.
  *
- * Arguments: the name of a host, and `silent` for a hoster that does not answer; of other tasks what they are.
+ * Arguments: the name of a host, and `silent` for a hoster that does not answer. Other tasks of this program have their
+ * role as argument.
  */
 #define _DEFAULT_SOURCE
 #include <pvm3.h>
@@ -17,8 +19,11 @@
 
 enum { READY = 1, MANNER, SEEN, BORN, GONE };
 
-/* The ways of the hoster when hosts are wanted: start them, answer something, answer of a host that nobody wants, answer under
- * another number first, not answer, not answer and end. Or it registers once more, and so is no hoster. */
+/*
+ * What the hoster does with a request: starts the hosts, sends an answer, answers about a host that was not requested,
+ * answers with another request number first, does not answer, or ends without an answer. Or it registers again, and
+ * then is no hoster any more.
+ */
 enum { START, ANSWER, OTHER_HOST, OTHER_NUMBER, SILENCE, END, AGAIN };
 
 #define CHECK(condition) ((condition) ? (void)0 : failed(__LINE__, #condition))
@@ -30,7 +35,7 @@ static void failed(int line, const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* The first line that a command prints on a host which is not for people, as PVM's own hoster has it. */
+/* Returns the first line that the command prints on a non-interactive host, as PVM's own hoster reads it. */
 static void run(const char *host, const char *command, const char *machine, char *line, int room)
 {
     const char *reach = getenv("REACH");
@@ -69,7 +74,7 @@ static void tell(int to, const char *text)
     CHECK(pvm_send(to, SEEN) == PvmOk);
 }
 
-/* Sends an answer of these hosts under a number. */
+/* Sends an answer about these hosts with this request number. */
 static int answer(int to, int number, int count, int *tids, char (*lines)[256])
 {
     struct pvmminfo info;
@@ -82,7 +87,7 @@ static int answer(int to, int number, int count, int *tids, char (*lines)[256])
     return pvm_send(to, SM_STHOSTACK);
 }
 
-/* Answers a request as it was told to; 0: it shall not go on. */
+/* Answers a request in the given manner. Returns 0 if the hoster is to end. */
 static int handle(int parent, int manner, const char *word)
 {
     static char options[64], login[256], command[512], other[512], machine[256], lines[2][256], text[1024];
@@ -141,7 +146,7 @@ static int hoster(int parent)
 
 static int started;
 
-/* A hoster beside us, and what it was told when it registered. */
+/* Starts a hoster as a separate task. Returns the result of its registration. */
 static int start(const char *program, int *tid)
 {
     char me[32];
@@ -160,7 +165,7 @@ static int start(const char *program, int *tid)
     return registered;
 }
 
-/* Has the hoster do something. */
+/* Tells the hoster how to handle the next request. */
 static void have(int hoster, int manner, const char *word)
 {
     pvm_initsend(PvmDataDefault);
@@ -169,7 +174,7 @@ static void have(int hoster, int manner, const char *word)
     CHECK(pvm_send(hoster, MANNER) == PvmOk);
 }
 
-/* It registers once more. */
+/* Has the hoster register again. */
 static int again(int hoster)
 {
     int registered;
@@ -179,14 +184,14 @@ static int again(int hoster)
     return registered;
 }
 
-/* Adds hosts while the hoster does that; how often it says something. */
+/* Adds hosts while the hoster acts in this manner. `said` is the number of messages that it reports. */
 static void add(const char *what, int hoster, int manner, const char *word, char **hosts, int count, int said)
 {
     int infos[2] = {0, 0};
     char text[1024];
     have(hoster, manner, word);
     int added;
-    /* PVM's daemon adds no hosts while it is still at those of its host file. */
+    /* PVM's daemon adds no hosts while it is still adding those of its host file. */
     do
         added = pvm_addhosts(hosts, count, infos);
     while (added == PvmAlready);
@@ -209,7 +214,7 @@ static int hosts(void)
     return count;
 }
 
-/* The flags of a task from pvm_tasks. */
+/* Returns the flags of a task as pvm_tasks reports them. */
 static int flags(int tid)
 {
     struct pvmtaskinfo *all;
@@ -218,7 +223,7 @@ static int flags(int tid)
     return count == 1 ? all[0].ti_flag & ~2 : -1;
 }
 
-/* A task on the host that was added, and the end of that host. */
+/* Starts a task on the added host, then removes that host. */
 static void use(const char *name)
 {
     int tid = 0, word = 0, got, me = pvm_mytid(), daemon;
@@ -252,7 +257,7 @@ static int task(void)
     return EXIT_SUCCESS;
 }
 
-/* Adds a host, and is not answered until the hoster has ended. */
+/* Adds a host. The request is answered only after the hoster has ended. */
 static int ask(const char *host)
 {
     char *names[] = {(char *)host};
@@ -262,7 +267,7 @@ static int ask(const char *host)
     return EXIT_SUCCESS;
 }
 
-/* While the hoster does not answer one task it answers another one. */
+/* While the hoster leaves one task's request unanswered, another task's request is answered. */
 static void silent(char **argv, int hoster)
 {
     int hoster_process = started, status, asker;

@@ -1,7 +1,7 @@
 /*
- * Programs of PVM that are started by hand on the hosts h0 to h3 of a virtual machine of Regatta's. The one on h0 is the first,
- * and goes with its host; the others stay, and one more comes. Arguments: which of them this is, and the pipe that the
- * driver reads.
+ * PVM programs that are started by hand on the hosts h0 to h3 of a Regatta virtual machine. The one on h0 is first, and
+ * ends with its host; the others stay, and one more is started. Arguments: the role of this program, and the pipe that
+ * the driver reads.
  */
 #include "pvm_words.h"
 
@@ -12,7 +12,7 @@ enum { HELLO = 1, QUESTION, ANSWER, BORN, COME, WELCOME, THANKS, EXITED, HOST_GO
 
 static const char *pipe_to_driver;
 
-/* Says something to the driver. */
+/* Sends a line to the driver. */
 static void say(const char *word)
 {
     FILE *pipe = fopen(pipe_to_driver, "w");
@@ -37,7 +37,10 @@ static long long micro(struct timeval time)
     return time.tv_sec * 1000000LL + time.tv_usec;
 }
 
-/* All hosts have the same clock: what it says lies between question and answer, and so far is delta from 0 at most. */
+/*
+ * All hosts have the same clock: the reported time must lie between request and answer, and delta must not exceed that
+ * interval.
+ */
 static void ask_time(int tid)
 {
     struct timeval before, there, delta, after;

@@ -1,6 +1,6 @@
 /*
- * The settings that a task may choose for output and traces of its children, when its own inherited ones name its parent: asked
- * in the child, and said by the parent.
+ * The settings that a task may choose for output and traces of its children, when the settings that it has inherited
+ * name its parent. The child makes the calls, and the parent prints the results.
  */
 #include <pvm3.h>
 #include <stdio.h>
@@ -18,7 +18,9 @@ static void check(const char *what, int answer)
     exit(1);
 }
 
-/* Sets an option; whether that is done, and what it is then, or whose number. */
+/*
+ * Sets an option. Records whether that succeeded and the option's new value, with task numbers replaced by their roles.
+ */
 static void set(int option, int value)
 {
     int done = pvm_setopt(option, value), now = pvm_getopt(option), me = pvm_mytid();

@@ -1,8 +1,8 @@
 /*
- * A task that hears of a change of a group by messages knows that change, whichever way the messages take. The caster is asked
- * for things by the friend, whom the joiner has told what it has done; on the direct way from joiner to caster nothing passes,
- * or other messages stand before it. Arguments: the role, and how to stop that way: pipes to and from a driver that cuts it, or
- * "flood", for tasks of one host.
+ * A task that learns of a group's change through messages must see that change, whichever path the messages take. The
+ * friend makes requests to the caster after the joiner has told the friend what it has done. On the direct path from
+ * joiner to caster nothing passes meanwhile, or other messages are queued before it. Arguments: the role, and how to
+ * block that path: pipes to and from a driver that cuts it, or "flood" for tasks of one host.
  */
 #define _GNU_SOURCE
 #include "pvm_words.h"
@@ -33,7 +33,7 @@ static pid_t await_process(int tid)
     return pid;
 }
 
-/* Returns when the process does not run any more. */
+/* Waits until the process is stopped. */
 static void await_stop(pid_t pid)
 {
     char path[64], state = 0;
@@ -45,7 +45,7 @@ static void await_stop(pid_t pid)
     }
 }
 
-/* How many wait at a barrier of a group. */
+/* Returns how many tasks wait at a barrier of a group. */
 static int waiting(const char *group)
 {
     int (*ask)(const char *, int *, int, int *) = NULL, count = 0;
@@ -59,7 +59,7 @@ static void told(void)
     await_word(friend, TOLD);
 }
 
-/* The caster is told, by way of the friend. */
+/* Notifies the caster through the friend. */
 static void tell(void)
 {
     send_word(friend, TOLD);
@@ -71,7 +71,7 @@ static void pass_on(void)
     send_word(caster, TOLD);
 }
 
-/* A word through the pipe to the driver, and one back. */
+/* Writes a line into the pipe to the driver, and waits for its answer. */
 static void ask_driver(const char *to, const char *from)
 {
     FILE *pipe = fopen(to, "w");
@@ -98,11 +98,11 @@ static void run_caster(void)
     CHECK(pvm_gsize("choir") == 1);
     send_process(friend);
 
-    /* All that asks for the members asks for those of now. */
+    /* Calls that use the member list must use the current one. */
     told();
     cast();
 
-    /* A barrier of all waits for who has joined. */
+    /* A barrier of all members includes the one that has just joined. */
     told();
     CHECK(pvm_barrier("crew", -1) == PvmOk);
     send_word(look_up("joiner"), PASSED);
@@ -111,7 +111,7 @@ static void run_caster(void)
     CHECK(pvm_bcast("choir", CAST) == PvmNoInst);
     CHECK(pvm_gsize("choir") == 1);
 
-    /* We fall asleep in here: see the friend. */
+    /* The caster sleeps in this call: see the friend. */
     CHECK(pvm_freezegroup("fixed", 2) == 2);
     send_word(friend, DONE);
 
@@ -152,7 +152,9 @@ static void run_friend(void)
     await_word(caster, DONE);
     await_word(joiner, DONE);
 
-    /* The joiner, which has met us both, stays away, and another one comes in its place. */
+    /*
+     * The joiner, which has met the caster and the friend, does not come to this barrier; another task comes instead.
+     */
     int late = look_up("late");
     send_word(caster, READY);
     send_word(late, READY);
@@ -188,7 +190,7 @@ static void run_joiner(const char *to, const char *from)
     CHECK(pvm_joingroup("fixed") == PvmNotInGroup);
     send_word(friend, DONE);
     ask_driver(to, from);
-    /* The messages that could not pass before. */
+    /* The messages that were blocked before. */
     await_word(caster, CAST);
     await_word(caster, PASSED);
     send_word(friend, DONE);
@@ -204,14 +206,14 @@ static void run_late(void)
     pvm_recv(-1, 1000);
 }
 
-/* On one host: so many messages stand in the way of what the joiner says to the caster, which takes none of them in. */
+/* On one host: this many messages to the caster, which receives none of them, are queued before those of the joiner. */
 static void flood_caster(void)
 {
     CHECK(pvm_joingroup("choir") == 0);
     publish("caster");
     joiner = look_up("joiner");
     friend = look_up("friend");
-    /* The joiner stops us as soon as it can, so the friend, who lets us go on, is told first. */
+    /* The joiner stops this process as soon as it can, so the friend, which continues it, must be told first. */
     send_process(friend);
     send_process(joiner);
     pid_t other = await_process(joiner);

@@ -1,6 +1,6 @@
 /*
- * Groups for another program to list. Of the crew one member waits at a barrier until the standard input of the first
- * one ends; then the others come there too, and all leave. The duo has a member whose place is free again.
+ * Groups that another program lists. One member of the crew waits at a barrier until the standard input of the first
+ * task ends; then the others enter it too, and all leave. The duo has an instance that is free again.
  */
 #include <pvm3.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void say(int to, int tag, int number)
     check("sending", pvm_send(to, tag));
 }
 
-/* The number that comes with this tag, and whose it is. */
+/* Receives the number sent with this tag, and its sender. */
 static int hear(int from, int tag, int *who)
 {
     int number, buffer = pvm_recv(from, tag);

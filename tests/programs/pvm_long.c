@@ -1,5 +1,7 @@
-/* Long messages: sent again, to many, packed on, forwarded, held and freed in every order. Says what came of it: the
- * same on both libraries. Without an argument it is the one that begins; otherwise a helper. */
+/*
+ * Long messages: sent again, sent to many, extended, forwarded, held and freed in every order. Prints the results,
+ * which must be the same with both libraries. Without an argument this is the main task; otherwise a helper.
+ */
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +26,7 @@ static void fill(int seed)
         numbers[i] = seed * 1000003 + i * 7;
 }
 
-/* Unpacks the rest of the current receive buffer, in pieces of some size. */
+/* Unpacks the rest of the current receive buffer, in pieces of this size. */
 static unsigned unpacked(int piece)
 {
     int count = 0;
@@ -105,7 +107,7 @@ static void order(int *tids, int count, int what)
         pvm_send(tids[i], ORDER);
 }
 
-/* A buffer of our own is sent, read, packed on and sent again, to ourselves. */
+/* A task sends a buffer to itself, reads it, packs more into it and sends it again. */
 static void alone(int me, int encoding)
 {
     int more[3] = {7, 8, 9};
@@ -128,7 +130,7 @@ static void alone(int me, int encoding)
         int rest = pvm_upkint(more, 3, 1);
         printf("alone %d %d: %d bytes %u, then %d %d\n", encoding, tag, bytes, sum, rest, more[2]);
     }
-    /* Read while it is sent. */
+    /* The buffer is read while it is sent. */
     buffer = pvm_initsend(encoding);
     pvm_pkint(numbers, LONG, 1);
     pvm_send(me, 14);
@@ -181,7 +183,7 @@ static void together(int *tids, int encoding)
         pvm_send(tids[turn], DATA);
         pvm_recv(tids[turn], BACK);
         printf("forwarded: %u\n", unpacked(LONG));
-        /* Long XDR that is packed on after it was read depends on PVM's fragments. */
+        /* The result of packing more into a long XDR message that has been read depends on PVM's fragments. */
         if (encoding == PvmDataDefault)
             continue;
         order(tids + turn, 1, PACK_ON);

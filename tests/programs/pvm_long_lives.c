@@ -1,5 +1,7 @@
-/* The memory of long messages, while tasks come and go, are killed, or do not receive: it does not grow, and nothing
- * of a message is lost. Without an argument it is the one that begins; otherwise a helper. */
+/*
+ * The memory of long messages while tasks start and end, are killed, or do not receive: it must not grow, and no
+ * message may be lost. Without an argument this is the main task; otherwise a helper.
+ */
 #define _XOPEN_SOURCE 700
 #include <pvm3.h>
 #include <signal.h>
@@ -18,12 +20,12 @@
     } while (0)
 
 enum { LONG = 1 << 20, BYTES = LONG * (int)sizeof(int), DATA = 2, BACK = 3, ENDED = 4, ROUNDS = 40 };
-/* The memory that the machine may have in use: a few messages, not one for each that was sent. */
+/* Limit of the memory in use: enough for a few messages, but not for one of every sender. */
 enum { MAX_MIB = 160 };
 
 static int numbers[LONG], got[LONG];
 
-/* MiB of the memory that the tasks of the machine share. */
+/* Returns the memory shared by the machine's tasks, in MiB. */
 static long in_use(void)
 {
     for (int fd = 3; fd < 256; fd++) {
@@ -109,7 +111,7 @@ int main(int count, char **arguments)
         helper(arguments[1]);
         return 0;
     }
-    /* Senders that are killed when they have sent: what they sent is there, and their memory is used again. */
+    /* Senders that are killed after sending: their messages arrive, and their memory is reused. */
     for (int round = 0; round < ROUNDS; round++) {
         int tid = spawn("sends");
         await_end(tid);
@@ -117,7 +119,7 @@ int main(int count, char **arguments)
         check_numbers(77);
     }
     CHECK(in_use() < MAX_MIB);
-    /* Receivers that are killed with the message in their hands. */
+    /* Receivers that are killed while they hold the message. */
     for (int round = 0; round < ROUNDS; round++) {
         int tid = spawn("holds");
         fill(round);
@@ -126,7 +128,7 @@ int main(int count, char **arguments)
         await_end(tid);
     }
     CHECK(in_use() < MAX_MIB);
-    /* Nobody receives yet: no send waits, and the memory of the machine has an end. */
+    /* The receiver does not receive yet: no send blocks, and the memory stays bounded. */
     int tid = spawn("takes"), rounds = 100;
     for (int round = 0; round < rounds; round++) {
         numbers[0] = round;
@@ -135,7 +137,7 @@ int main(int count, char **arguments)
     CHECK(in_use() < 2 * MAX_MIB);
     pvm_psend(tid, BACK, &rounds, 1, PVM_INT);
     take_back(tid);
-    /* One after the other. */
+    /* One message after the other. */
     tid = spawn("takes"), rounds = 3000;
     pvm_psend(tid, BACK, &rounds, 1, PVM_INT);
     for (int round = 0; round < rounds; round++) {
@@ -144,7 +146,7 @@ int main(int count, char **arguments)
     }
     take_back(tid);
     CHECK(in_use() < 2 * MAX_MIB);
-    /* A message received before we leave can be read after that. */
+    /* A message that was received before pvm_exit can be read afterwards. */
     fill(5);
     send_numbers(pvm_mytid());
     CHECK(pvm_recv(-1, DATA) > 0);

@@ -1,11 +1,11 @@
 /*
- * How many messages a look takes in: pvm_nrecv, pvm_probe, pvm_trecv, pvm_recv and calls that ask the daemon, when
- * messages of other tags have come before the one that is looked for.
+ * How many messages a call takes from the connection: pvm_nrecv, pvm_probe, pvm_trecv, pvm_recv and calls that ask the
+ * daemon, when messages with other tags have arrived before the requested one.
  *
- * Children send what they are told to through a named pipe, and answer through another when the daemon has passed it on:
- * so the program knows that all has come, and has made no call of the library.
+ * Children get their orders through a named pipe and answer through another when the daemon has passed their messages
+ * on. So the program knows that everything has arrived without calling the library.
  *
- * `pvm_looks random SEED COUNT` plays random episodes: messages come, then looks, receives and questions follow each other.
+ * `pvm_looks random SEED COUNT` plays random episodes of arriving messages, probes, receives and queries.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ static void child(char **names)
             pvm_send(parent, order.tags[i]);
         }
         for (int i = 0; i < 5; i++)
-            pvm_pstat(parent); /* what was sent before has been passed on */
+            pvm_pstat(parent); /* earlier messages have been passed on */
         if (write(answers, "", 1) != 1)
             break;
     }
@@ -47,7 +47,7 @@ static void child(char **names)
     exit(EXIT_SUCCESS);
 }
 
-/* One of the children sends these, in this context. */
+/* Has one of the children send messages with these tags, in this context. */
 static void come(int which, int context, int a, int b, int c, int d)
 {
     struct order order = {context, {a, b, c, d}};
@@ -81,7 +81,7 @@ static int within(int tag, int microseconds)
     return tag_of(pvm_trecv(-1, tag, &limit));
 }
 
-/* Take what is left, in the order in which it came. */
+/* Receives the remaining messages, in the order of arrival. */
 static void rest(void)
 {
     int buffer;
@@ -287,7 +287,7 @@ static int readable(int fd)
     return poll(&polled, 1, 10000) == 1;
 }
 
-/* A program that waits at the descriptor, and then looks until it finds nothing it knows, meets every message. */
+/* A program that waits for the descriptor, and then checks until nothing is left, must find every message. */
 static void descriptors(void)
 {
     int *fds = NULL, met = 0;
@@ -321,7 +321,7 @@ static int any_of(int count)
     return (int)((state >> 16) % (unsigned)count);
 }
 
-/* One random call, and what it found. */
+/* Makes one random call, and prints its result. */
 static void random_call(void)
 {
     int tag = 10 + any_of(5), one = any_of(3), which = any_of(CHILDREN), from = one ? -1 : children[which], count;
@@ -352,7 +352,7 @@ static void play(unsigned seed, int count)
     pvm_setcontext(contexts[1]);
     for (int episode = 0; episode < count; episode++) {
         state = (seed + (unsigned)episode) * 2654435761u + 1;
-        /* In which order messages of several tasks come is nowhere promised. */
+        /* The order of messages of different tasks is not guaranteed, so all are from one. */
         int sender = any_of(CHILDREN);
         printf("episode %u:", seed + (unsigned)episode);
         for (int i = 1 + any_of(3); i > 0; i--) {

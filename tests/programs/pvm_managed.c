@@ -1,5 +1,5 @@
 /*
- * Asks for hosts and tasks where a resource manager decides, and says what comes of it.
+ * Requests hosts and tasks that a resource manager decides about, and prints the results.
  */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void see(int manager, int me)
     struct pvmtaskinfo *all;
     int count = 0;
     printf("tasks: %d\n", pvm_tasks(0, &count, &all));
-    /* The manager may have seen us as we were before. */
+    /* The manager may still have an earlier state of this task. */
     for (int i = 0; i < count; i++)
         if (all[i].ti_tid == manager || all[i].ti_tid == me || all[i].ti_ptid == me)
             printf("manager %d, me %d, mine %d, %s\n", all[i].ti_tid == manager, all[i].ti_tid == me,
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     (void)argv;
     if (argc > 1)
         return child();
-    /* A process that becomes a task when there is a manager asks it. */
+    /* A process that becomes a task while a manager is registered asks the manager. */
     pvm_mytid();
     pvm_recvinfo("###_PVM_RM_###", 0, PvmMboxWaitForInfo);
     pvm_exit();

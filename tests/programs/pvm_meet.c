@@ -1,13 +1,13 @@
 /*
- * Two of these, started by hand, find each other by a mailbox, exchange messages by their numbers, and
- * then wait for another one for ever; if asked to, with a function that is called for others.
+ * Two of these, started by hand, find each other through a mailbox, exchange messages, and then wait for a third one
+ * for ever; on request with a handler for messages of others.
  */
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages for a handler are looked for beside those that the program waits for. */
+/* A handler. With one, the program checks for the handler's messages while it waits for its own. */
 static int heard(int buffer)
 {
     return buffer;

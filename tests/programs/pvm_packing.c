@@ -1,12 +1,12 @@
 /*
- * A random course of calls on buffers of PVM, valid and not, with a line for each call of what it
- * did. The same text on PVM's own library and on Regatta's must say the same.
+ * A random sequence of calls on PVM's buffers, valid and invalid. Prints the result of each call. The output must be
+ * the same on PVM's own library and on Regatta's.
  *
  *   pvm_packing SEED STEPS
  *
- * Numbers of buffers are nobody's business, so lines name buffers by their place in a table. Left
- * out is what PVM's own library does by accident: what a message of several pieces of its memory
- * looks like, what is packed behind pvm_pkmesgbody, messages inside messages that are empty.
+ * Buffer numbers differ, so the output names buffers by their index in a table. Accidental behaviour of PVM's own
+ * library is left out: the form of a message in several of its fragments, data packed after pvm_pkmesgbody, and empty
+ * messages inside messages.
  */
 #include <pvm3.h>
 #include <stdint.h>
@@ -19,15 +19,15 @@ extern int pvm_errno;
 enum { BUFFERS = 6, ROOM = 8192, ITEMS = 24, MAX_ITEM_BYTES = 3000, KINDS = 11 };
 
 static struct {
-    int id;       /* 0: none */
-    int encoding; /* as pvm_mkbuf was asked */
+    int id;       /* 0 if there is none */
+    int encoding; /* as passed to pvm_mkbuf */
     int closed;   /* nothing more is packed into it; 2: it has been joined with another */
-    int unread;   /* it holds the time */
-    int ragged;   /* in it are bytes that nobody has written: what fills up to four */
+    int unread;   /* its content must not be read, because it differs from run to run */
+    int ragged;   /* it has uninitialized padding bytes (items are padded to four bytes) */
 } table[BUFFERS];
 
 static uint64_t state;
-/* Items packed in place stay where they are. */
+/* Items packed in place must not change. */
 static unsigned char source[ROOM], target[ROOM];
 
 static unsigned random_below(unsigned most)
@@ -52,7 +52,7 @@ static int place_of(int id)
     return -1;
 }
 
-/* A number that is a buffer's by its place, or an error, or nobody. */
+/* Prints a buffer number as its index, or as an error, or as unknown. */
 static void show(int id)
 {
     if (id <= 0)
@@ -70,7 +70,7 @@ static int length_of(int place)
     return length;
 }
 
-/* A buffer of the table, or a number that is nobody's. */
+/* Returns a buffer of the table, or an invalid number. */
 static int some_id(void)
 {
     static const int odd[] = {0, -1, -77, 1000000, 2000000000};
@@ -155,7 +155,7 @@ static void set(void)
     show(pvm_getrbuf());
 }
 
-/* Numbers of an item each: conversion keeps what they are. */
+/* Fills items with numbers that survive the conversion. */
 static void fill(int kind)
 {
     for (int at = 0; at < ROOM; at++)
@@ -202,14 +202,14 @@ static int unpack_kind(int kind, void *items, int count, int stride)
     }
 }
 
-/* May the send buffer take more? */
+/* Returns whether more may be packed into the send buffer. */
 static int may_pack(void)
 {
     int place = place_of(pvm_getsbuf());
     return place < 0 || (!table[place].closed && length_of(place) < MAX_ITEM_BYTES);
 }
 
-/* So many bytes have been packed that are not numbers. */
+/* Notes that this many bytes have been packed, which may leave uninitialized padding. */
 static void packed_bytes(int count)
 {
     int place = place_of(pvm_getsbuf());
@@ -244,21 +244,24 @@ static int may_unpack(void)
     return place < 0 || !table[place].unread;
 }
 
-/* A double whose halves are in two pieces of a message makes the message longer when PVM's library reads it. */
+/*
+ * Returns whether doubles may be unpacked. If the halves of a double are in two fragments, PVM's library makes the
+ * message longer when reading it.
+ */
 static int may_unpack_doubles(void)
 {
     int place = place_of(pvm_getrbuf());
     return may_unpack() && (place < 0 || table[place].closed != 2);
 }
 
-/* A text begins with its length, which must not be what fills up. */
+/* Returns whether strings may be unpacked. A string begins with its length, which must not be uninitialized padding. */
 static int may_unpack_text(void)
 {
     int place = place_of(pvm_getrbuf());
     return may_unpack() && (place < 0 || !table[place].ragged);
 }
 
-/* Shows the unpacked items, unless there were too few. */
+/* Prints the unpacked items, unless there were too few. */
 static void judge(int code)
 {
     int place = place_of(pvm_getrbuf());
@@ -336,7 +339,7 @@ static void nest(void)
         return;
     if (inner >= 0 && (length_of(inner) == 0 || length_of(inner) > MAX_ITEM_BYTES / 4))
         return;
-    /* Its maker is packed as well, and is another one each time. */
+    /* The creator's task number is packed as well, and differs in each run, so this replaces it. */
     struct pvmminfo info = {0, 1, 2, 3, 4, 5, 6, 7};
     if (inner >= 0)
         pvm_setminfo(id, &info);
@@ -352,7 +355,7 @@ static void nest(void)
     }
 }
 
-/* Take a message out of the receive buffer; `sure`: there is one. */
+/* Unpacks a message from the receive buffer. `sure` says that there is one. */
 static void unnest(int sure)
 {
     int from = place_of(pvm_getrbuf()), place = free_place();
@@ -361,7 +364,7 @@ static void unnest(int sure)
         return;
     int id = pvm_upkmesg();
     printf("upkmesg:");
-    /* Where there is no message it is by accident what is found. */
+    /* If there is no message, the result is accidental. */
     if (!sure) {
         table[from].unread = 1;
         if (id > 0)
@@ -372,13 +375,13 @@ static void unnest(int sure)
         enter(place, id, -1);
         table[place].unread = from >= 0 && table[from].unread;
         table[place].ragged = from >= 0 && table[from].ragged;
-        /* Its memory has no room beyond its end. */
+        /* Its memory has no room for more. */
         table[place].closed = 1;
     }
     show(id);
 }
 
-/* A message is put into a new one, behind it a number, and both are taken out again. */
+/* Packs a message and a number into a new message, and unpacks both again. */
 static void envelope(void)
 {
     int place = free_place(), inner = (int)random_below(BUFFERS), encoding = (int)random_below(2), number = 77;
@@ -450,7 +453,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     state = strtoull(argv[1], NULL, 10) * 2654435761u + 12345;
-    /* PVM's own library joins its machine at the first call, and fails at something on the way. */
+    /* PVM's own library joins its machine at the first call, which leaves an error number. */
     pvm_getsbuf();
     pvm_errno = 0;
     for (int step = 0; step < atoi(argv[2]); step++) {
@@ -485,7 +488,7 @@ int main(int argc, char **argv)
         else
             formatted_unpack();
         printf(" [%d]\n", pvm_errno);
-        /* Asked when it has been packed, each library knows how long a message is, and no limit above is passed unseen. */
+        /* Asks each library for the length after packing, so that no limit above is exceeded unnoticed. */
         if (place_of(pvm_getsbuf()) >= 0)
             length_of(place_of(pvm_getsbuf()));
     }

@@ -1,4 +1,7 @@
-/* Starts a virtual machine with the arguments of this program, and says what came of it. The same must be said on every library. */
+/*
+ * Starts a virtual machine with the arguments of this program, and prints the result, which must be the same on every
+ * library.
+ */
 #include <pvm3.h>
 #include <stdio.h>
 
@@ -12,7 +15,7 @@ int main(int argc, char **argv)
     printf("hosts: %d, %d\n", told, hosts);
     printf("again: %d\n", pvm_start_pvmd(argc - 1, argv + 1, 1));
     fflush(stdout);
-    /* The machine may end us before we end. */
+    /* Halting the machine may end this program. */
     pvm_halt();
     return 0;
 }

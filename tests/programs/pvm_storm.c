@@ -1,9 +1,9 @@
 /*
- * Members of groups meet, join, leave and die in an order that nobody planned: each round a number drawn by all
- * alike says what happens in it. Before a barrier everybody who comes to it counts itself in a file that all have
- * mapped; behind it all must have done so.
+ * Members of groups meet, join, leave and die in random order: each round, a random number that all tasks draw alike
+ * determines what happens in it. Before a barrier, every task that enters it increments a counter in a mapped file;
+ * after the barrier, the counter must include all of them.
  *
- *   pvm_storm NAME SEED ROUNDS     NAME stands before the names of its groups and of its file
+ *   pvm_storm NAME SEED ROUNDS     NAME is the prefix of the names of its groups and of its file
  */
 #include <fcntl.h>
 #include <pvm3.h>
@@ -55,7 +55,7 @@ static void map_counts(const char *name)
         fail("the memory", -1);
 }
 
-/* A barrier to which `come` tasks come: nobody is through before all of them are there. */
+/* A barrier of `come` tasks: none leaves before all have entered. */
 static void meet(char *group, int count, unsigned come)
 {
     expected += come;
@@ -65,7 +65,7 @@ static void meet(char *group, int count, unsigned come)
         fail("somebody was not there", (int)expected);
 }
 
-/* All wait for all, so that the rounds do not mix. */
+/* A barrier of all tasks, so that rounds do not overlap. */
 static void step(void)
 {
     check("the step", pvm_barrier(steps, TASKS));
@@ -100,7 +100,7 @@ static int start_mortal(char **argv, const char *end)
     return tid;
 }
 
-/* A further task joins, comes to one barrier, and ends in one way or another. */
+/* Another task joins, enters one barrier, and ends in one of several ways. */
 static void with_mortal(char **argv, int comes)
 {
     const char *ends[] = {"leaves", "exits", "dies", "waits"};
@@ -115,7 +115,7 @@ static void with_mortal(char **argv, int comes)
             check("killing", pvm_kill(tid));
         check("its end", pvm_recv(-1, GONE));
     }
-    /* Where it does not wait itself, some are there before it has ended. */
+    /* If it does not enter the barrier itself, others have entered before it ends. */
     if (!comes)
         step();
     meet(all, TASKS, TASKS);
@@ -165,7 +165,7 @@ static void play(char **argv)
         meet(all, TASKS, TASKS);
         break;
     case ODD:
-        /* It is through at once, or told that others wait who are to be more. */
+        /* This task either passes at once, or gets the error that others wait with a larger count. */
         if ((unsigned)me == who) {
             int answer = pvm_barrier(all, 1);
             if (answer != PvmOk && answer != PvmMismatch)
@@ -186,7 +186,7 @@ static void join(void)
         fail("joining", me);
 }
 
-/* They join one after the other, so that each has the number that it is told. */
+/* The others join one after the other, so that each has the instance that it expects. */
 static void start_others(char **argv)
 {
     int tids[TASKS];

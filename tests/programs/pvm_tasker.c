@@ -1,6 +1,6 @@
 /*
- * Starts tasks in place of the daemon: one that enters the machine, one that never becomes a task. Says what it was told,
- * and what others see.
+ * Starts tasks in place of the daemon: one that joins the machine, and one that never becomes a task. Prints the
+ * requests it gets, and what other tasks see.
  */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
@@ -27,7 +27,7 @@ static int child(const char *word)
     return STATUS;
 }
 
-/* A task in the answer of pvm_tasks: whether it is there, and its flags without the one for spawned tasks. */
+/* Prints whether a task is listed by pvm_tasks, and its flags without that of spawned tasks. */
 static void see(const char *when, int tid)
 {
     struct pvmtaskinfo *all;
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     printf("no such program: %d", pvm_spawn("nonesuch", words, PvmTaskDefault, NULL, 1, tids));
     printf(" %d\n", tids[0]);
     pvm_exit();
-    /* Nobody starts tasks any more but the daemon. */
+    /* Only the daemon starts tasks again. */
     pvm_mytid();
     fflush(stdout);
     pvm_catchout(stdout);

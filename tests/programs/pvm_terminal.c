@@ -1,8 +1,10 @@
-/* A machine that is begun at a terminal: its tasks are in the session of the program that began it, but the terminal is not
- * theirs, and its end not their end.
+/*
+ * A machine that is started at a terminal. Its tasks are in the session of the program that started it, but the
+ * terminal is not their controlling terminal, and its end does not end them.
  *
- *     pvm_terminal begin    at a terminal: starts a task and says what it has told
- *     pvm_terminal end      later, elsewhere: the task still answers */
+ *     pvm_terminal begin    at a terminal: starts a task and prints its report
+ *     pvm_terminal end      later, elsewhere: checks that the task still answers
+ */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pvm3.h>

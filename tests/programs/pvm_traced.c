@@ -1,5 +1,6 @@
 /*
- * Is the tracer of a child, and says what it is sent. With an argument: the child, or only its parent.
+ * Traces a child and prints the events that it receives. With an argument, this is the child, or merely the child's
+ * parent.
  */
 #include <stdio.h>
 
@@ -49,12 +50,12 @@ static int start(void)
     return tid;
 }
 
-/* The types before a number in an event. */
+/* Type codes that precede a number in an event. */
 enum { MICROSECONDS = 0x6b, AN_INT = 6 };
 
 static int is_now(int word) { return word >> 16 == time(NULL) >> 16; }
 
-/* One of the messages that a tracer gets, without times and numbers of tasks. */
+/* Prints one trace message, without times and task numbers. */
 static void event(int kid)
 {
     int bytes, who, word, buffer = pvm_recv(-1, EVENTS);
@@ -64,7 +65,7 @@ static void event(int kid)
     printf("event from %s: %d bytes, encoding %x:", who == kid ? "the child" : "a daemon", bytes, info.enc);
     for (int at = 0, last = 0, before = 0; at < bytes / 4 && at < 25; at++, before = last, last = word) {
         pvm_upkint(&word, 1, 1);
-        /* Microseconds come behind the seconds, or behind what says that they are that; they may be few. */
+        /* A microseconds value follows the seconds, or a type code that says so. Its value may be small. */
         int micro = is_now(last) || (before == MICROSECONDS && last == AN_INT);
         printf(micro || (word > 0x400 && (word < 0x61000000 || is_now(word))) ? " ." : " %x", word);
     }

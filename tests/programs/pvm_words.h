@@ -1,6 +1,6 @@
 /*
- * Shared by programs that are started by hand: a check that says where it failed, numbers of tasks under names, and
- * messages that mean something by their tags.
+ * Shared by programs that are started by hand: a check that prints where it failed, task numbers published under names,
+ * and messages whose meaning is their tag.
  */
 #ifndef PVM_WORDS_H
 #define PVM_WORDS_H
@@ -18,7 +18,7 @@ static void failed(int line, const char *what)
     exit(EXIT_FAILURE);
 }
 
-/* Makes our number known by a name. */
+/* Publishes this task's number under a name. */
 static void publish(const char *name)
 {
     int me = pvm_mytid();
@@ -27,7 +27,7 @@ static void publish(const char *name)
     CHECK(pvm_putinfo((char *)name, pvm_getsbuf(), PvmMboxDefault) >= 0);
 }
 
-/* The number that is known by a name; waits for it. */
+/* Waits until a number is published under this name, and returns it. */
 static int look_up(const char *name)
 {
     int tid = 0, buffer = pvm_recvinfo((char *)name, 0, PvmMboxWaitForInfo);
@@ -44,7 +44,7 @@ static void send_word(int tid, int tag)
     CHECK(pvm_send(tid, tag) == PvmOk);
 }
 
-/* Awaits a word, and returns its sender. */
+/* Waits for a message with this tag, and returns its sender. */
 static int await_word(int tid, int tag)
 {
     int buffer = pvm_recv(tid, tag), length, got, from;

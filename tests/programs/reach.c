@@ -1,6 +1,6 @@
 /*
- * Two tasks, the last two of the job, that talk for some time while their network is away now and then: every message
- * comes once, in order and whole. The others wait for them.
+ * The last two tasks of the job exchange messages for some time while their network fails now and then: every message
+ * must arrive once, in order and complete. The other tasks wait for them.
  */
 #include "check.h"
 #include <time.h>
@@ -14,10 +14,10 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* A question is a number, and now and then painted bytes behind it; none: that was all. */
+/* A question is a number, sometimes followed by painted bytes. An empty message ends the dialogue. */
 static size_t length_of(int64_t number) { return number % EVERY == 0 ? LARGE : sizeof number; }
 
-/* Some time in which nobody says anything. */
+/* Pauses without sending anything. */
 static void rest(void)
 {
     char nothing;
@@ -25,7 +25,7 @@ static void rest(void)
     CHECK(said == RG_ERR_NOTHING);
 }
 
-/* For so many seconds. Says how long the longest answer took, and when a long one came. */
+/* Asks questions for this many seconds. Prints the longest time that an answer took, and when a long one occurred. */
 static void ask(int other, double seconds, char *bytes)
 {
     double end = now() + seconds, worst = 0;
@@ -88,7 +88,7 @@ static void pair(void)
     free(bytes);
 }
 
-/* The last two talk until each hears that it cannot reach the other. */
+/* The last two tasks communicate until each gets the error that it cannot reach the other. */
 static void talk_until_given_up(void)
 {
     int64_t number = 0;
@@ -109,7 +109,7 @@ static void talk_until_given_up(void)
         printf("got %d %d %s\n", me, said, rg_last_error());
 }
 
-/* shrunk: they do so, and then all make the group of those that reach each other. */
+/* shrunk: after that, all make the group of the tasks that can reach each other. */
 static void shrunk(void)
 {
     rg_group rest;
@@ -125,7 +125,7 @@ static void shrunk(void)
     }
 }
 
-/* given-up [JUDGE]: they do so, and whoever reaches both hears from both. */
+/* given-up [JUDGE]: after that, tasks that reach both receive from both. */
 static void given_up(void)
 {
     int judge = args[0] == NULL ? 0 : atoi(args[0]);
@@ -139,13 +139,16 @@ static void given_up(void)
         if (from == size - 1)
             printf("all are heard\n");
     }
-    /* Its host will be lost. */
+    /* The judge's host will be lost. */
     if (me < judge)
         rg_recv(&number, sizeof number, judge, 3, RG_WORLD, NULL);
 }
 
-/* reported: they do so, and then a collective of all ends with the word that one of them is dead, also where both are reached. From then on nothing is
- * sent to that one in the group; what it sent before is received, and other groups are as they were. */
+/*
+ * reported: after that, a collective of all ends with the error that one of the two is dead, also at tasks that reach
+ * both. From then on nothing is sent to that one in this group. What it sent before is received, and other groups work
+ * as before.
+ */
 static void reported(void)
 {
     rg_group other, tied;
@@ -183,7 +186,10 @@ static void reported(void)
     }
 }
 
-/* crowd: each of the first half, but task 0, talks with each of the second until all of those are dead to it. */
+/*
+ * crowd: each task of the first half, except task 0, communicates with each of the second half until all of those count
+ * as dead for it.
+ */
 static void crowd(void)
 {
     int half = size / 2, first = me <= half, dead = 0;
@@ -212,7 +218,7 @@ static void crowd(void)
     }
     if (me != 0)
         printf("task %d has lost %d\n", me, dead);
-    /* Nobody leaves before all have lost all. */
+    /* No task leaves before all have lost all. */
     for (int turn = 0; turn < 2; turn++) {
         for (int task = 1; me == 0 && task < size; task++)
             OK(turn == 0 ? rg_recv(NULL, 0, task, 3, RG_WORLD, NULL) : rg_send(NULL, 0, task, 3, RG_WORLD));
@@ -221,7 +227,7 @@ static void crowd(void)
     }
 }
 
-/* mesh SECONDS: all but task 0 say something to each other all the time, and listen when all is said. */
+/* mesh SECONDS: all tasks but task 0 send to each other all the time, and receive only after all has been sent. */
 static void mesh(void)
 {
     double end = now() + atof(args[0]);
@@ -255,7 +261,7 @@ static void mesh(void)
         printf("all is well\n");
 }
 
-/* away SECONDS: the last task computes for so long from the beginning; meanwhile the one before it has called it. */
+/* away SECONDS: the last task computes this long from the beginning. Meanwhile the task before it connects to it. */
 static void away(void)
 {
     double end = now() + atof(args[0]);

@@ -1,6 +1,6 @@
 /*
- * How soon tasks hear of what befalls others, for `make reactions`. Each scenario does one thing again and again and
- * says how long it took: lines of "took SECONDS". The hosts are on one machine, so all have one clock.
+ * How soon tasks are notified of failures and other events, for `make reactions`. Each scenario repeats one event and
+ * prints lines of "took SECONDS". All hosts are on one machine, so they have one clock.
  */
 #include "spawn.h"
 #include <time.h>
@@ -17,7 +17,7 @@ static void took(double begun, double done)
     printf("took %.6f\n", done - begun);
 }
 
-/* A command of the shell, which has to succeed. */
+/* Runs a shell command, which must succeed. */
 static void shell(const char *line)
 {
     int status = system(line);
@@ -45,7 +45,7 @@ static void as_greeter(void)
     await_end();
 }
 
-/* A task on another host is killed: HOST TIMES */
+/* A task on another host is killed. Arguments: HOST TIMES */
 static void killed(void)
 {
     for (int i = 0; i < atoi(args[1]); i++) {
@@ -63,7 +63,7 @@ static void killed(void)
     }
 }
 
-/* A host is cut off, and nothing says so: HOST TIMES CUT HEAL, the last two being commands. */
+/* A host is cut off without any notification. Arguments: HOST TIMES CUT HEAL, where CUT and HEAL are commands. */
 static void silent(void)
 {
     OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, NULL));
@@ -81,8 +81,10 @@ static void silent(void)
     }
 }
 
-/* The host of a member is struck during collectives: STRIKE is the command. Until every other member has the error, the
- * group of the survivors, and its next collective. */
+/*
+ * A member's host fails during collectives, by the command STRIKE. Measures the time until every other member has got
+ * the error, made the group of the survivors, and completed the next collective.
+ */
 static void collectives(void)
 {
     enum { ROUNDS = 1000, STRUCK = 200 };
@@ -91,7 +93,7 @@ static void collectives(void)
     rg_group group;
     OK(rg_group_dup(RG_WORLD, &group));
     for (int round = 0; round < ROUNDS; round++) {
-        /* On a busy machine all rounds together take long; it hangs when some of them do. */
+        /* On a busy machine all rounds together take long, so the watchdog is set again every 20 rounds. */
         if (round % 20 == 0)
             check_patience(75);
         if (round == STRUCK && me == 0) {
@@ -107,7 +109,7 @@ static void collectives(void)
         if (code != RG_ERR_DEAD || lost)
             FAILED("round %d gave %d (%s)", round, code, rg_last_error());
         OK(rg_group_shrink(group, &group));
-        /* Some may have been through the round that failed for others. */
+        /* Some members may have completed the round that failed for others. */
         OK(rg_allreduce(&round, &furthest, 1, RG_INT32, RG_MAX, group));
         done = now();
         CHECK(rg_size(group) == size - 1);
@@ -120,7 +122,7 @@ static void collectives(void)
     CHECK(lost);
 }
 
-/* A host is added until a task runs there: HOST TIMES ADD REMOVE, the last two being commands. */
+/* A host is added until a task runs there. Arguments: HOST TIMES ADD REMOVE, where ADD and REMOVE are commands. */
 static void added(void)
 {
     OK(rg_notify(RG_HOST_ADDED, 0, EVENT, RG_ALL, NULL));

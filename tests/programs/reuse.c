@@ -1,6 +1,6 @@
 /*
- * Tasks that come and go, one after the other, and talk with those that stay: whatever they do, the job's memory does
- * not grow.
+ * Tasks start and end, one after the other, and communicate with tasks that stay. Whatever they do, the job's memory
+ * must not grow.
  */
 #include "spawn.h"
 
@@ -34,8 +34,11 @@ static void take_loan(int tid)
     OK(rg_loan_free(block));
 }
 
-/* s: says a word; r: hears one; l, k: the same with a loan; b, c: with a large message; d: dies while it sends a large one;
- * u: dies without taking a loan that is under way to it; p: talks with the child before it. */
+/*
+ * s: sends a message; r: receives one; l, k: the same with a loan; b, c: the same with a large message; d: dies while
+ * it sends a large message; u: dies without receiving a loan that is in transit to it; p: communicates with the
+ * previous child.
+ */
 static void as_passer(void)
 {
     int word = 5;
@@ -59,7 +62,7 @@ static void as_passer(void)
         OK(rg_recv(&word, sizeof word, other, WORDS, RG_ALL, NULL));
     }
     if (does('d')) {
-        /* By then the parent watches it, so its death is nobody's failure. */
+        /* The parent watches it by then, so its death counts as no failure. */
         OK(rg_recv(NULL, 0, rg_parent(), GREETING, RG_ALL, NULL));
         OK(rg_isend(buffer(), LARGE, rg_parent(), BULK, RG_ALL, &request));
         raise(SIGKILL);
@@ -110,7 +113,7 @@ static void passers(void)
             early = segment_bytes();
     }
     printf("memory %ld KiB then %ld KiB\n", early >> 10, segment_bytes() >> 10);
-    /* A task's entry in the table each, and one step in which memory is asked for. */
+    /* Allows for an entry in the task table per task, and one step by which memory grows. */
     CHECK(segment_bytes() - early <= rounds * 512L + (1 << 20));
 }
 

@@ -1,13 +1,12 @@
 /*
- * The rules of the hot paths, held by counting.
+ * The rules of the hot paths, enforced by counting.
  *
  *     PROGRAM SCENARIO alloc|calls
  *
- * A scenario runs one path in batches until a batch has cost no more than the rule allows in every
- * task. The best batch is what the path costs: what else happens on the machine only adds to it (a
- * task that finds nobody to answer yields and sleeps, as it should; a message nobody waits for yet
- * is kept). `calls` counts allocations and system calls, and is for jobs in which every task has a
- * core; `alloc` counts allocations alone.
+ * A scenario runs one path in batches until one batch costs no more than the rule allows in every task. The cheapest
+ * batch is what the path costs, because other activity of the machine can only add to it (a task that gets no answer
+ * yields and sleeps, as it should; a message that is not awaited yet is stored). `calls` counts allocations and system
+ * calls, and is for jobs in which every task has a core; `alloc` counts allocations only.
  */
 #include "count.h"
 
@@ -16,19 +15,19 @@
 #include <sys/resource.h>
 
 enum {
-    ROUNDS = 100,   /* of a batch */
-    SLOW = 100,     /* of a batch where tasks share cores and a round may take milliseconds */
-    BATCHES = 10,   /* counted at least, whatever they cost; four come before that */
-    MAX_CALLS = 1, /* in a batch: one call in a hundred rounds */
-    MAX_SECONDS = 15,  /* seconds until one batch must have kept the rule */
-    FIRST = 40,     /* messages of most of a page each: the memory between two tasks is gone through more than once */
-    MAX_FAULTS = 10,/* pages that all of these together may find unmapped, the program's own among them */
+    ROUNDS = 100,   /* per batch */
+    SLOW = 100,     /* per batch if tasks share cores and a round may take milliseconds */
+    BATCHES = 10,   /* minimum number that is counted; four uncounted ones precede them */
+    MAX_CALLS = 1, /* per batch: one call in a hundred rounds */
+    MAX_SECONDS = 15,  /* time limit for one batch to keep the rule */
+    FIRST = 40,     /* messages of nearly a page each, so the memory between two tasks is used up more than once */
+    MAX_FAULTS = 10,/* page faults allowed for all of these together, including the program's own */
 };
 
 static unsigned char bytes[8192], room[8192];
 static int other;
 
-/* ---- the paths, a round each ------------------------------------------------------------------- */
+/* ---- the paths: one round each ----------------------------------------------------------------- */
 
 static void ping(size_t len)
 {
@@ -161,7 +160,7 @@ static void cost_nothing(const char *path, void (*round)(void))
     }
 }
 
-/* Does on purpose what no fast path may do: the count shows it. */
+/* Does what no fast path may do, so that the counters must show it. */
 static void allocate_and_call(void)
 {
     void *volatile block = malloc(8);
@@ -204,7 +203,7 @@ static void incomplete_path(void)
     FAILS(rg_wait(&never, NULL), RG_ERR_CANCELLED, "cancelled");
 }
 
-/* No atomic read-modify-write, no full fence, no system call: instruction by instruction. */
+/* Checks that no atomic read-modify-write, full fence or system call was executed. */
 static void held(const char *what, unsigned long messages)
 {
     if (counts.steps < messages * 50)
@@ -230,14 +229,14 @@ static void receive_burst(int from)
 
 static void stepped(void (*burst)(int), int with, const char *what)
 {
-    burst(with); /* what happens at the first message only */
+    burst(with); /* what happens only at the first message */
     start_steps();
     burst(with);
     stop_steps();
     held(what, BURST);
 }
 
-/* Without this call, senders have to run a fence (see the doorbell). */
+/* Returns whether the kernel has membarrier. Without it, senders must execute a fence (see the doorbell). */
 static bool has_membarrier(void)
 {
     long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -262,7 +261,7 @@ static void locks(void)
         stepped(receive_burst, 0, "rg_recv");
         OK(rg_recv(room, 0, 0, 4, RG_WORLD, NULL));
     } else {
-        /* The processor is seen to lock, or nothing below would mean anything. */
+        /* Checks first that the counter detects a locked instruction. */
         static int counter;
         start_steps();
         __atomic_fetch_add(&counter, 1, __ATOMIC_SEQ_CST);
@@ -273,7 +272,7 @@ static void locks(void)
         OK(rg_recv(&pid, sizeof pid, 1, 1, RG_WORLD, NULL));
         stepped(send_burst, 1, "rg_send");
         CHECK(kill(pid, SIGUSR1) == 0);
-        /* To oneself. */
+        /* Messages to itself. */
         send_burst(0);
         receive_burst(0);
         start_steps();
@@ -292,7 +291,7 @@ static long faults(void)
     return usage.ru_minflt;
 }
 
-/* Linux 5.14 maps many pages in one call. */
+/* Returns whether many pages can be mapped in one call (Linux 5.14 and later). */
 static bool maps_at_once(void)
 {
     enum { POPULATE_WRITE = 23 };
@@ -301,7 +300,7 @@ static bool maps_at_once(void)
     return madvise(page, 4096, POPULATE_WRITE) == 0;
 }
 
-/* So many messages each way, one behind the other: they do not lie in one place. None has to be kept until it is received. */
+/* Sends this many messages each way in a row, in different memory each. None is stored before it is received. */
 static void stream_of(int messages, size_t len)
 {
     for (int from = 0; from < 2; from++)
@@ -314,7 +313,7 @@ static void stream_of(int messages, size_t len)
         }
 }
 
-/* The code of a message is mapped before anything is counted, that of sleep and of waking a sleeper included. */
+/* Executes all code that a message needs once before counting, including sleeping and waking, so that it is mapped. */
 static void run_through(void)
 {
     for (int i = 0; i < 4; i++) {
@@ -324,7 +323,7 @@ static void run_through(void)
     }
 }
 
-/* The first messages of a job do not find one page after the other unmapped. */
+/* The first messages of a job must not cause a page fault for each page. */
 static void first_messages(void)
 {
     other = 1 - me;

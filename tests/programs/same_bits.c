@@ -1,5 +1,7 @@
-/* Two tasks get one result to the last bit, also where the order of the operands shows: of numbers that are none, of zeros with a sign, and of a
- * function that is called commutative and rounds. */
+/*
+ * Two tasks get the same result to the last bit, even where the order of operands matters: for NaNs, for signed zeros,
+ * and for a function declared commutative that rounds.
+ */
 #include <math.h>
 #include <regatta.h>
 #include <stdio.h>

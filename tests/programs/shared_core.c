@@ -1,7 +1,7 @@
 /*
- * Two tasks that somebody has bound to one core, unknown to their launcher: an answer takes about as long as through pipes,
- * though a program computes on that core. More tasks than cores, of which some look for their messages again and again without
- * waiting: a few looks are enough, because each gives the core to those that can send.
+ * Two tasks are bound to one core, unknown to their launcher: an answer must take about as long as through pipes, even
+ * if another program computes on that core. With more tasks than cores, some of which test for messages without
+ * waiting: a few tests must suffice, because each test yields the core to tasks that can send.
  */
 #include "check.h"
 #include <errno.h>
@@ -26,7 +26,7 @@ static void bind_to_first_core(void)
     CHECK(sched_setaffinity(0, sizeof cores, &cores) == 0);
 }
 
-/* One pipe in each direction, in the folder that is the first argument. */
+/* Opens one pipe in each direction, in the folder of the first argument. */
 static void open_pipes(void)
 {
     char names[2][4096];
@@ -35,7 +35,7 @@ static void open_pipes(void)
         int made = mkfifo(names[i], 0600);
         CHECK(made == 0 || errno == EEXIST);
     }
-    /* For reading and writing, so that neither task waits for the other here. */
+    /* Opens for reading and writing, so that neither task waits for the other here. */
     from_other = open(names[me], O_RDWR);
     to_other = open(names[1 - me], O_RDWR);
     CHECK(from_other >= 0 && to_other >= 0);
@@ -67,7 +67,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds that a message and its answer take, the median. */
+/* Returns the median time of a message and its answer, in seconds. */
 static double median(void (*round)(void))
 {
     static double took[ROUNDS];
@@ -88,7 +88,10 @@ static void compare(void)
         messages = one < messages ? one : messages;
         pipes = other < pipes ? other : pipes;
     }
-    /* A spin before each sleep would take fifty times as long as a pipe, and a time slice a thousand times. */
+    /*
+     * Spinning before each sleep would take fifty times as long as a pipe, and waiting for a time slice a thousand
+     * times.
+     */
     if (me == 0) {
         printf("messages %.1f us, pipes %.1f us\n", messages * 1e6, pipes * 1e6);
         CHECK(messages <= MAX_MESSAGES_PER_PIPE * pipes);
@@ -123,7 +126,7 @@ static void beside_a_program(void)
     }
 }
 
-/* ---- looks that do not wait ------------------------------------------------------------------------ */
+/* ---- tests that do not wait -------------------------------------------------------------------- */
 
 static uint64_t word;
 static rg_request wanted;
@@ -177,7 +180,7 @@ static bool by_improbe(void)
     return found;
 }
 
-/* Looks until a message has come, the median of some messages. */
+/* Returns the number of tests until a message has arrived, as a median of several messages. */
 static double median_of_looks(bool (*come)(void), bool request)
 {
     static double looks[LOOK_SAMPLES];
@@ -193,7 +196,7 @@ static double median_of_looks(bool (*come)(void), bool request)
     return looks[LOOK_SAMPLES / 2];
 }
 
-/* The even ones send and wait for answers; the odd ones look for messages and answer. */
+/* Even tasks send and wait for answers; odd tasks test for messages and answer. */
 static void looks(void)
 {
     static const struct {

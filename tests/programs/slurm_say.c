@@ -1,6 +1,6 @@
 /*
- * Says what comes of joining: "joined RANK SIZE" or "refused CODE SENTENCE". Ranks named as arguments never try, and wait
- * to be killed. Each says "calls RANK PID" before it tries.
+ * Prints the result of joining: "joined RANK SIZE" or "refused CODE TEXT". Ranks named as arguments never try to join,
+ * and wait to be killed. Each rank prints "calls RANK PID" first.
  */
 #define _GNU_SOURCE
 #include <regatta.h>

@@ -1,6 +1,6 @@
 /*
- * A task of a program that was built with another version of Regatta, as far as its guardian can tell: it says hello at
- * the socket of its node and writes what it is told. It waits for that socket as long as it takes.
+ * Behaves like a task of a program that was built with another version of Regatta: connects to the guardian's socket on
+ * its node, and prints the answer. Waits for that socket as long as necessary.
  */
 #define _GNU_SOURCE
 #include <stddef.h>

@@ -1,19 +1,19 @@
 /*
- * A fleet under fire: workers on all hosts send each other numbered, sealed messages of all sizes, and pass a token
- * round, while somebody outside kills workers, stops them for a while, cuts hosts off and brings new ones. Nothing may
- * get lost between two that live, nothing may come twice, out of order or damaged, and nobody who lives may be called dead.
+ * A fleet under fire: workers on all hosts send each other numbered messages of all sizes with checksums, and pass a
+ * token round, while the driver kills workers, stops them for a while, cuts hosts off and adds new ones. No message
+ * between living workers may be lost, duplicated, reordered or damaged, and no living worker may be reported dead.
  *
- *   soak captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and others for those that end
- *   soak worker SEED                     what it spawns (soak_worker.c)
+ *   soak captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and replaces those that end
+ *   soak worker SEED                     a spawned worker (soak_worker.c)
  *
- * The captain keeps the roster: who lives, newest first told of it. A worker sends to whoever is on its roster, and
- * counts for each other worker what it has sent and received. A worker to which a call says that another is gone tells the
- * captain, which compares that in the end with who has ended. At the end all say how many messages they have sent to
- * each; whoever lives must have received as many.
+ * The captain maintains the roster of living workers. A worker sends to the workers on its roster, and counts for each
+ * of them what it has sent and received. A worker that gets the error that another one is gone reports that to the
+ * captain, which finally compares the reports with the workers that have ended. At the end, all tell each other how
+ * many messages they have sent; a living worker must have received as many.
  */
 #include "soak.h"
 
-/* Tell all that live who lives. */
+/* Sends the roster of living workers to all of them. */
 static void tell_all(int what)
 {
     static int order[MAX_TASKS + 1];
@@ -39,7 +39,7 @@ static void add(const struct result *one)
         to[i] += from[i];
 }
 
-/* Takes one message, if there is one. True: the roster has changed. */
+/* Takes one message, if there is one. Returns whether the roster has changed. */
 static bool hear(bool *heard)
 {
     union {
@@ -66,7 +66,7 @@ static bool hear(bool *heard)
     }
 }
 
-/* Takes all that has come: what comes together is answered together. */
+/* Takes all messages that have arrived, so that one roster answers them all. */
 static bool hear_all(void)
 {
     bool changed = false, heard = true;
@@ -106,7 +106,7 @@ static int captain(const char *program, int seconds, int per_host, const char *s
     double end = rg_time() + seconds, again = 0;
     bool changed = true;
     for (; rg_time() < end; changed = hear_all()) {
-        /* Now and then also when nothing has changed: a worker that hears nothing for long gives up. */
+        /* Also sent from time to time when nothing has changed: a worker gives up if it receives nothing for long. */
         if (changed || rg_time() > again) {
             start_missing(program, per_host, seed);
             tell_all(ROSTER);

@@ -6,10 +6,10 @@
 
 #define TRAFFIC RG_CHANNEL(2) /* between workers */
 
-/* Tags of ORDERS beside the captain's events. */
+/* Tags in ORDERS besides those of the captain's events. */
 enum { ROSTER = OWN_TAGS, STOP, RESULT };
 
-/* A worker's report: everything it has counted. */
+/* A worker's report: all its counters. */
 struct result {
     uint64_t sent, received, bytes, rounds;
     uint64_t lost, doubled, disordered, damaged;

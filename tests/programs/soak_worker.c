@@ -1,47 +1,47 @@
 /*
- * A worker of the soak: sends numbered, sealed messages to the others in every way there is, and receives and completes in
- * every way there is, each chosen at random.
+ * A worker of the soak: sends numbered messages with checksums to the others in every way that Regatta has, and
+ * receives and completes in every way, chosen at random.
  *
- * A receiver counts the messages of each sender. All go with one context, so they come in the order in which the sending calls
- * were made, whatever the calls were. Several receives may be posted at once; they are looked at in the order of posting.
+ * A receiver counts the messages of each sender. All have the same context, so they arrive in the order of the sending
+ * calls, whatever the calls are. Several receives may be posted at once; they are checked in the order of posting.
  *
- * Only a worker with a smaller number waits in a sending call for one with a larger number. So waiting senders never form a
- * circle, and an error that tells of one is wrong.
+ * Only a worker with a smaller number waits in a sending call for one with a larger number. Waiting senders therefore
+ * never form a circle, and an error that reports one is wrong.
  */
 #include "soak.h"
 #include <poll.h>
 
 struct letter {
-    uint32_t from, number; /* number: how many went before it from this sender to this receiver */
-    uint32_t kind;         /* see below */
-    uint32_t length;       /* of what follows */
-    uint64_t seal;         /* over what follows */
+    uint32_t from, number; /* number: how many messages preceded it from this sender to this receiver */
+    uint32_t kind;         /* FREIGHT, TOKEN or LAST */
+    uint32_t length;       /* of the following body */
+    uint64_t seal;         /* checksum of the body */
 };
 enum { FREIGHT = 1, TOKEN, LAST };
 
 enum { SENDS = 4, RECEIVES = 3, AHEAD = 512 << 10 };
 #define ROOM (sizeof(struct letter) + MAX_LENGTH)
 
-/* A request under way. While it is to be completed by a callback, `request` is none, and `called` tells. */
+/* A request in progress. If a callback is to complete it, `request` is null, and `called` is set by the callback. */
 struct slot {
     rg_request request;
     bool busy, by_call, called;
     rg_status status;
-    int to; /* of a send */
+    int to; /* destination of a send */
     char *bytes;
 };
 
 static struct result count;
-static struct slot sendings[SENDS + 1]; /* the last one has the token */
-/* Receives: `first` is the oldest, `posted` follow each other round. */
+static struct slot sendings[SENDS + 1]; /* the last one is for the token */
+/* Receives: a circular list of `posted` slots; `first` is the oldest. */
 static struct slot receivings[RECEIVES];
 static int first, posted;
 static struct slot orders, sums;
 static int order[MAX_TASKS];
 static uint32_t sent_to[MAX_TASKS], received_from[MAX_TASKS];
-static size_t ahead[MAX_TASKS]; /* bytes that were sent to it without waiting for it */
+static size_t ahead[MAX_TASKS]; /* bytes sent to each task that it has not received yet */
 static double ahead_since[MAX_TASKS];
-static int roster[MAX_TASKS], crew; /* the others, and how many */
+static int roster[MAX_TASKS], crew; /* the other workers, and their number */
 static bool heard_last[MAX_TASKS], said_last[MAX_TASKS], accused[MAX_TASKS];
 static bool stopping, token, has_world;
 static int captain, fd;
@@ -60,7 +60,7 @@ static uint64_t seal_of(const char *bytes, size_t length, uint32_t from, uint32_
     return sum;
 }
 
-/* The task is not sent to any more. A worker that says so to the captain must be right. */
+/* Stops sending to a task. If a worker reports that to the captain, it must be true. */
 static void forget(int tid, int code)
 {
     for (int i = 0; i < crew; i++)
@@ -103,7 +103,10 @@ static void by_callback(struct slot *slot, enum way way)
     count.ways[way]++;
 }
 
-/* May so much more go to this task before it has taken what went before? Messages that wait for it fill this task's memory. */
+/*
+ * Returns whether this many more bytes may be sent to a task before it receives the previous ones. Unreceived messages
+ * use this task's memory.
+ */
 static bool may_go_ahead(int to, size_t length)
 {
     if (rg_time() - ahead_since[to] > 0.25) {
@@ -161,7 +164,7 @@ static int successor(void)
     return next < 0 ? lowest : next;
 }
 
-/* The tasks that have not had this worker's last word yet. */
+/* Returns the number of tasks that have not got this worker's last message yet. */
 static int untold(void)
 {
     for (int i = 0; i < crew; i++)
@@ -170,7 +173,7 @@ static int untold(void)
     return RG_NONE;
 }
 
-/* Keeps some sends under way; in the end, one to each for the last word. */
+/* Keeps some sends in progress; at the end, sends one last message to each task. */
 static void send_some(void)
 {
     for (int i = 0; i < SENDS && crew > 0; i++) {
@@ -203,7 +206,10 @@ static void sent(int i, int code)
 
 /* ---- receiving ------------------------------------------------------------------------------ */
 
-/* Says where a message differs from what its sender wrote: each word of a body follows from the one before (write_letter). */
+/*
+ * Prints where a message differs from what its sender wrote. Each word of a body follows from the previous one
+ * (write_letter).
+ */
 static void print_damage(const char *bytes, const rg_status *status)
 {
     const struct letter *letter = (const struct letter *)bytes;
@@ -255,12 +261,12 @@ static void arrived(const char *bytes, int code, const rg_status *status)
     if (code == RG_OK)
         look_at(bytes, status);
     else if (is_gone(code) && status->source >= 0)
-        received_from[status->source]++; /* its sender was killed in the middle of it */
+        received_from[status->source]++; /* its sender was killed while sending it */
     else
         give_up("a receive");
 }
 
-/* One message that is there already, in one of the ways that wait. */
+/* Receives one message that has arrived, with one of the blocking calls. */
 static void receive_found(const rg_status *found)
 {
     char *bytes = receivings[0].bytes;
@@ -271,7 +277,7 @@ static void receive_found(const rg_status *found)
     arrived(bytes, code, &status);
 }
 
-/* Receives are posted, some at once, or what has come is found by looking. True: something has come. */
+/* Posts receives, some of which complete at once, or probes for messages. Returns whether a message has arrived. */
 static bool receive_some(void)
 {
     bool any = false;
@@ -286,7 +292,7 @@ static bool receive_some(void)
         any |= found;
     }
     if (one_in(8)) {
-        /* The next message, within a moment. */
+        /* Waits a short time for the next message. */
         rg_status status = {.source = RG_NONE};
         int code = rg_recv_within(receivings[0].bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, (double)(roll() % 3) * 1e-3, &status);
         count.ways[RECV_WITHIN]++;
@@ -341,14 +347,14 @@ static void ordered(int code, const rg_status *status)
 {
     if (code != RG_OK)
         give_up("the captain is gone");
-    /* The first word of a roster: who is to begin a new token, the old one may be lost. */
+    /* A roster's first word is the worker that must start a new token, because the old one may be lost. */
     take_roster(order + 1, (int)(status->length / sizeof *order) - 1);
     token |= status->tag == ROSTER && order[0] == rg_tid();
     stopping |= status->tag == STOP;
     listen_to_captain();
 }
 
-/* Tasks that were started together add up, again and again, until one of them is gone or is to stop. */
+/* Tasks that were started together repeat a sum until one of them is gone or must stop. */
 static int64_t addends[2], totals[2];
 
 static void add_up(void)
@@ -399,7 +405,7 @@ static void completed(int i, int code, const rg_status *status)
     }
 }
 
-/* Callbacks that have been called. */
+/* Handles the requests whose callbacks have run. */
 static bool take_called(void)
 {
     bool any = false;
@@ -425,7 +431,7 @@ static int gather(rg_request requests[ALL])
     return calls;
 }
 
-/* Tests each; true: some are complete. */
+/* Tests each request. Returns whether some are complete. */
 static bool test_each(void)
 {
     bool any = false;
@@ -446,7 +452,7 @@ static bool test_each(void)
     return take_called() || any;
 }
 
-/* The others are looked at when the descriptor says so. */
+/* The other requests are tested when the descriptor is readable. */
 static void await_by_fd(void)
 {
     count.ways[TEST_BY_FD]++;
@@ -464,7 +470,7 @@ static void complete_some(void)
     rg_request requests[ALL];
     rg_status status = {.source = RG_NONE};
     int calls = gather(requests), which = -1, done = 1, code;
-    /* A call that waits for requests does not return when a callback has been called. */
+    /* A call that waits for requests does not return when a callback has run. */
     if (calls > 0 || one_in(3)) {
         await_by_fd();
     } else if (one_in(3)) {

@@ -1,6 +1,5 @@
 /*
- * Tasks that start tasks: one program is the spawner, by its scenario, and what it starts, by what
- * follows "as".
+ * Tasks that start tasks. One program plays both roles: its scenario names a spawner, or, after "as", a started task.
  */
 #include "spawn.h"
 #include <errno.h>
@@ -9,10 +8,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* More than are taken in at a look. */
+/* More messages than one check takes in. */
 enum { WORDS = 40 };
 
-/* -- what is started ------------------------------------------------------------------------- */
+/* -- started tasks ------------------------------------------------------------------------------- */
 
 static void as_child(void)
 {
@@ -56,7 +55,7 @@ static void as_last_words(void)
         OK(rg_send(&word, sizeof word, rg_parent(), EVENT, RG_ALL));
 }
 
-/* Hears of a task's end after its parent, and ends itself. */
+/* Is notified of a task's end after its parent, and ends. */
 static void as_witness(void)
 {
     int whose, watch;
@@ -143,7 +142,7 @@ static void as_merged(void)
     OK(rg_group_free(all));
 }
 
-/* -- who starts -------------------------------------------------------------------------------- */
+/* -- spawners ------------------------------------------------------------------------------------ */
 
 static void family(void)
 {
@@ -290,7 +289,10 @@ static void missing(void)
     end(1, &tid);
 }
 
-/* One of two hosts lacks the program: tasks are started on the other one, and each that is not says why. */
+/*
+ * One of two hosts lacks the program: tasks are started on the other host, and for each task that is not started there
+ * is an error.
+ */
 static void missing_there(void)
 {
     int tids[4] = {0, 0, 0, 0}, started = 0;
@@ -304,7 +306,7 @@ static void missing_there(void)
     OK(rg_barrier(RG_WORLD));
 }
 
-/* A program that never joins is a task all the same. */
+/* A program that never joins is a task as well. */
 static void stranger(void)
 {
     int tid, started, watch;
@@ -327,9 +329,9 @@ static void notices(void)
     double took = rg_time() - before;
     CHECK(event.kind == RG_TASK_EXIT && event.tid == tids[0] && event.watch == watch);
     CHECK(event.how == RG_BY_SIGNAL && event.value == SIGKILL);
-    CHECK(took < 5.0); /* milliseconds, but for a busy machine */
+    CHECK(took < 5.0); /* milliseconds, except on a busy machine */
     printf("notified after %.2f ms\n", took * 1e3);
-    /* Gone already: at once. */
+    /* The task has already ended: the notice comes at once. */
     OK(rg_notify(RG_TASK_EXIT, tids[0], EVENT, RG_ALL, &watch));
     event = next_event();
     CHECK(event.tid == tids[0] && event.how == RG_BY_SIGNAL && event.watch == watch);
@@ -340,7 +342,7 @@ static void notices(void)
     end(1, tids + 2);
     event = next_event();
     CHECK(event.tid == tids[2] && event.how == RG_BY_EXIT && event.value == 7);
-    /* Cancelled: never. */
+    /* A cancelled watch gives no notice. */
     OK(rg_notify(RG_TASK_EXIT, tids[1], EVENT, RG_ALL, &watch));
     OK(rg_notify_cancel(watch, &pending));
     CHECK(pending == 1);
@@ -360,7 +362,7 @@ static void notices(void)
     CHECK(next_event().kind == RG_HOST_LOST);
 }
 
-/* A task's messages come before the notice of its end, also when both were there at the first look. */
+/* A task's messages arrive before the notice of its end, even if both are available at the first check. */
 static void last_words(void)
 {
     for (int round = 0; round < 20; round++) {
@@ -391,7 +393,7 @@ static void last_words(void)
     }
 }
 
-/* The descriptor tells of events, too. */
+/* The descriptor reports events, too. */
 static void by_descriptor(void)
 {
     int tid, watch, fd, found = 0;
@@ -461,7 +463,7 @@ static void one_after_the_other(void)
             early = segment_bytes();
     }
     printf("memory %ld KiB then %ld KiB\n", early >> 10, segment_bytes() >> 10);
-    /* A task's entry in the table, and no more than that. */
+    /* Allows for an entry in the task table per task, and nothing more. */
     CHECK(segment_bytes() - early <= rounds * 256L + (1 << 20));
 }
 
@@ -475,7 +477,10 @@ static void table_full(void)
     end(4, tids);
 }
 
-/* Both hosts' tasks request three more at once, of which one gets them: the job may have six. */
+/*
+ * The tasks of both hosts request three more at the same time. Only one request succeeds, because the job may have six
+ * tasks.
+ */
 static void full_at_once(void)
 {
     int tids[3], started;
@@ -503,7 +508,7 @@ static void few_descriptors(void)
     end(all, tids);
 }
 
-/* Killed while the launcher starts what was asked for. */
+/* The task is killed while the launcher starts the tasks that it requested. */
 static void dies_meanwhile(void)
 {
     pid_t pid = getpid();
@@ -550,7 +555,7 @@ static void mailboxes(void)
     FAILS(rg_put("one", "b", 1, RG_ANY, 0, &index), RG_ERR_EXISTS, "one");
     OK(rg_put("one", "b", 1, RG_ANY, RG_OVERWRITABLE, &index));
     CHECK(index == 0);
-    /* A long value, longer than a socket takes at once. */
+    /* A long value that does not fit into a socket buffer at once. */
     size_t many = 3u << 20;
     char *text = malloc(many), *back = malloc(many);
     paint(text, many, 5);
@@ -566,7 +571,7 @@ static void mailboxes(void)
     FAILS(rg_put(NULL, "a", 1, RG_ANY, 0, &index), RG_ERR_ARGUMENT, "NULL");
 }
 
-/* One waits for what another one puts. */
+/* One task waits for an entry that another one puts. */
 static void waiting_for_names(void)
 {
     int value = 0, index;
@@ -584,7 +589,7 @@ static void waiting_for_names(void)
     }
 }
 
-/* The crew has gone, or is going. */
+/* Lists groups. Earlier groups may still be listed, because their tasks are ending. */
 static void listed_groups(void)
 {
     int number, count, waiting;
@@ -635,7 +640,7 @@ static void as_host(void)
     await_end();
 }
 
-/* The agent of the other host is killed: its tasks and the host are lost, and that is told. */
+/* The agent of the other host is killed: its tasks and the host are lost, and watchers are notified. */
 static void host_lost(void)
 {
     if (me == 1)
@@ -675,8 +680,8 @@ static void host_lost(void)
 }
 
 /*
- * The agent of task 1 gets no memory for a while: what is asked for then fails, on whatever host, and nothing else. All that is asked for later
- * is known on that host, too.
+ * The agent of task 1 gets no memory for a while: requests in that time fail, on any host, and nothing else does.
+ * Everything requested later is known on that host, too.
  */
 static void host_without_room(void)
 {
@@ -713,7 +718,7 @@ static void host_without_room(void)
         end(1, &late);
     } else {
         OK(rg_recv(&late, sizeof late, 0, GREETING, RG_WORLD, NULL));
-        /* It can be sent to, and its end is heard of. */
+        /* Messages can be sent to it, and its end can be watched. */
         int watch;
         OK(rg_notify(RG_TASK_EXIT, late, EVENT, RG_ALL, &watch));
         OK(rg_send(NULL, 0, late, GREETING, RG_ALL));
@@ -723,7 +728,7 @@ static void host_without_room(void)
     OK(rg_barrier(RG_WORLD));
 }
 
-/* Started by hand, and gone before what it has started. */
+/* A program started by hand, which leaves before the tasks that it has started. */
 static void early_leaver(void)
 {
     int tid;
@@ -738,7 +743,7 @@ static void as_late(void)
     printf("the child ends last\n");
 }
 
-/* It goes on until it is ended, whatever it receives. */
+/* Goes on until it is killed, whatever it receives. */
 static void as_orphan(void)
 {
     (void)rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL);

@@ -1,5 +1,5 @@
 /*
- * Common parts of programs that start others: tasks of their own program in the role of another scenario.
+ * Common parts of programs that start others: tasks of the same program with another scenario as their role.
  */
 #ifndef SPAWN_H
 #define SPAWN_H
@@ -19,7 +19,7 @@ static inline const char *own_path(void)
     return self;
 }
 
-/* Start `count` tasks of this program in a role; their ids. */
+/* Starts `count` tasks of this program in a role. Stores their ids in `tids`. */
 static inline void start(const char *role, const char *more, int count, int *tids)
 {
     char *argv[] = {(char *)role, (char *)more, NULL};
@@ -39,7 +39,7 @@ static inline rg_event next_event(void)
     return event;
 }
 
-/* A started task waits for the word to end. */
+/* Waits for the order to end. */
 static inline void await_end(void)
 {
     OK(rg_recv(NULL, 0, rg_parent(), END, RG_ALL, NULL));
@@ -51,7 +51,7 @@ static inline void end(int count, const int *tids)
         OK(rg_send(NULL, 0, tids[i], END, RG_ALL));
 }
 
-/* Bytes of memory behind the job's segment. */
+/* Returns the size of the job's segment in memory, in bytes. */
 static inline long segment_bytes(void)
 {
     for (int fd = 3; fd < 256; fd++) {

@@ -1,5 +1,7 @@
-/* Calls where a thread hardly is any more: in functions of atexit, in destructors, in signal handlers, in threads that are cancelled; and tasks whose
- * threads leave. */
+/*
+ * Calls at the ends of threads: in atexit functions, in destructors, in signal handlers, in cancelled threads; and
+ * tasks whose threads exit.
+ */
 #include "check.h"
 
 #include <pthread.h>
@@ -27,7 +29,7 @@ static void at_exit(void)
     printf("at exit all is well\n");
 }
 
-/* Fails once in main, then at the end of the process. */
+/* A call fails once in main, and again at the end of the process. */
 static void ends(void)
 {
     OK(rg_init());
@@ -63,7 +65,7 @@ static void key_destructors(void)
     CHECK(heard == 3);
 }
 
-/* Receives what comes late, and then looks whether it is cancelled. */
+/* Receives a late message, and only then checks for cancellation. */
 static void *receive_late(void *unused)
 {
     int got = 0;
@@ -73,7 +75,7 @@ static void *receive_late(void *unused)
     return unused;
 }
 
-/* Calls that speak with the launcher, until it is cancelled between two of them. */
+/* Makes calls to the launcher, until it is cancelled between two of them. */
 static void *ask_on(void *unused)
 {
     rg_task tasks[4];
@@ -85,7 +87,7 @@ static void *ask_on(void *unused)
     return unused;
 }
 
-/* Is cancelled already when it calls. */
+/* Cancelled before it makes these calls. */
 static void *take_memory(void *unused)
 {
     void *block;
@@ -157,7 +159,10 @@ static void interrupts(void (*handler)(int))
     CHECK(setitimer(ITIMER_PROF, &often, NULL) == 0);
 }
 
-/* interrupted THREADS: what a handler sends arrives once, or it is told that it cannot send there. */
+/*
+ * interrupted THREADS: a message that a signal handler sends arrives once, or the handler gets an error that it cannot
+ * send there.
+ */
 static void interrupted(void)
 {
     CHECK(arg_count == 1);
@@ -199,7 +204,7 @@ static void count_signal(int signal)
     signals++;
 }
 
-/* Ends the wait of task 0 when a signal has come since the last one that ended so. */
+/* Called while task 0 waits: ends the wait if a signal has arrived since the last wait was ended. */
 static void asked(int *ends, void *arg)
 {
     CHECK(arg == &questions);
@@ -208,7 +213,7 @@ static void asked(int *ends, void *arg)
     signals = 0;
 }
 
-/* Task 1 says nothing that task 0 waits for, until that has told it that a signal has ended each wait. */
+/* Task 1 sends nothing until task 0 has told it that a signal has ended each of its waits. */
 static void asks(void)
 {
     char byte = 0;
@@ -235,7 +240,7 @@ static void asks(void)
     OK(rg_irecv(&byte, 1, 1, 3, RG_WORLD, &request));
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "");
     CHECK(request.id != 0 && questions >= 5);
-    /* Nobody is asked any more: the signals end nothing. */
+    /* Without the function, signals end no wait. */
     OK(rg_on_wait(NULL, NULL));
     questions = 0;
     OK(rg_send(&byte, 1, 1, 2, RG_WORLD));
@@ -254,7 +259,7 @@ static void abort_in_handler(int signal)
     rg_abort(7);
 }
 
-/* Allocates and calls until a handler of one task ends the job. */
+/* Allocates memory and makes calls until a signal handler of one task aborts the job. */
 static void aborted(void)
 {
     if (me == 0)
@@ -266,7 +271,7 @@ static void aborted(void)
     }
 }
 
-/* Task 0 has talked to the other one, has a descriptor, and its only thread leaves. */
+/* Task 0 has communicated with the other task and has its descriptor; then its only thread exits. */
 static void leaves(void)
 {
     char byte = 0;
@@ -285,7 +290,7 @@ static void leaves(void)
     printf("the other one has ended\n");
 }
 
-/* A signal that the program has blocked waits when its last thread leaves. */
+/* A signal that the program has blocked is pending when its last thread exits. */
 static void leaves_blocked(void)
 {
     sigset_t blocked;
@@ -300,7 +305,7 @@ static void leaves_blocked(void)
 
 static int links;
 
-/* A thread that nobody joins starts the next one, and leaves. */
+/* A detached thread that starts the next one, and exits. */
 static void *next_link(void *unused)
 {
     pthread_t next;
@@ -313,7 +318,10 @@ static void *next_link(void *unused)
     return unused;
 }
 
-/* links NUMBER [blocked]: the program goes on in threads that start each other when its first one has left, and may block all signals. */
+/*
+ * links NUMBER [blocked]: after its first thread has exited, the program goes on in threads that start each other. It
+ * may block all signals.
+ */
 static void leaves_links(void)
 {
     sigset_t all;

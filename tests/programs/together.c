@@ -1,20 +1,20 @@
 /*
- * Tasks on different hosts broadcast what is short, which goes to all others as one frame where it can: everybody has every broadcast
- * once, in order and whole, whatever becomes of such frames.
+ * Tasks on different hosts make short broadcasts, which are sent to all others as one frame where possible: every task
+ * must get every broadcast once, in order and complete, even if such frames are lost.
  */
 #include "check.h"
 #include <sys/resource.h>
 
 enum { MAX_BYTES = 128 };
 
-/* The task that sends, and the length, of a broadcast; most are short enough for such a frame. */
+/* Returns the length of a broadcast; most fit into such a frame. */
 static size_t length_of(int number)
 {
     static const size_t lengths[] = { 64, 8, 0, 64, 128, 1, 64, 40 };
     return lengths[number % 8];
 }
 
-/* Broadcast `number` of the first `members` tasks, which are the group. */
+/* Makes broadcast `number` in a group of the first `members` tasks. */
 static void broadcast_in(rg_group group, int members, int number)
 {
     char bytes[MAX_BYTES], expected[MAX_BYTES];
@@ -34,7 +34,7 @@ static void broadcast(int number)
     broadcast_in(RG_WORLD, size, number);
 }
 
-/* often COUNT: so many broadcasts, with messages and barriers among them. */
+/* often COUNT: this many broadcasts, interleaved with messages and barriers. */
 static void often(void)
 {
     int count = atoi(args[0]);
@@ -55,7 +55,7 @@ static void often(void)
         printf("all %d came\n", count);
 }
 
-/* dies: a task broadcasts and is killed: the others have what it has sent, or hear of its death. */
+/* dies: a task broadcasts and is killed. The others must get what it has sent, or the error that it is dead. */
 static void dies(void)
 {
     char bytes[8];
@@ -80,7 +80,10 @@ static long wakes(void)
     return usage.ru_nvcsw;
 }
 
-/* bystander: all but the last task broadcast among themselves. The last one, which has a bypass to each, sleeps on. */
+/*
+ * bystander: all but the last task broadcast among themselves. The last one, which has a bypass to each of them, must
+ * not be woken.
+ */
 static void bystander(void)
 {
     enum { FREQUENT = 3000, RARE = 300, DONE = 9 };

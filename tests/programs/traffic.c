@@ -3,14 +3,13 @@
  *
  *     PROGRAM random SEED ROUNDS
  *
- * A round is a plan: messages in one global order, each with its source, destination, context, tag,
- * length and ways to send and to receive it. Every task does its part in that order, so that no mix
- * of blocking calls can deadlock; only a synchronous send must not wait for a receive that may take
- * a later message of somebody else, and is not blocking there. A destination has one discipline per context and round, which says
- * what its receives leave open: source, tag, both, or part of the tag. That splits its messages into
- * classes, with as many receives as messages in each; which message of a class a receive gets is
- * free but for one rule: those of one source come in their order. So a receive's source says which
- * message it must be, and each must come exactly once. A barrier ends the round.
+ * A round is a plan: messages in one global order, each with its source, destination, context, tag, length and ways to
+ * send and to receive it. Every task does its part in that order, so no mix of blocking calls can deadlock. The
+ * exception is a synchronous send: it must not wait for a receive that may take a later message of another task, so it
+ * is nonblocking in that case. A destination has one rule per context and round that says which of source and tag its
+ * receives leave open. That divides its messages into classes, with as many receives as messages in each. A receive may
+ * get any message of its class, except that those of one source arrive in order. So a receive's source determines which
+ * message it must be, and each must arrive exactly once. A barrier ends the round.
  */
 #include "check.h"
 #include <sched.h>
@@ -25,14 +24,14 @@ struct message {
     size_t len;
     enum sending sending;
     enum receiving receiving;
-    bool started;         /* the receive is made before a send to oneself */
-    bool short_of_room;   /* the receive's memory is too small for the longest of its class */
-    uint64_t paint, dice; /* what it holds, and further choices */
+    bool started;         /* the receive is posted before the send, for a message to itself */
+    bool short_of_room;   /* the receive's buffer is too small for the longest message of its class */
+    uint64_t paint, dice; /* seeds of its content and of further choices */
     bool received;
-    uint64_t number; /* among those of its source, destination and context */
+    uint64_t number; /* its index among those with the same source, destination and context */
 };
 
-/* Memory laid out at random: n views over one allocation whose gaps must stay as they are. */
+/* A random memory layout: n views of one allocation, whose gaps must not be changed. */
 struct layout {
     unsigned char *memory;
     size_t all;
@@ -40,14 +39,14 @@ struct layout {
     int n;
 };
 
-/* A send or receive under way, or a receive that is over. */
+/* A send or receive in progress, or a completed receive. */
 struct act {
     rg_request request;
     rg_status status;
     int code, message;
     size_t capacity;
     struct layout layout;
-    unsigned char *block; /* from a loan */
+    unsigned char *block; /* from rg_loan_recv */
     bool is_receive;
 };
 
@@ -61,7 +60,7 @@ static uint64_t seed;
 
 static uint64_t die(uint64_t *state, uint64_t sides) { return next_random(state) % sides; }
 
-/* World, a copy, the world backwards, and every second task. */
+/* Returns a task's rank in a context: world, a duplicate, the world in reverse order, or every second task. */
 static int rank_in(int context, int task)
 {
     return context == 2 ? size - 1 - task : context == 3 ? task / 2 : task;
@@ -78,7 +77,7 @@ static size_t some_length(uint64_t *state)
     switch (die(state, 16)) {
     case 0:
         return 0;
-    case 1: /* large, and seldom the largest */
+    case 1: /* large, but seldom the largest */
         return die(state, 5) ? die(state, 1 << 20) : die(state, MAX_BYTES);
     case 2:
     case 3:
@@ -110,7 +109,7 @@ static void make_plan(void)
         struct message *m = &plan[i];
         m->context = (int)die(&state, CONTEXTS);
         m->from = (int)die(&state, (uint64_t)size);
-        /* Bursts: often the same pair again. */
+        /* Bursts: often the same pair as before. */
         if (i > 0 && die(&state, 3) == 0) {
             m->context = plan[i - 1].context;
             m->from = plan[i - 1].from;
@@ -142,7 +141,7 @@ static void make_plan(void)
 static enum discipline discipline_of(const struct message *m) { return disciplines[m->context][m->to]; }
 static int mask_of(const struct message *m) { return masks[m->context][m->to]; }
 
-/* Whether a receive that matches one of them may match the other. */
+/* Returns whether a receive that matches one message may match the other. */
 static bool same_class(const struct message *a, const struct message *b)
 {
     if (a->to != b->to || a->context != b->context)
@@ -168,7 +167,7 @@ static struct layout make_layout(size_t len, bool strided, uint64_t dice)
         layout.views[0] = (rg_view){layout.memory, len, 1, (ptrdiff_t)len};
         return layout;
     }
-    /* A block; many small blocks, apart or backwards; the rest in one. */
+    /* A first block; many small blocks, with gaps or backwards; the rest in one block. */
     size_t first = len ? die(&dice, len + 1) : 0;
     size_t block = 1 + die(&dice, die(&dice, 2) ? 9 : 3000), count = (len - first) / block;
     size_t gap = die(&dice, 2) ? die(&dice, 20) : 0, rest = len - first - block * count;
@@ -187,7 +186,7 @@ static struct layout make_layout(size_t len, bool strided, uint64_t dice)
     return layout;
 }
 
-/* Between memory so laid out and one block. */
+/* Copies between this layout and one contiguous block. */
 static void move(const struct layout *layout, unsigned char *block, size_t len, bool out)
 {
     for (int v = 0; v < layout->n; v++)
@@ -203,7 +202,7 @@ static void move(const struct layout *layout, unsigned char *block, size_t len, 
         }
 }
 
-/* Says who it is, as far as there is room, and is painted after that. */
+/* Paints the message, and writes its identification to the front if there is room. */
 static void write_message(const struct message *m, unsigned char *block)
 {
     uint64_t head[2] = {(uint64_t)m->from << 32 | (uint64_t)m->context, m->number};
@@ -303,7 +302,7 @@ static void start_receive(int index)
     }
 }
 
-/* Which message has this receive got? Called in the order in which the receives were made. */
+/* Determines which message a receive has got. Called in the order in which the receives were posted. */
 static void judge(struct act *act)
 {
     const struct message *asked = &plan[act->message];
@@ -338,7 +337,7 @@ static void judge(struct act *act)
                (int)got->sending, (int)asked->receiving, act->status.tag, got->tag,
                act->status.length, got->len, act->code, act->capacity, wrong, kept,
                (unsigned long long)head[1], (unsigned long long)(head[0] >> 32));
-    /* Nothing beside the message has been written. */
+    /* Nothing may have been written outside of the message. */
     if (act->block == NULL) {
         memset(is, 0xee, kept);
         move(&act->layout, is, kept, false);
@@ -361,7 +360,7 @@ static void finished(struct act *act, int code, const rg_status *status)
         CHECK(code == status->error);
 }
 
-/* Look at one of those under way, or at all of them. */
+/* Tests one of the requests in progress, or all of them. */
 static void look(uint64_t *dice)
 {
     if (acted == 0)
@@ -389,7 +388,7 @@ static void look(uint64_t *dice)
     }
 }
 
-/* Wait for all that is under way: together, one by one in any order, or whichever comes first. */
+/* Waits for all requests: together, one by one in any order, or for any. */
 static void end_round(uint64_t *dice)
 {
     static rg_request open[2 * MESSAGES];

@@ -1,12 +1,12 @@
 /*
- * Completion in every way the header offers, and what waiting costs.
+ * All ways to complete requests that the header offers, and the cost of waiting.
  */
 #include "check.h"
 #include <poll.h>
 #include <sys/resource.h>
 #include <time.h>
 
-/* Inside how many Regatta calls is this thread? */
+/* Nesting depth of Regatta calls in this thread. */
 static _Thread_local int inside;
 #define IN(call) (inside++, check_returned = (call), inside--, check_returned)
 static _Thread_local int check_returned;
@@ -19,7 +19,7 @@ static struct note {
     int calls;
     bool is_send;
     uint32_t value;
-    uint32_t due; /* which message it must be: receives get their messages in order */
+    uint32_t due; /* the message it must get, because receives get their messages in order */
 } notes[2 * CHAIN];
 static int noted, posted_notes, sent_notes, received_notes;
 static bool setting; /* inside rg_on_complete itself */
@@ -63,7 +63,7 @@ static void send_next(void)
     note_request(&request, note);
 }
 
-/* Each message that arrives is answered by making one more receive and one more send. */
+/* Answers each message that arrives by posting one more receive and one more send. */
 static void told(const rg_status *status, void *arg)
 {
     struct note *note = arg;
@@ -87,7 +87,7 @@ static void callbacks(void)
         post_next();
     for (int i = 0; i < WINDOW; i++)
         send_next();
-    /* Callbacks run inside calls that wait for something else, too. */
+    /* Callbacks also run inside calls that wait for something else. */
     while (received_notes < CHAIN / 2)
         OK(IN(rg_progress()));
     int token = me;
@@ -113,7 +113,7 @@ static void told_once(const rg_status *status, void *arg)
     waited_for++;
 }
 
-/* A program waits for its callback by calls that have nothing to wait for: they run it. */
+/* Callbacks run inside calls that have nothing to wait for. */
 static void callback_beside(void)
 {
     enum { MESSAGE_COUNT = 1000 };
@@ -151,7 +151,7 @@ static void pause_for(long nanoseconds)
     ppoll(NULL, 0, &time, NULL);
 }
 
-/* No message is slept through, however the sender times it. */
+/* No message is overlooked before sleeping on the descriptor, whatever the sender's timing. */
 static void descriptor(void)
 {
     enum { ROUNDS = 10000 };
@@ -187,8 +187,10 @@ static void descriptor(void)
     }
 }
 
-/* Nor is one of several that are looked for one after the other: the look for the second takes in what the first has just been
- * looked for in vain. */
+/*
+ * The same holds if several requests are tested in turn: testing the second may receive the message for the first,
+ * which was tested just before.
+ */
 static void descriptor_of_several(void)
 {
     enum { ROUNDS = 30000, TAGS = 3 };
@@ -228,7 +230,7 @@ static void descriptor_of_several(void)
 
 /* ---- cancelling ------------------------------------------------------------------------------ */
 
-/* Receives are cancelled while messages arrive: each message goes to exactly one receive. */
+/* Receives are cancelled while messages arrive: each message must go to exactly one receive. */
 static void cancelling(void)
 {
     enum { COUNT = 4000, OPEN = 16, LARGE = 30000 };
@@ -266,7 +268,7 @@ static void cancelling(void)
         }
         for (int i = 0; i < OPEN; i++) {
             int done = 0;
-            /* Receives for which nothing more comes are cancelled in the end. */
+            /* Receives for which no message is left are cancelled at the end. */
             if (!cancelled[i]) {
                 OK(rg_cancel(requests[i], &done));
                 cancelled[i] = done;
@@ -344,7 +346,7 @@ static double processor_time(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-/* How often a thread of this process has waited. */
+/* Returns how often threads of this process have blocked. */
 static long sleeps(void)
 {
     struct rusage usage;
@@ -371,7 +373,7 @@ static void blocked_in(int way, rg_group pair, int fd)
     OK(rg_wait(&requests[0], NULL));
 }
 
-/* The descriptor is readable when there is something new, and not because somebody has looked. */
+/* The descriptor becomes readable when there is something new, not because requests were tested. */
 static void undisturbed(void)
 {
     int fd = -1;
@@ -384,8 +386,10 @@ static void undisturbed(void)
     CHECK(poll(&readable, 1, 1700) == 0);
 }
 
-/* Every other task is blocked for 2 s, each in another call, and hardly uses its core. It wakes a few times a second; what a
- * virtual machine takes to go on after a rest counts as the task's time, and is 1 to 4 ms on some. */
+/*
+ * Every other task blocks for 2 s in a different call, and must hardly use its core. It wakes a few times per second;
+ * the time that a virtual machine needs to resume counts as the task's time, 1 to 4 ms on some.
+ */
 static void idle(void)
 {
     int fd = -1, first = arg_count > 0 ? atoi(args[0]) : 0;
@@ -409,7 +413,7 @@ static void idle(void)
             FAILED("used %.1f ms of %.0f and slept %ld times, blocked in way %d", used * 1e3, took * 1e3, slept, way);
         return;
     }
-    doze(2); /* the time in which the others are to be idle */
+    doze(2); /* the time during which the others must be idle */
     for (int other = 1; other < size; other++) {
         int way = (first + other - 1) % 8;
         if (way == 0 || way == 4)

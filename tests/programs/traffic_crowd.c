@@ -1,14 +1,15 @@
 /*
- * Many more tasks than cores: everybody with everybody, and every collective against a serial model.
+ * Many more tasks than cores: every task communicates with every other, and every collective is compared with a serial
+ * model.
  *
  *     PROGRAM collectives SEED ROUNDS
  *
- * The model is plain: what every member contributes is painted from a seed, so that each member can
- * make all inputs itself and compute what must come out.
+ * The model is simple: what each member contributes is painted from a seed, so each member can create all inputs itself
+ * and compute the expected result.
  */
 #include "check.h"
 
-/* ---- everybody with everybody ---------------------------------------------------------------- */
+/* ---- every task with every other --------------------------------------------------------------- */
 
 static uint64_t pair_seed(int from, int to, int round)
 {
@@ -62,10 +63,10 @@ enum kind { BARRIER, BROADCAST, REDUCE, ALLREDUCE, SCAN, GATHER, GATHERV, SCATTE
             ALLGATHERV, ALLTOALL, ALLTOALLV, KINDS };
 enum { MAX_OPEN = 4, MAX_MEMBERS = 40 };
 
-/* One collective, planned by all members alike, and this member's part of it. */
+/* One collective, planned identically by all members, and this member's part of it. */
 struct act {
     enum kind kind;
-    bool started, own; /* does not block; combines by the operator below */
+    bool started, own; /* nonblocking; uses the operator below */
     int root;
     size_t len, count; /* bytes of one piece; elements of a reduction */
     rg_op op;
@@ -78,7 +79,7 @@ struct act {
 
 static rg_op affine_op;
 
-/* x -> (a x + b) mod 2^32: composition is associative and not commutative. */
+/* The map x -> (a x + b) mod 2^32. Composition is associative but not commutative. */
 static uint64_t compose(uint64_t first, uint64_t then)
 {
     uint32_t a = (uint32_t)(then >> 32), b = (uint32_t)then;
@@ -107,7 +108,7 @@ static uint64_t combine(const struct act *act, uint64_t lower, uint64_t higher)
     return lower ^ higher;
 }
 
-/* The length of a member's contribution, or of the piece from one to another where lengths differ. */
+/* Returns the length of a member's contribution, or of the piece from one to another if lengths vary. */
 static size_t piece(const struct act *act, int from, int to)
 {
     uint64_t state = act->paint ^ pair_seed(from, to, 1);
@@ -148,7 +149,7 @@ static struct act plan(uint64_t *state, int members)
     return act;
 }
 
-/* Lay the pieces out, with gaps where the call takes offsets. */
+/* Lays the pieces out, with gaps if the call takes offsets. */
 static void lay_out(struct act *act, int rank, int members)
 {
     size_t gap = varied(act->kind) ? 3 : 0;
@@ -237,7 +238,7 @@ static void check(const struct act *act, int rank, int members)
             const unsigned char *at = act->out + act->out_at[i];
             size_t len = act->outs[i];
             CHECK(unpainted(at, len, piece_seed(act, i, rank)) == len);
-            /* Between the pieces nothing has been written. */
+            /* Nothing may have been written between the pieces. */
             if (varied(act->kind))
                 CHECK(at[len] == 0x77 && at[len + 1] == 0x77 && at[len + 2] == 0x77);
         }
@@ -246,7 +247,7 @@ static void check(const struct act *act, int rank, int members)
     }
 }
 
-/* A few collectives in a row; those that do not block stay open, and end together. */
+/* Makes a few collectives in a row. Nonblocking ones stay pending and are completed together. */
 static void play(rg_group group, uint64_t *state)
 {
     struct act acts[MAX_OPEN];

@@ -1,21 +1,21 @@
 /*
- * Order and fairness: messages of one task never overtake each other, whatever their sizes and
- * layouts, a receive from anybody does not forget one of many senders, and each of many receives alike gets its message.
+ * Order and fairness: messages of one task never overtake each other, whatever their sizes and layouts; a receive from
+ * any source neglects none of many senders; and each of many identical receives gets its message.
  */
 #include "check.h"
 
 enum { TURNS = 12, CYCLES = 25, FLOOD_TAG = 1, STOP_TAG = 2, LAST_TAG = 3 };
 
-/* One turn: small after large, large after small, strided after contiguous, at every path's edge. */
+/* One turn: small after large, large after small, strided after contiguous, at the size limits of every path. */
 static const size_t lengths[TURNS] = {8, 300000, 0, 49, 8193, 48, 1 << 20, 8192, 8191, 262144, 262145, 1};
 
 static void send_turn(int turn, int number, rg_request *request)
 {
     size_t len = lengths[turn];
     static unsigned char block[2 << 20];
-    OK(rg_wait(request, NULL)); /* of the turn before: the block is ours again */
+    OK(rg_wait(request, NULL)); /* of the previous turn, so that the block may be reused */
     if (turn % 3 == 2 && len % 2 == 0 && len > 0) {
-        /* Every second piece of four bytes, so that it leaves in pieces. */
+        /* Every second piece of a few bytes, so that the message is sent in pieces. */
         unsigned char *dense = need(len);
         size_t piece = len % 4 == 0 ? 4 : 2;
         paint(dense, len, (uint64_t)number);
@@ -33,7 +33,7 @@ static void send_turn(int turn, int number, rg_request *request)
         OK(rg_isend(block, len, 0, 5, RG_WORLD, request));
 }
 
-/* Receives are made before, after, and from anybody: each task's messages come in its order. */
+/* Receives are posted early, late, and from any source: each task's messages must arrive in order. */
 static void overtaking(void)
 {
     enum { ALL = TURNS * CYCLES, WINDOW = 5 };
@@ -50,7 +50,7 @@ static void overtaking(void)
     for (int i = 0; i < WINDOW; i++)
         buffers[i] = need(1 << 20);
     for (int taken = 0; taken < left; taken++) {
-        /* A few ahead, then none for a while, and so on. */
+        /* Posts a few receives in advance, then none for a while, and so on. */
         while (open < WINDOW && posted < left && (taken / 40 % 2 == 0 || open == 0)) {
             int slot = posted++ % WINDOW;
             open++;
@@ -72,7 +72,7 @@ static void overtaking(void)
     free(next);
 }
 
-/* All others send without end; every one of them is heard again and again. */
+/* All other tasks send without end. Each of them must be received from again and again. */
 static void fairness(void)
 {
     static unsigned char block[4096];
@@ -112,7 +112,7 @@ static void fairness(void)
     free(heard);
 }
 
-/* One task's messages fill the buffer of a task that waits for another's: that one still comes. */
+/* One task's messages fill the buffer of a task that waits for another's message, which must still arrive. */
 static void flooded(void)
 {
     enum { COUNT = 200 };
@@ -122,7 +122,7 @@ static void flooded(void)
         for (int i = 0; i < COUNT; i++)
             OK(rg_send(block, sizeof block, 0, 1, RG_WORLD));
     } else if (me == 2) {
-        be_away(0.3); /* after task 1 has filled what there is */
+        be_away(0.3); /* after task 1 has filled the buffer */
         OK(rg_send(block, 1, 0, 2, RG_WORLD));
     } else {
         rg_status status;
@@ -133,7 +133,10 @@ static void flooded(void)
     }
 }
 
-/* crowded HOW: messages whose bytes are elsewhere, loans or synchronous ones of no bytes, are as many as a task takes in. */
+/*
+ * crowded HOW: messages that need no buffer space for their bytes (loans, or empty synchronous ones), as many as a task
+ * accepts.
+ */
 static void crowded(void)
 {
     enum { MAX_MESSAGES = 4096, COUNT = MAX_MESSAGES + 100 };
@@ -163,7 +166,7 @@ static void crowded(void)
     }
 }
 
-/* Strides as odd as they come: overlapping reads, backwards, no blocks, blocks of one byte. */
+/* Unusual strides: overlapping reads, backwards, no blocks, blocks of one byte. */
 static void odd_strides(void)
 {
     enum { ROOM = 1 << 16 };
@@ -201,7 +204,7 @@ static void odd_strides(void)
     free(expected);
 }
 
-/* ---- receives alike -------------------------------------------------------------------------- */
+/* ---- identical receives ------------------------------------------------------------------------ */
 
 enum { MAX_MESSAGES = 150, MAX_BYTES = 200, NOTHING = 1 << 30 };
 
@@ -211,7 +214,10 @@ struct planned {
     bool from_anybody;
 };
 
-/* Long stretches with one tag, of messages that fit into a line; a few longer ones, and a few for which there is too little room. */
+/*
+ * Long runs with one tag, of messages that fit into a ring line; a few longer ones, and a few that do not fit into
+ * their receive buffers.
+ */
 static int plan_alike(uint64_t *state, struct planned *plan)
 {
     static const size_t lens[] = {0, 1, 8, 8, 8, 8, 16, 31, 40, 47, 48, 49, MAX_BYTES};
@@ -227,7 +233,7 @@ static int plan_alike(uint64_t *state, struct planned *plan)
     return count;
 }
 
-/* The next of all receives are waited for, and each has got its message. */
+/* Waits for the next of all receives, and checks that each has got its message. */
 static void finish_alike(uint64_t *state, int n, rg_request *requests, const int *which, const struct planned *plan,
                          unsigned char (*inbox)[MAX_BYTES + 16], int round)
 {
@@ -254,8 +260,10 @@ static void finish_alike(uint64_t *state, int n, rg_request *requests, const int
     CHECK(code == wanted);
 }
 
-/* Many receives of one source and tag, waited for at once: in their order, or parts of them in another one; with null requests and sends
- * between. */
+/*
+ * Many receives of one source and tag, waited for at once: in order, or partly in another order, mixed with null
+ * requests and sends.
+ */
 static void alike(void)
 {
     enum { ROUNDS = 3000 };
@@ -283,7 +291,7 @@ static void alike(void)
                 which[n++] = NOTHING;
             }
         }
-        /* The second half first, now and then; and in the end one send among the others. */
+        /* Sometimes waits for the second half first, and finally for one send among the others. */
         int first = next_random(&own) % 3 == 0 ? (int)(next_random(&own) % (uint64_t)n) : 0;
         finish_alike(&own, n - first, requests + first, which + first, plan, inbox, round);
         OK(rg_isend(NULL, 0, 1, 4, RG_WORLD, &requests[first]));
@@ -292,7 +300,10 @@ static void alike(void)
     }
 }
 
-/* A message that waits has been passed over when a started receive has got one that came later. */
+/*
+ * A queued message counts as passed over (and rg_recv_passed may receive it) only once a posted receive has got a later
+ * one.
+ */
 static void passed_over(void)
 {
     enum { ROUNDS = 200 };
@@ -321,7 +332,7 @@ static void passed_over(void)
     }
 }
 
-/* Small messages go off although their receiver makes no calls meanwhile; it hears by a file that all have. */
+/* Small messages are sent although their receiver makes no calls meanwhile. A file tells it that all have been sent. */
 static void burst(void)
 {
     enum { COUNT = 200 };

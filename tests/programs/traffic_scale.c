@@ -1,10 +1,10 @@
 /*
- * Very many and very large: matching must not slow down with the number of receives and messages
- * that wait, and a message of 1 GiB is one like any other.
+ * Very many and very large messages: matching must not slow down with the number of waiting receives and messages, and
+ * a message of 1 GiB must work like any other.
  *
- * Times are compared within one run: the best of a few attempts with 1 000 and with 100 000, in
- * turns, per match. Other programs of the machine add to a time and never take from it, so a slow
- * attempt is made again; matching that is slow by itself, is so in each of them.
+ * Times per match are compared within one run: the best of a few attempts with 1 000 and with 100 000, in turns. Other
+ * programs can only increase a time, so a slow attempt is repeated; matching that is slow by itself is slow in every
+ * attempt.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@ static uint32_t values[LARGER_COUNT];
 static void tell(int tag) { OK(rg_send(NULL, 0, 1 - me, tag, RG_WORLD)); }
 static void hear(int tag) { OK(rg_recv(NULL, 0, 1 - me, tag, RG_WORLD, NULL)); }
 
-/* Receives of n tags are posted; the messages come in the opposite order. Seconds. */
+/* Posts receives with n tags; the messages arrive in the opposite order. Returns the time in seconds. */
 static double match_posted(int n)
 {
     if (me == 0) {
@@ -40,7 +40,7 @@ static double match_posted(int n)
     return 0;
 }
 
-/* n messages wait; they are received in the opposite order. */
+/* n messages are queued, and received in the opposite order. Returns the time in seconds. */
 static double match_unexpected(int n)
 {
     if (me == 1) {
@@ -63,9 +63,11 @@ static double match_unexpected(int n)
     return took;
 }
 
-/* While n messages wait, questions are asked and answered. Each takes longer when those that wait are in the way, and most take longer
- * because the machine is busy: the time is that of the quickest. Two tasks that share their cores with others may be at odds for many
- * turns of the scheduler, so the questions go on for as many. */
+/*
+ * Exchanges questions and answers while n messages are queued. If queued messages were in the way, every question would
+ * take longer; on a busy machine most do, so the shortest time counts. Two tasks that share their cores with others may
+ * be scheduled badly for many time slices, so the questions go on that long.
+ */
 static double ask(int n, bool any)
 {
     enum { QUESTIONS = 2000 };
@@ -105,7 +107,7 @@ static double ask(int n, bool any)
 static double ask_one(int n) { return ask(n, false); }
 static double ask_any(int n) { return ask(n, true); }
 
-/* The least of both tasks' times, and so each task's verdict, are task 0's. */
+/* Takes the minimum of both tasks' times at task 0, so that both tasks come to the same verdict. */
 static void least(double *best, double attempt)
 {
     if (attempt < *best)
@@ -136,7 +138,7 @@ static void unexpected(void) { compare(match_unexpected); }
 static void asked(void) { compare(ask_one); }
 static void asked_any(void) { compare(ask_any); }
 
-/* 100 000 synchronous sends under way at once, matched in the opposite order. */
+/* 100 000 synchronous sends in progress at once, matched in the opposite order. */
 static void started(void)
 {
     enum { N = 10000 };
@@ -170,7 +172,7 @@ static size_t free_memory(void)
     return (size_t)kib << 10;
 }
 
-/* Words that tell where they stand: painting byte by byte would take longer than the message. */
+/* Fills words with their indices: painting byte by byte would take longer than the message. */
 static void fill_words(uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -208,7 +210,7 @@ static void huge(void)
     free(bytes);
 }
 
-/* To oneself there must be a receive: the buffer does not hold so much. */
+/* A send to itself needs a posted receive, because the buffer is too small. */
 static void huge_to_oneself(void)
 {
     const size_t len = (size_t)1 << 30;

@@ -1,5 +1,5 @@
 /*
- * Several threads of each task in every call at once (two tasks, four threads each, and more).
+ * Several threads of each task make all kinds of calls at once (two tasks with four threads each, and more).
  */
 #include "check.h"
 #include <poll.h>
@@ -30,7 +30,7 @@ static size_t some_length(uint64_t *state)
     return kind < 10 ? next_random(state) % 20000 : next_random(state) % 100;
 }
 
-/* A message to the same thread of the other task, of which the other sends one as well. */
+/* Exchanges messages with the same thread of the other task. */
 static void exchange(int mine, int i, uint64_t *ours, uint64_t *theirs)
 {
     int other = 1 - me;
@@ -89,7 +89,7 @@ static void *by_tag(void *arg)
     return NULL;
 }
 
-/* Whichever thread comes first takes the next message; each comes once. */
+/* Any thread takes the next message; each must arrive once. */
 static void *by_shared_tag(void *arg)
 {
     int mine = *(int *)arg, number;
@@ -142,7 +142,7 @@ static void both(void)
         CHECK(arrived[i] == 1);
 }
 
-/* One thread waits for a message all the while; others send, receive and do collectives. */
+/* One thread waits for a message all the time; others send, receive and do collectives. */
 static void *beside_a_waiting_one(void *arg)
 {
     int mine = *(int *)arg;
@@ -185,7 +185,7 @@ static void listener(void)
     each_thread(THREADS, beside_a_waiting_one);
 }
 
-/* Two threads wait in synchronous sends to each other's task, and others will receive: no circle. */
+/* Two threads wait in synchronous sends to the other task, and other threads will receive: this is not a circle. */
 static void *one_sends_one_receives(void *arg)
 {
     int mine = *(int *)arg, word = me;
@@ -193,7 +193,7 @@ static void *one_sends_one_receives(void *arg)
         OK(rg_ssend(&word, sizeof word, 1 - me, 1, RG_WORLD));
         return NULL;
     }
-    doze(0.3); /* longer than it takes to call something a circle */
+    doze(0.3); /* longer than the detection of a circle takes */
     OK(rg_recv(&word, sizeof word, 1 - me, 1, RG_WORLD, NULL));
     CHECK(word == 1 - me);
     return NULL;
@@ -213,7 +213,7 @@ static size_t lent_length(int number)
     return sizeof number + some_length(&state) % 3000;
 }
 
-/* Threads take what comes in place, from whoever, whatever its length. */
+/* Threads receive in place, from any source, messages of any length. */
 static void *by_loan(void *arg)
 {
     (void)arg;
@@ -233,7 +233,7 @@ static void *by_loan(void *arg)
     return NULL;
 }
 
-/* lent: messages that were not lent are received in place. */
+/* lent: messages that were not sent as loans are received in place. */
 static void lent(void)
 {
     if (me == 0) {

@@ -1,5 +1,5 @@
 /*
- * Two tasks send to each other in every way there is, and complete in every way.
+ * Two tasks send to each other in every way, and complete in every way.
  *
  *     PROGRAM pairs SEND RECEIVE LENGTH COUNT [both]
  *     PROGRAM mixed SEED BATCHES
@@ -7,16 +7,17 @@
  *     PROGRAM while-there FILE PIPE
  *     PROGRAM path
  *
- * `pairs` sends COUNT messages of LENGTH bytes one way, or both ways at once. SEND and RECEIVE are each a letter: b for a
- * blocking call, w for a request and rg_wait, p for a request, rg_test and the descriptor; SEND may be q, eight requests at a
- * time.
+ * `pairs` sends COUNT messages of LENGTH bytes one way, or both ways at once. SEND and RECEIVE are one letter each: b
+ * for a blocking call, w for a request and rg_wait, p for a request, rg_test and the descriptor; SEND may be q, eight
+ * requests at a time.
  *
- * `mixed` plays batches that both tasks draw from the seed: one way, the other, or both at once. In those that go both ways
- * all receives are posted before anything is sent, so that no blocking send waits for another.
+ * `mixed` plays batches that both tasks draw from the seed: one way, the other, or both at once. If both, all receives
+ * are posted before anything is sent, so that no blocking send waits for another.
  *
- * `to-and-fro` sends COUNT messages of 8 bytes each way. An encrypted connection changes its keys after 8 388 608 records, and
- * each message is one: 8 500 000 of them see that happen. `while-there` does it until the first task finds FILE gone, and opens
- * PIPE when the first messages are through. `path` prints which path each task's messages take.
+ * `to-and-fro` sends COUNT messages of 8 bytes each way. An encrypted connection changes its keys after 8 388 608
+ * records, and each message is one record, so 8 500 000 messages include a change. `while-there` does it until the
+ * first task finds that FILE is gone, and opens PIPE when the first messages have arrived. `path` prints which path
+ * each task's messages take.
  */
 #include "check.h"
 
@@ -61,7 +62,7 @@ static void receive_all(char way, size_t len, int count)
 {
     unsigned char *bytes = need(len);
     for (int i = 0; i < count; i++) {
-        /* Not each time: the sender is to be ahead. */
+        /* Not each time, so that the sender gets ahead. */
         bool look = i % 50 == 0;
         if (look)
             memset(bytes, 0, len);
@@ -78,7 +79,7 @@ static void receive_all(char way, size_t len, int count)
     free(bytes);
 }
 
-/* Both at once: a receive and a send are open, and each is followed by the next when it is complete. */
+/* Both ways at once: one receive and one send are pending, and each is replaced when it is complete. */
 static void both_at_once(char way, size_t len, int count)
 {
     unsigned char *out = need(len), *in = need(len);
@@ -127,10 +128,10 @@ struct message {
     enum sending sending;
     enum receiving receiving;
     enum completing sent, received;
-    bool later; /* its send is completed when the batch ends */
+    bool later; /* its send is completed at the end of the batch */
 };
 
-/* A request under way, with its memory: every second block of 16 bytes if it is strided. */
+/* A request in progress, with its memory: every second block of 16 bytes if it is strided. */
 struct act {
     rg_request request;
     unsigned char *bytes, *apart;
@@ -160,7 +161,7 @@ static struct message draw(uint64_t *state, bool posted)
         .received = (enum completing)(next_random(state) % COMPLETINGS),
         .later = next_random(state) % 2 == 0,
     };
-    /* rg_loan_recv takes only what was lent. */
+    /* This case needs a message that was sent as a loan, because rg_loan_recv takes no other. */
     if (message.receiving == LENT)
         message.sending = LOAN;
     return message;
@@ -306,7 +307,7 @@ static void mixed(void)
 
 enum { AT_A_TIME = 50 };
 
-/* So many messages each way, the first of which has this number. */
+/* Sends this many messages each way, numbered from `first`. */
 static void some_each_way(uint64_t first)
 {
     check_patience(75);

@@ -1,5 +1,5 @@
-# A cluster of Slurm on this machine, in namespaces of its own: munged, slurmctld, and a slurmd for each node, which has
-# its own network. Run as the first process of a namespace of processes: whatever happens, all ends with it.
+# Runs a Slurm cluster on this machine in namespaces of its own: munged, slurmctld, and one slurmd per node. Each node
+# has its own network. Must run as the first process of a PID namespace, so that everything ends with it.
 #   cluster.sh FOLDER NODE...
 set -e
 exec 3<&0
@@ -8,7 +8,7 @@ shift
 mount -t tmpfs tmpfs /run
 mkdir /run/netns /run/munge "$folder/state"
 mkdir -m 700 /run/user.own
-# Anybody may speak to munged; the folder of a namespace is nobody else's.
+# munged's socket is open to all users, but the folder is private to this mount namespace.
 chmod 755 /run/munge
 head -c 128 /dev/urandom >"$folder/munge.key"
 chmod 600 "$folder/munge.key"
@@ -60,7 +60,7 @@ JobAcctGatherType=jobacct_gather/none
 $nodes
 PartitionName=all Nodes=ALL Default=YES OverSubscribe=FORCE:16 MaxTime=INFINITE State=UP
 END
-# Nothing here is held by control groups, but slurmd wants to know of which kind they would be.
+# Slurm limits nothing by control groups here, but slurmd needs to know their version.
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
     printf 'CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n' >"$folder/cgroup.conf"
 else
@@ -70,12 +70,12 @@ export SLURM_CONF="$folder/slurm.conf"
 slurmctld -c
 for node in "$@"; do
     mkdir "$folder/spool-$node"
-    # All nodes have the same files, so each has a folder of its own for the sockets of a user's daemons.
+    # All nodes share their files, so each has its own folder for the sockets of a user's daemons.
     nsenter --net="/run/netns/$node" unshare --mount sh -ec '
         mount -t tmpfs -o mode=700 tmpfs /run/user.own
         exec slurmd -N "$1"' sh "$node"
 done
-# A step on all nodes begins when the last of them has said that it is there.
+# The cluster is ready when a step on all nodes has run, which needs all of them to be registered.
 if ! timeout 90 srun --quiet -N$# -n$# true >"$folder/first-step" 2>&1 </dev/null; then
     sinfo -N
     cat "$folder/first-step"
@@ -83,8 +83,8 @@ if ! timeout 90 srun --quiet -N$# -n$# true >"$folder/first-step" 2>&1 </dev/nul
     exit 1
 fi
 echo ready
-# The input ends with whoever uses the cluster. Waiting for it also reaps what loses its parent here.
+# The input ends with the process that uses the cluster. Waiting for it also reaps orphans.
 cat <&3 >/dev/null &
 wait $!
-# A test program that ends drops nothing, so the files go from here.
+# The test program does not clean up when it ends, so the files are removed here.
 rm -rf "$folder"

@@ -1,7 +1,7 @@
-/* The thinnest path: processes know who they are, and pass messages. */
+/* The minimum: processes know their ranks, and exchange messages. */
 #include "mpi_check.h"
 
-/* Everybody sends to the next one, and receives from the one before. */
+/* Every process sends to the next one, and receives from the previous one. */
 static void ring(void)
 {
     int sent = me, got = -1, next = (me + 1) % size, before = (me + size - 1) % size;
@@ -14,7 +14,7 @@ static void ring(void)
     CHECK(got == before && statuses[0].MPI_SOURCE == before && statuses[0].MPI_TAG == 3);
 }
 
-/* The first one is sent a message by each other one, blocking. */
+/* Every other process sends a message to the first one, with blocking calls. */
 static void many_to_one(void)
 {
     double value = me * 0.5;

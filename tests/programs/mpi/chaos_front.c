@@ -1,17 +1,20 @@
-/* The calls of a worker of the chaos run, made of MPI's. A communicator is a group by its place in a list; a request of MPI likewise. */
+/*
+ * The calls of a worker of the chaos run, implemented with MPI. A group is the index of a communicator in a list, and a
+ * request the index of an MPI request.
+ */
 #define CHAOS_FRONT_ITSELF
 #include "chaos_front.h"
 #include <mpi.h>
 
 enum { MAX_COMMUNICATORS = 256, MAX_REQUESTS = 1024, WRONG = -1000 };
 
-/* The first one is that of all that were started together. */
+/* The first one is MPI_COMM_WORLD's. */
 static MPI_Comm comms[MAX_COMMUNICATORS];
 static bool is_taken[MAX_COMMUNICATORS];
 static struct request {
     MPI_Request request;
     bool is_taken;
-    /* Of a communicator that is being made: that, and where its group goes. */
+    /* For a communicator that is being made: the communicator, and where to store its group. */
     MPI_Comm made;
     rg_group *out;
 } requests[MAX_REQUESTS];
@@ -20,7 +23,7 @@ static _Thread_local char text[MPI_MAX_ERROR_STRING];
 
 static bool is_channel(rg_group group) { return group.id >= RG_ALL.id; }
 
-/* The code that the worker knows, of what a call of MPI has returned. */
+/* Returns the code of Regatta's interface for the result of an MPI call. */
 static int code_of(int code)
 {
     int class, length;
@@ -86,7 +89,7 @@ int over_size(rg_group group)
     return size;
 }
 
-/* The rank in one communicator of a process that has this one in the other. */
+/* Returns the rank in one communicator of a process that has this rank in the other. */
 static int translate(MPI_Comm from, int rank, MPI_Comm to)
 {
     MPI_Group one, other;
@@ -114,7 +117,7 @@ static struct request *new_request(rg_request *request)
     return &requests[at];
 }
 
-/* The code of a call that starts something; no request is kept if it has failed. */
+/* Returns the code of a call that starts an operation. If it has failed, releases the request. */
 static int started(int code, rg_request *request)
 {
     if (code != MPI_SUCCESS) {
@@ -246,7 +249,7 @@ int over_mrecv(rg_message *message, void *buf, size_t capacity, rg_status *statu
     return code == MPI_SUCCESS ? completed(code, &own, status) : code_of(code);
 }
 
-/* The bytes in two parts, the second one before the first in the list of neither: a type with gaps of nothing. */
+/* Returns a datatype of `length` bytes in two adjacent blocks. */
 static MPI_Datatype type_of(size_t length)
 {
     int front = (int)(length / 3), lens[2] = {front, (int)length - front}, places[2] = {0, front};
@@ -322,7 +325,7 @@ int over_group_select_tagged(rg_group group, int n, const int *ranks, int tag, r
 {
     MPI_Group all, some;
     MPI_Comm comm;
-    /* The new crew's members, of which some may have died: those that live. */
+    /* The new crew consists of the survivors of the old one; some members may have died. */
     if (is_channel(group))
         return over_group_shrink(RG_WORLD, out);
     must(MPI_Comm_group(comm_of(group), &all));
@@ -376,7 +379,7 @@ int over_ibroadcast(void *buf, size_t len, int root, rg_group group, rg_request 
     return START(request, MPI_Ibcast(buf, (int)len, MPI_BYTE, root, comm_of(group), MPI_OF(request)));
 }
 
-/* Sums of 64-bit integers are all that the rounds have. */
+/* The rounds use only sums of 64-bit integers. */
 #define SUMS const void *in, void *out, size_t count, rg_type type, rg_op op
 #define SUM_OF in, out, (int)count, MPI_INT64_T, MPI_SUM
 #define ARE_SUMS ((void)type, (void)op)
@@ -389,7 +392,10 @@ int over_iscan(SUMS, rg_group group, rg_request *request) { return ARE_SUMS, STA
 int over_exscan(SUMS, rg_group group) { return ARE_SUMS, code_of(MPI_Exscan(SUM_OF, comm_of(group))); }
 int over_iexscan(SUMS, rg_group group, rg_request *request) { return ARE_SUMS, START(request, MPI_Iexscan(SUM_OF, comm_of(group), MPI_OF(request))); }
 
-/* Counts as MPI has them. A call that is started may look at them until it is complete; one of these is under way at a time. */
+/*
+ * Counts in MPI's type. A nonblocking call may read them until it is complete; only one such call is in progress at a
+ * time.
+ */
 static int counts[MPI_MAX_PROCESSOR_NAME], places[MPI_MAX_PROCESSOR_NAME];
 
 static void take_counts(rg_group group, const size_t *lens, const size_t *offsets)

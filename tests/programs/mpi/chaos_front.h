@@ -1,7 +1,8 @@
 /*
- * The calls of a worker of the chaos run, made of MPI's (chaos_front.c): its files are compiled a second time, with this header, and so their groups are communicators.
- * Errors get the codes that the worker judges by: DEAD for MPIX_ERR_PROC_FAILED, REVOKED for MPIX_ERR_REVOKED, and any other class is one that it calls wrong.
- * Messages with the captain, in channels, are Regatta's own.
+ * The calls of a worker of the chaos run, implemented with MPI (chaos_front.c). The worker's files are compiled a
+ * second time with this header, so their groups are communicators. Errors are mapped to the codes that the worker
+ * checks: DEAD for MPIX_ERR_PROC_FAILED, REVOKED for MPIX_ERR_REVOKED, and any other class to one that it rejects.
+ * Messages with the captain, in channels, use Regatta's own interface.
  */
 #ifndef CHAOS_FRONT_H
 #define CHAOS_FRONT_H

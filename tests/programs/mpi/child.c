@@ -1,6 +1,7 @@
 /*
- * A process of a job starts a program of its own, which initializes MPI: it is none of the job's processes, and a world of one. Generalized requests, sessions and
- * hints are further scenarios, each of which a process plays alone.
+ * A process of a job starts a program by itself, which initializes MPI. That program must not be a process of the job,
+ * but a world of one process. Generalized requests, sessions and info objects are further scenarios, each with a single
+ * process.
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"
@@ -71,7 +72,7 @@ static void generalized_requests_are_freed_at_once(void)
     CHECK(freed == 2);
 }
 
-/* The key is not among the hints of the object. */
+/* Checks that the info object does not have this key. */
 static void check_unknown(MPI_Info info)
 {
     char value[8];
@@ -141,7 +142,7 @@ static int be_child(int argc, char **argv)
     return 0;
 }
 
-/* Sessions may follow each other, the last ones after MPI_Finalize. */
+/* Sessions may follow each other, even after MPI_Finalize. */
 static int be_in_sessions(int argc, char **argv)
 {
     MPI_Session session;

@@ -1,6 +1,8 @@
-/* The class of the error of each wrong argument: of messages, completion, collectives, communicators, groups, topologies,
- * attributes, datatypes, operators, info objects. Calls of windows and files are in windows.c and files.c, which need such. With the scenario "print" it says what the library that it runs on gives,
- * to be held against another one's. */
+/*
+ * The error class of each invalid argument of calls for messages, completion, collectives, communicators, groups,
+ * topologies, attributes, datatypes, operators and info objects. Calls for windows and files are in windows.c and
+ * files.c. The scenario "print" prints the classes of the library that it runs on, for comparison with another library.
+ */
 #include "mpi_check.h"
 
 #include <setjmp.h>
@@ -9,7 +11,7 @@
 static int printing, wrong;
 static sigjmp_buf before;
 
-/* Another library may end in a wrong address or in a wait. */
+/* Another library may crash on an invalid address, or hang. */
 static void crash(int number)
 {
     (void)number;

@@ -1,4 +1,7 @@
-/* Wrong arguments of collectives, which are noticed before anything is sent; and a member that ends in the middle. */
+/*
+ * Invalid arguments of collectives, which must be detected before anything is sent; and a member that dies during
+ * collectives.
+ */
 #include "mpi_check.h"
 
 #include <signal.h>
@@ -38,7 +41,7 @@ static void arguments(void)
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(NULL, out, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Allreduce(in, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, all));
     FAILS(MPI_ERR_BUFFER, MPI_Allgather(in, 1, MPI_INT, in, 1, MPI_INT, all));
-    /* All members say it alike, or one would wait for another. */
+    /* All members detect this error, so none waits for another. */
     FAILS(MPI_ERR_BUFFER, MPI_Allgather(in + me, 1, MPI_INT, in, 1, MPI_INT, all));
     FAILS(MPI_ERR_BUFFER, MPI_Allgatherv(in + me, 1, MPI_INT, in, counts, own_places, MPI_INT, all));
     FAILS(MPI_ERR_BUFFER, MPI_Exscan(in, in, 1, MPI_INT, MPI_SUM, all));
@@ -57,7 +60,7 @@ static void arguments(void)
     }
     if (size > 1)
         FAILS(MPI_ERR_BUFFER, MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, out, 1, MPI_INT, (me + 1) % size, all));
-    /* Nothing has been sent, so all goes on as if nothing had happened. And nothing needs no buffer. */
+    /* Nothing has been sent, so later calls work. And an empty message needs no buffer. */
     int sum = -1, one = 1;
     SUCCEEDS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, all));
     CHECK(sum == size);
@@ -68,7 +71,7 @@ static void arguments(void)
     SUCCEEDS(MPI_Type_free(&raw));
 }
 
-/* The last process ends; the others hear of it in every collective that needs it. */
+/* The last process dies. The others get the error in every collective that needs it. */
 static void death(void)
 {
     int in[8] = {0}, out[8], counts[8] = {1, 1, 1, 1, 1, 1, 1, 1}, places[8], bytes[8];
@@ -87,7 +90,7 @@ static void death(void)
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Allgather(in, 1, MPI_INT, out, 1, MPI_INT, MPI_COMM_WORLD));
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Bcast(in, 1, MPI_INT, size - 1, MPI_COMM_WORLD));
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Alltoallw(in, counts, bytes, types, out, counts, bytes, types, MPI_COMM_WORLD));
-    /* It is told at the start, or at the end. */
+    /* The error is returned by the start or by the wait. */
     int code = MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     if (code == MPI_SUCCESS)
         code = MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -103,7 +106,7 @@ static void death(void)
 
 }
 
-/* A process of the odd side ends: that side has no result, and says so to the other one. */
+/* A process of the odd side dies: that side has no result, and notifies the even side. */
 static void death_on_one_side(void)
 {
     MPI_Comm own, inter;

@@ -1,5 +1,8 @@
-/* Collectives in a random order, the same at all processes: of any kind, in any form, several under way at once, waited
- * for in another order at each process. The part that each gives is a function of numbers that all know, and so is what comes. */
+/*
+ * Collectives in a random order that is the same for all processes: of any kind, in any form, several in progress at
+ * once, waited for in a different order by each process. What each process contributes is a function of numbers that
+ * all know, and so is the expected result.
+ */
 #include "mpi_check.h"
 
 #include <stdint.h>
@@ -9,7 +12,7 @@ enum kind {
     REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, KINDS
 };
 
-/* A unit is two numbers. As it lies in memory: two MPI_UINT32_T, a pair in one piece, a pair with a gap. */
+/* A unit is two numbers. Its memory layouts: two MPI_UINT32_T, a contiguous pair, a pair with a gap. */
 enum layout { NUMBERS, PAIR, SPREAD, LAYOUTS };
 static MPI_Datatype types[LAYOUTS];
 static MPI_Op compose;
@@ -23,9 +26,9 @@ struct call {
     enum kind kind;
     int number, root, units, in_place, persistent, op;
     enum layout gives, takes;
-    int counts[MAX_RANKS], starts[MAX_RANKS];          /* of what a process takes, in units */
-    int their_counts[MAX_RANKS], their_starts[MAX_RANKS]; /* of what it gives */
-    int sizes[2][MAX_RANKS], places[2][MAX_RANKS];     /* as the call has them */
+    int counts[MAX_RANKS], starts[MAX_RANKS];          /* of what a process receives, in units */
+    int their_counts[MAX_RANKS], their_starts[MAX_RANKS]; /* of what it sends */
+    int sizes[2][MAX_RANKS], places[2][MAX_RANKS];     /* as passed to the call */
     MPI_Datatype kinds[2][MAX_RANKS];
     uint32_t *send, *recv;
     MPI_Request request;
@@ -38,7 +41,7 @@ static uint32_t draw(uint32_t below)
     return (seed >> 8) % below;
 }
 
-/* Number `at` of what a process has for another one in a call. */
+/* Returns number `at` of what a process sends to another one in a call. */
 static uint32_t value(int number, int from, int to, int at)
 {
     uint32_t x = (uint32_t)number * 2654435761u ^ (uint32_t)(from * 97 + to * 7919 + at * 31 + 1);
@@ -46,7 +49,7 @@ static uint32_t value(int number, int from, int to, int at)
     return x * 2246822519u ^ x >> 13;
 }
 
-/* Where number `at` lies. */
+/* Returns the position of number `at` in memory. */
 static int place(enum layout layout, int at)
 {
     return layout == SPREAD ? at / 2 * 3 + at % 2 * 2 : at;
@@ -60,7 +63,7 @@ static int elements(enum layout layout, int units)
     return layout == NUMBERS ? 2 * units : units;
 }
 
-/* x -> a x + b, one behind the other: associative, and not commutative. */
+/* Composes maps x -> a x + b: associative, but not commutative. */
 static void composed(const uint32_t *first, uint32_t *second)
 {
     second[1] = first[0] * second[1] + first[1];
@@ -79,7 +82,7 @@ static void combine(void *in, void *inout, int *count, MPI_Datatype *type)
     }
 }
 
-/* Combines what processes `0 .. upto` have, of one unit from number `at` on. */
+/* Combines what processes `0 .. upto` contribute, for one unit from number `at` on. */
 static void reduced(const struct call *call, int upto, int at, uint32_t out[2])
 {
     for (int rank = 0; rank < upto; rank++) {
@@ -130,7 +133,7 @@ static struct call *make(int number)
     call->units = draw(4) == 0 ? draw(MAX_UNITS) : draw(6);
     call->in_place = draw(3) == 0;
     call->op = draw(3);
-    /* Layouts may differ from process to process. */
+    /* Processes may have different layouts. */
     uint32_t kept = seed;
     seed ^= (uint32_t)me * 7777777u;
     draw(2);
@@ -145,7 +148,7 @@ static struct call *make(int number)
                      call->kind == ALLTOALLW || call->kind == REDUCE_SCATTER;
         int exchanged = call->kind == ALLTOALLV || call->kind == ALLTOALLW;
         int units = !listed ? call->units : (number * 7 + rank * 5) % 6 * (call->units / 6 + 1);
-        /* In place both directions have one count. */
+        /* In place, both directions have the same counts. */
         call->counts[rank] = exchanged ? (number + (call->in_place ? rank + me : rank * 3 + me)) % 5 : units;
         call->their_counts[rank] = exchanged ? (number + (call->in_place ? rank + me : me * 3 + rank)) % 5 : units;
         int gap = listed && call->kind != REDUCE_SCATTER ? (rank * 3 + number) % 3 : 0;
@@ -167,7 +170,7 @@ static struct call *make(int number)
     return call;
 }
 
-/* Whether this process' operands are in its buffer for the result. */
+/* Returns whether this process's operands are in its result buffer. */
 static int in_place(const struct call *call)
 {
     switch (call->kind) {
@@ -284,7 +287,10 @@ static void begin(struct call *call, int form)
     }
 }
 
-/* The result of a reduction: `units` of them, the first one number `first` of the operands, of processes `0 .. upto`. */
+/*
+ * Checks the result of a reduction of processes `0 .. upto`: `units` units, of which the first is number `first` of the
+ * operands.
+ */
 static void expect_reduced(const struct call *call, int upto, int first, int units)
 {
     for (int unit = 0; unit < units; unit++) {
@@ -334,7 +340,7 @@ static void check(const struct call *call)
     case REDUCE_SCATTER: expect_reduced(call, size, 2 * call->starts[me], call->counts[me]); break;
     default: expect_reduced(call, size, 2 * me * call->units, call->units);
     }
-    /* Gaps between the numbers are left alone. */
+    /* Gaps between the numbers must not have been written. */
     for (int at = 1; call->takes == SPREAD && at < ROOM; at += 3)
         CHECK(call->recv[at] == UNTOUCHED);
 }
@@ -351,7 +357,7 @@ static void drop(struct call *call)
 
 #define MAX_UNDER_WAY 6
 
-/* Waits for all calls under way, in an order of this process' own; persistent ones go once more. */
+/* Waits for all calls in progress, in this process's own order. Persistent ones are started once more. */
 static void finish(struct call **under_way, int *count, uint32_t *order)
 {
     for (int left = *count; left > 0; left--) {
@@ -364,7 +370,7 @@ static void finish(struct call **under_way, int *count, uint32_t *order)
         under_way[left - 1] = done;
     }
     for (int round = 0; round < 2; round++) {
-        /* Started in an order of this process' own. */
+        /* Started in this process's own order. */
         for (int at = 0; at < *count; at++) {
             struct call *call = under_way[at];
             if (call->persistent) {

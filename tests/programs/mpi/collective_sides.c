@@ -1,4 +1,4 @@
-/* Collectives between two groups, and among the neighbours of a topology; blocking, started and persistent. */
+/* Collectives on intercommunicators and on neighbourhoods of topologies; blocking, nonblocking and persistent. */
 #include "mpi_check.h"
 
 #define MAX_PROCESSES 16
@@ -25,7 +25,7 @@ enum form { BLOCKING, STARTED, PERSISTENT, FORMS };
     } while (0)
 
 static MPI_Comm inter, own;
-static int mine, here, there; /* the rank on this side, and how many processes each has */
+static int mine, here, there; /* the rank on this side, and the sizes of both sides */
 
 static void sides(void)
 {
@@ -36,7 +36,7 @@ static void sides(void)
     SUCCEEDS(MPI_Comm_remote_size(inter, &there));
 }
 
-/* The number in the world of a process of the other side. */
+/* Returns the world rank of a process of the other side. */
 static int far(int rank)
 {
     return 2 * rank + 1 - me % 2;
@@ -132,7 +132,7 @@ static void exchanged(enum form form)
     for (int i = 0; i < there; i++)
         CHECK(all[i] == 100 * far(i) + mine);
 
-    /* From rank r to rank s (r + s) % 3 numbers. */
+    /* Rank r sends (r + s) % 3 numbers to rank s. */
     for (int i = 0; i < MAX_PROCESSES; i++)
         counts[i] = (i + mine) % 3;
     for (int i = 0; i < 3 * MAX_PROCESSES; i++)
@@ -162,7 +162,7 @@ static void reduced(enum form form)
     for (int i = 0; i < 3; i++)
         CHECK(sums[i] == wanted + i * there);
 
-    /* As many numbers on both sides. */
+    /* Both sides have the same total. */
     int each = there, first = mine * each;
     memset(sums, 0xff, sizeof sums);
     IN_FORM(form, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block_init, given, sums, each,
@@ -200,8 +200,7 @@ static void between(void)
     SUCCEEDS(MPI_Comm_free(&own));
 }
 
-/* A result of the other side's is under way while processes meet in their own group: one side's first processes have to send
- * it meanwhile. */
+/* While processes meet in their own group, the first processes of one side must send a result to the other side. */
 static void crossing(void)
 {
     sides();
@@ -221,8 +220,10 @@ static void crossing(void)
     }
 }
 
-/* All collectives among neighbours: `sources` and `destinations` by rank, with `slots` telling the place at the
- * destination at which what is sent in each place comes. */
+/*
+ * Runs all neighbourhood collectives. `sources` and `destinations` are lists of ranks. `slots` says for each
+ * destination at which position there the data arrives.
+ */
 static void with_neighbours(MPI_Comm comm, int sources, const int *from, int destinations, const int *slots, int rank)
 {
     int one[2], all[2 * MAX_PROCESSES], got[2 * MAX_PROCESSES], counts[MAX_PROCESSES], places[MAX_PROCESSES];
@@ -281,11 +282,11 @@ static void neighbours(void)
     SUCCEEDS(MPI_Comm_rank(line, &rank));
     SUCCEEDS(MPI_Cart_shift(line, 0, 1, &from[0], &from[1]));
     with_neighbours(line, 2, from, 2, across, rank);
-    /* With one or two processes the neighbours on both sides are one. */
+    /* With one or two processes, the neighbours on both sides are the same process. */
     SUCCEEDS(MPI_Cart_create(MPI_COMM_WORLD, 1, &length, &closed, 0, &ring));
     SUCCEEDS(MPI_Cart_shift(ring, 0, 1, &from[0], &from[1]));
     with_neighbours(ring, 2, from, 2, across, rank);
-    /* Two edges to the next process, one to the one after that. */
+    /* Two edges to the next process, one to the one after it. */
     int next = (me + 1) % size, second = (me + 2) % size, before = (me + size - 1) % size, long_before = (me + 2 * size - 2) % size;
     int sources[3] = {before, before, long_before}, destinations[3] = {next, next, second}, slots[3] = {0, 1, 2};
     SUCCEEDS(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 3, sources, MPI_UNWEIGHTED, 3, destinations, MPI_UNWEIGHTED,
@@ -298,7 +299,7 @@ static void neighbours(void)
     SUCCEEDS(MPI_Comm_free(&graph));
 }
 
-/* A collective with a request lies before a blocking one in one process, and behind it in the others. */
+/* One process starts a nonblocking collective before a blocking one, the others after it. */
 static void orders(void)
 {
     for (int first = 0; first < size; first++) {

@@ -1,4 +1,4 @@
-/* Groups, and communicators that are made of others. */
+/* Groups, and communicators made from others. */
 #define _GNU_SOURCE
 #include "mpi_check.h"
 
@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All members of a communicator are there, and it is apart from all others. */
+/* Checks that all members of a communicator can communicate in it, separately from all other communicators. */
 static void works(MPI_Comm comm)
 {
     int rank, count, got = -1;
@@ -183,7 +183,7 @@ static void of_groups(void)
     SUCCEEDS(MPI_Group_free(&world));
 }
 
-/* A communicator that is freed while a receive is pending in it goes on for that. */
+/* A communicator that is freed while a receive is pending stays alive for that receive. */
 static void freed(void)
 {
     int got = -1, next = (me + 1) % size, before = (me + size - 1) % size;
@@ -265,7 +265,7 @@ static void attributes(void)
     CHECK(flag && *value == MPI_ANY_SOURCE);
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_TAG_UB, NULL));
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, 77, &value, &flag));
-    /* Where a function fails there is no duplicate. */
+    /* If a copy function fails, there is no duplicate. */
     MPI_Request request;
     SUCCEEDS(MPI_Comm_create_keyval(uncopied, MPI_COMM_NULL_DELETE_FN, &key, NULL));
     SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -282,7 +282,7 @@ static void attributes(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* Bytes of the memory that the processes of this host share. */
+/* Returns the size of the memory that the processes of this host share, in bytes. */
 static long long shared_bytes(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -301,7 +301,7 @@ static long long shared_bytes(void)
     return bytes;
 }
 
-/* Thousands of communicators take no shared memory, and little when all have had a collective. */
+/* Thousands of communicators need no shared memory, and only little after each has had a collective. */
 static void memory(void)
 {
     enum { COUNT = 3000 };
@@ -309,7 +309,7 @@ static void memory(void)
     long long before = 0, after;
     for (int i = 0; i < 2 * COUNT; i++) {
         SUCCEEDS(MPI_Comm_dup(i < COUNT ? MPI_COMM_WORLD : MPI_COMM_SELF, &made[i]));
-        /* The first one opens what all messages need, at both processes. */
+        /* The first one sets up what all messages need, at both processes. */
         if (i == 0) {
             works(made[i]);
             SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
@@ -318,7 +318,7 @@ static void memory(void)
     }
     after = shared_bytes();
     CHECK(after - before < 1 << 20);
-    /* The others still count. */
+    /* The other process still measures. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 2 * COUNT; i++) {
@@ -331,7 +331,7 @@ static void memory(void)
     CHECK(shared_bytes() - before < 16 << 20);
     for (int i = 0; i < 2 * COUNT; i++)
         SUCCEEDS(MPI_Comm_free(&made[i]));
-    /* What these have left is used again. */
+    /* Their memory is reused. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     after = shared_bytes();
     for (int i = 0; i < COUNT; i++) {

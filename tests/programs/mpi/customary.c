@@ -1,5 +1,7 @@
-/* Names of every mpi.h that the standard's ABI does not have: conversions of handles and statuses between C and Fortran, and
- * what MPI has removed since its first version. A name in parentheses is the library's function, and no macro. */
+/*
+ * Names of every mpi.h that the standard ABI does not have: conversions of handles and statuses between C and Fortran,
+ * and what MPI has removed since its first version. A name in parentheses is the library's function, not a macro.
+ */
 #include "mpi_check.h"
 
 #define CONVERTS(kind, handle)                                                                 \
@@ -11,7 +13,7 @@
         CHECK((PMPI_##kind##_f2c)((PMPI_##kind##_c2f)(handle)) == (handle));                   \
     } while (0)
 
-/* Every handle has a number, from which it can be had again. */
+/* Every handle can be converted to a number and back. */
 static void handles(void)
 {
     MPI_Comm comm;
@@ -69,7 +71,7 @@ static void statuses(void)
     CHECK(back.MPI_SOURCE == 0 && back.MPI_TAG == 5 && count == 1);
     FAILS(MPI_ERR_ARG, MPI_Status_c2f(MPI_STATUS_IGNORE, fortran));
     FAILS(MPI_ERR_ARG, MPI_Status_f2c(fortran, NULL));
-    /* No status is at these addresses. */
+    /* These addresses differ from those of all statuses. */
     CHECK((void *)MPI_F_STATUS_IGNORE != (void *)fortran && (void *)MPI_F_STATUSES_IGNORE != (void *)fortran);
     CHECK((void *)MPI_F08_STATUS_IGNORE != (void *)&derived && (void *)MPI_F08_STATUSES_IGNORE != (void *)&derived);
 }
@@ -81,7 +83,7 @@ static void count_call(MPI_Comm *comm, int *code, ...)
     called++;
 }
 
-/* Calls of MPI's first version do what those do that took their places. */
+/* Calls of MPI's first version behave like those that have replaced them. */
 static void removed(void)
 {
     struct {

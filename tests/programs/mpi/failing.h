@@ -1,10 +1,13 @@
-/* A program can have a call of the library's fail: it has a function of the same name, which the library finds before the real one. */
+/*
+ * Lets a program make a call of the library fail: the program defines a function of the same name, which the library's
+ * call resolves to.
+ */
 #ifndef FAILING_H
 #define FAILING_H
 
 #include <string.h>
 
-/* The name of the function that fails now. */
+/* Name of the function that fails at present. */
 static const char *failing = "";
 
 static inline int fails(const char *name)

@@ -1,4 +1,4 @@
-/* Going on after processes have failed: calls beyond the standard. The last process ends itself. */
+/* Going on after processes have failed, with calls beyond the standard. The last process kills itself. */
 #include "mpi_check.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ static void shrink(void)
         raise(SIGKILL);
     CHECK(class_of(MPI_Recv(&got, 1, MPI_INT, size - 1, 0, comm, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED);
     do {
-        /* The launcher may hear of it a moment later. */
+        /* The launcher may notice it a moment later. */
         SUCCEEDS(MPIX_Comm_get_failed(comm, &failed));
         SUCCEEDS(MPI_Group_size(failed, &count));
         SUCCEEDS(MPI_Group_free(&failed));
@@ -43,7 +43,7 @@ static void shrink(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* One process ends the job; the others wait for a message that never comes. */
+/* One process aborts the job; the others wait for a message that never arrives. */
 static void abort_with(int code)
 {
     int got;
@@ -62,7 +62,7 @@ static void abort_well(void)
     abort_with(0);
 }
 
-/* An error that nobody handles ends the job. */
+/* An error without a handler ends the job. */
 static void fatal(void)
 {
     int got;
@@ -72,7 +72,7 @@ static void fatal(void)
     MPI_Recv(&got, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* A communicator of a group of which one has failed: all who live have the error, and none waits. */
+/* A communicator is made from a group with a failed process: all living processes get the error, and none hangs. */
 static void from_group(void)
 {
     MPI_Group all;
@@ -107,7 +107,10 @@ static void *replace_handlers(void *none)
     return none;
 }
 
-/* One thread replaces the error handler while another one has errors: each of them is handled by one that returns. */
+/*
+ * One thread replaces the error handler while another thread causes errors: each error is handled by a handler that
+ * returns.
+ */
 static void replacing(void)
 {
     pthread_t other;

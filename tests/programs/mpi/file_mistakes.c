@@ -1,5 +1,7 @@
-/* Collective calls on a file that fail at one process: its argument is wrong, a split access is pending, or something cannot be had. The second
- * argument is the folder for the file; it is the current one if there is none. */
+/*
+ * Collective calls on a file that fail at one process: its argument is invalid, a split access is pending, or a
+ * resource is missing. The second argument is the folder for the file (default: the current one).
+ */
 #define _GNU_SOURCE
 #include "mpi_check.h"
 #include "failing.h"
@@ -13,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Calls of the library's that can fail in this process. */
+/* Library calls that can be made to fail in this process. */
 int fstat(int fd, struct stat *facts)
 {
     if (fails("fstat")) {
@@ -23,7 +25,7 @@ int fstat(int fd, struct stat *facts)
     return fstatat(fd, "", facts, AT_EMPTY_PATH);
 }
 
-/* Whether the shared pointer is an entry of the job, as on several hosts. */
+/* Whether shared memory is refused, so that the shared pointer is an entry of the job, as on several hosts. */
 static int has_no_memory;
 
 int memfd_create(const char *name, unsigned flags)
@@ -57,7 +59,10 @@ static MPI_File fresh_file(void)
     return file;
 }
 
-/* Nobody waits for it: an error of what changes the file for all is everybody's, and accesses of the others succeed. */
+/*
+ * No process hangs: an error in a call that changes the file for all is returned to all, and accesses of the other
+ * processes succeed.
+ */
 static void of_one(void)
 {
     enum { PIECES = 64 };
@@ -85,14 +90,14 @@ static void of_one(void)
     OF_LAST(MPI_ERR_TYPE, MPI_File_write_ordered(file, &value, 1, type, MPI_STATUS_IGNORE));
     SUCCEEDS(MPI_File_get_position_shared(file, &at));
     CHECK(at == size - 1);
-    /* All have asked before it moves. */
+    /* All have queried the pointer before it moves. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     SUCCEEDS(MPI_File_seek_shared(file, 0, MPI_SEEK_SET));
     back = -1;
     OF_LAST(MPI_ERR_TYPE, MPI_File_read_ordered(file, &back, 1, type, MPI_STATUS_IGNORE));
     CHECK(wrong || back == value);
 
-    /* Pieces that lie between those of others, so that the processes access them together. */
+    /* The pieces of the processes are interleaved, so they access the file together. */
     SUCCEEDS(MPI_Type_vector(PIECES, 1, size, MPI_INT, &pieces));
     SUCCEEDS(MPI_Type_commit(&pieces));
     SUCCEEDS(MPI_File_set_view(file, 4 * me, MPI_INT, pieces, "native", MPI_INFO_NULL));
@@ -105,7 +110,10 @@ static void of_one(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* The last process has a split access to end. Others neither wait for it when they close the file, which stays open, nor in an access. */
+/*
+ * The last process has not ended a split access. The others wait for it neither when they close the file, which stays
+ * open, nor in an access.
+ */
 static void pending(void)
 {
     int last = me == size - 1, value = 40 + me, back = -1;
@@ -131,7 +139,7 @@ static void pending(void)
     CHECK(file == MPI_FILE_NULL);
 }
 
-/* Everybody hears of a call that fails in one process. */
+/* Checks that all processes get the error of a call that fails in one process. */
 #define BREAKS(rank, name, class, call)                                                        \
     do {                                                                                       \
         failing = me == (rank) ? name : "";                                                    \
@@ -139,7 +147,7 @@ static void pending(void)
         failing = "";                                                                          \
     } while (0)
 
-/* Something that one process needs cannot be had. */
+/* One process lacks something that the call needs. */
 static void unavailable(void)
 {
     int last = size - 1, value = 5, made = MPI_MODE_CREATE | MPI_MODE_RDWR, anew = made | MPI_MODE_EXCL;
@@ -152,7 +160,7 @@ static void unavailable(void)
     file = fresh_file();
     SUCCEEDS(MPI_File_close(&file));
     BREAKS(0, "rg_put", MPI_ERR_NO_MEM, MPI_File_open(MPI_COMM_WORLD, name, anew, MPI_INFO_NULL, &file));
-    /* It is not there. */
+    /* The failed open has left no file behind. */
     SUCCEEDS(MPI_File_open(MPI_COMM_WORLD, name, anew | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
 
     SUCCEEDS(MPI_File_seek_shared(file, 3, MPI_SEEK_SET));
@@ -175,7 +183,7 @@ static void unavailable(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* A device that is full in the midst of many short runs: nothing lies behind the place where it is. */
+/* A device that becomes full in the middle of many short runs: nothing is written behind that position. */
 static void device_full(void)
 {
     enum { RUNS = 100000, STRIDE = 16, LENGTH = 8 };

@@ -1,5 +1,7 @@
-/* Files: opening and errors, sizes, pointers of one and of all processes, views, collective accesses, representations. The
- * second argument is the folder for the files; it is the current one if there is none. */
+/*
+ * Files: opening and errors, sizes, individual and shared pointers, views, collective accesses, representations. The
+ * second argument is the folder for the files (default: the current one).
+ */
 #include "mpi_check.h"
 
 #include <signal.h>
@@ -41,7 +43,7 @@ static void all_here(void)
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* ---- opening, closing, what a file is ---------------------------------------------------------- */
+/* ---- opening, closing, attributes of a file ---------------------------------------------------- */
 
 static void opening(void)
 {
@@ -101,14 +103,14 @@ static void opening(void)
     SUCCEEDS(MPI_File_close(&file));
     FAILS(MPI_ERR_NO_SUCH_FILE, MPI_File_open(MPI_COMM_WORLD, path("opening"), MPI_MODE_RDONLY,
                                               MPI_INFO_NULL, &file));
-    /* A file of one process each. */
+    /* A separate file per process. */
     char own[64];
     snprintf(own, sizeof own, "own%d", me);
     SUCCEEDS(MPI_File_open(MPI_COMM_SELF, path(own), fresh, MPI_INFO_NULL, &file));
     SUCCEEDS(MPI_File_write_shared(file, &me, 1, MPI_INT, MPI_STATUS_IGNORE));
     SUCCEEDS(MPI_File_close(&file));
     CHECK(access(path(own), F_OK) != 0);
-    /* Append begins at the end. */
+    /* In append mode, the pointer begins at the end. */
     file = opened("append", MPI_MODE_CREATE | MPI_MODE_WRONLY);
     if (me == 0)
         SUCCEEDS(MPI_File_write(file, "0123456789", 10, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -210,11 +212,11 @@ static void mistakes(void)
     MPI_Errhandler_free(&mine);
 }
 
-/* A file that may not grow: nothing is written silently, and no signal ends the process. */
+/* A file that may not grow: the write must return an error, and no signal may end the process. */
 static void full(void)
 {
     MPI_File file = opened("full", fresh);
-    /* The environment has files too, in shared memory: they may grow. */
+    /* The limit also applies to files of the environment in shared memory, so it must leave them room. */
     const MPI_Offset most = 1 << 30;
     struct rlimit limit;
     getrlimit(RLIMIT_FSIZE, &limit);
@@ -225,7 +227,7 @@ static void full(void)
                                            MPI_STATUS_IGNORE));
     FAILS(MPI_ERR_QUOTA, MPI_File_set_size(file, most + 1));
     SUCCEEDS(MPI_File_write_at(file, most - 64 * 1024, bytes, 64 * 1024, MPI_BYTE, MPI_STATUS_IGNORE));
-    /* The processes' pieces lie between each other: who does not write itself hears of it too. */
+    /* The pieces of the processes are interleaved: a process whose data another process writes gets the error too. */
     MPI_Datatype every;
     SUCCEEDS(MPI_Type_create_resized(MPI_BYTE, 0, size, &every));
     SUCCEEDS(MPI_Type_commit(&every));
@@ -283,7 +285,10 @@ static void pointers(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* The pointer of all is set back again and again, while some are already moving it and others have not yet come back from that. */
+/*
+ * The shared pointer is reset again and again, while some processes are already moving it and others have not yet
+ * returned from the reset.
+ */
 static void reset(void)
 {
     MPI_File file = opened("reset", fresh);
@@ -388,7 +393,7 @@ static void shared(void)
     }
     SUCCEEDS(MPI_File_close(&file));
 
-    /* Sequential: only the shared pointer, and a view from where it is. */
+    /* Sequential mode: only the shared pointer, and a view from its position. */
     file = opened("sequential", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL
                                     | MPI_MODE_DELETE_ON_CLOSE);
     FAILS(MPI_ERR_UNSUPPORTED_OPERATION, MPI_File_write(file, values, 1, MPI_INT, &status));
@@ -403,7 +408,7 @@ static void shared(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* ---- views against a plain array of bytes -------------------------------------------------------- */
+/* ---- views, compared with a plain array of bytes ------------------------------------------------- */
 
 static uint64_t state;
 
@@ -415,7 +420,7 @@ static unsigned rnd(unsigned below)
 
 enum { blocks_most = 6, bytes_most = 3000 };
 
-/* A filetype of `unit`s: which of `extent` places of units are seen. */
+/* A filetype of `unit`s: which of its `extent` positions are visible. */
 struct seen {
     int extent, count, places[64];
 };
@@ -430,7 +435,7 @@ static MPI_Datatype filetype_of(const struct seen *seen, MPI_Datatype unit, int 
     return resized;
 }
 
-/* Where byte `index` of the view is. */
+/* Returns the position in the file of byte `index` of the view. */
 static size_t place_of(const struct seen *seen, int unit, size_t displacement, size_t index)
 {
     size_t element = index / unit;
@@ -438,8 +443,10 @@ static size_t place_of(const struct seen *seen, int unit, size_t displacement, s
            + index % unit;
 }
 
-/* One round: each process has some of the places of the units of a tile, writes a random part of its view in a random way, and
- * all read all again in another. */
+/*
+ * One round: each process gets some positions of the units of a tile, writes a random part of its view in a random way,
+ * and all read everything again with another view.
+ */
 static void one_round(MPI_File file, unsigned char *oracle, size_t length, int number)
 {
     static const MPI_Datatype units[] = {MPI_BYTE, MPI_SHORT, MPI_INT, MPI_DOUBLE};
@@ -506,7 +513,7 @@ static void one_round(MPI_File file, unsigned char *oracle, size_t length, int n
         SUCCEEDS(MPI_File_write_at_all_begin(file, offset[me], from, elements, units[which]));
         SUCCEEDS(MPI_File_write_at_all_end(file, from, &status));
     } else {
-        /* The elements lie apart in memory. */
+        /* The elements have gaps in memory. */
         MPI_Datatype apart;
         static unsigned char spread[3 * bytes_most];
         SUCCEEDS(MPI_Type_create_resized(units[which], 0, 3 * unit, &apart));
@@ -572,8 +579,10 @@ static void views(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* A filetype may be repeated at a distance that is less than its span: each process has its places of one of them, or several in
- * a part of its own, of which the later ones win. */
+/*
+ * A filetype's extent may be shorter than its span, so that repetitions overlap: each process has positions of one
+ * filetype, or several repetitions in a part of its own, where later ones overwrite earlier ones.
+ */
 static void short_extents(void)
 {
     enum { span = 24, part = 1000, length = 8 * part, rounds = 150 };
@@ -635,7 +644,7 @@ static void short_extents(void)
         MPI_Type_free(&filetype);
     }
 
-    /* A struct of plain and of resized parts has the bounds of the resized ones. */
+    /* A struct of plain and resized parts has the bounds of the resized ones. */
     MPI_Datatype plain, five, resized, mixed;
     SUCCEEDS(MPI_Type_contiguous(16, MPI_BYTE, &plain));
     SUCCEEDS(MPI_Type_contiguous(5, MPI_BYTE, &five));
@@ -663,7 +672,7 @@ static void short_extents(void)
     SUCCEEDS(MPI_File_close(&file));
 }
 
-/* So much that collective accesses go by rounds; the last read goes beyond the end. */
+/* So much data that collective accesses need several rounds. The last read goes beyond the end. */
 static void large(void)
 {
     enum { block = 1000 };
@@ -688,7 +697,7 @@ static void large(void)
     SUCCEEDS(MPI_File_read_at_all(file, 0, back, bytes + block, MPI_BYTE, &status));
     CHECK(count_of(&status, MPI_BYTE) == (int)bytes);
     CHECK(memcmp(back, data, bytes) == 0);
-    /* Nothing is written to memory for bytes that the file does not have. */
+    /* Memory for bytes beyond the end of the file is not written. */
     for (int i = 0; i < block; i++)
         CHECK(back[bytes + i] == 99);
     memset(back, 0, bytes);
@@ -709,7 +718,7 @@ static void large(void)
     free(back);
 }
 
-/* In atomic mode two processes that write the same bytes leave those of one of them. */
+/* In atomic mode, if two processes write the same bytes, those of one of them remain. */
 static void atomicity(void)
 {
     enum { count = 100000 };
@@ -788,7 +797,7 @@ static void representations(void)
     CHECK(raw[0] == 1 && raw[1] == 2 && raw[2] == 3 && raw[3] == 4 && raw[7] == 0xfe);
     all_here();
 
-    /* A long has four bytes there. */
+    /* In external32, a long has four bytes. */
     MPI_Datatype vector;
     SUCCEEDS(MPI_Type_vector(2, 1, size, MPI_LONG, &vector));
     SUCCEEDS(MPI_Type_commit(&vector));

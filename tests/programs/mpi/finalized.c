@@ -1,7 +1,8 @@
 /*
- * Calls of the last process when the others are in MPI_Finalize. As far as the standard goes the others are still there: calls that do not wait
- * succeed, and find nothing; receives take what the process sends to itself, or what one sends that is not in MPI_Finalize. A call that waits for a
- * message of theirs alone can never return; here that is an error. A death is a failure in either case.
+ * Calls of the last process while the others are in MPI_Finalize. By the standard, the others still exist: nonblocking
+ * calls succeed and find nothing; receives take what the process sends to itself, or what a process sends that is not
+ * in MPI_Finalize. A call that waits only for messages of processes in MPI_Finalize can never return; this library
+ * returns an error. A death is a failure in either case.
  */
 #define _GNU_SOURCE
 #include "mpi_check.h"
@@ -14,7 +15,10 @@
 #include <unistd.h>
 
 #define TAG 5
-/* Milliseconds after which a process in MPI_Finalize counts as one that waits there for this one, as in other libraries of MPI. */
+/*
+ * Time in milliseconds after which a process in MPI_Finalize is assumed to wait there for this one, as in other MPI
+ * libraries.
+ */
 #define FINALIZE_WAIT_MS 500
 #define LONG_BYTES (1 << 20)
 #ifdef MPIX_ERR_PROC_FAILED
@@ -25,7 +29,7 @@
 
 static int remaining, *ends;
 
-/* All learn when the processes end that do not remain: rank 0, and the first `count - 1` of the others. */
+/* Opens descriptors that show the ends of all processes but the first `count`, which remain. */
 static void remain(int count)
 {
     int pid = (int)getpid(), *pids = malloc(sizeof(int) * (size_t)size);
@@ -38,7 +42,7 @@ static void remain(int count)
     free(pids);
 }
 
-/* The others have ended, or wait in MPI_Finalize. */
+/* Waits until the others have ended, or are waiting in MPI_Finalize. */
 static void see_them_go(void)
 {
     for (int i = remaining; i < size; i++) {
@@ -47,7 +51,7 @@ static void see_them_go(void)
     }
 }
 
-/* Whether this process stays, while all others but the first `count` go. */
+/* Returns whether this process stays. All but the first `count` go. */
 static int stays(int count)
 {
     remain(count);
@@ -57,7 +61,7 @@ static int stays(int count)
     return 1;
 }
 
-/* From one of those that are gone, and from anybody. */
+/* Returns the two sources to receive from: a process that is gone, and MPI_ANY_SOURCE. */
 static const int *sources(void)
 {
     static int both[2];
@@ -82,7 +86,7 @@ static void probing_finds_nothing(void)
     }
 }
 
-/* Every call that looks at requests leaves this one. */
+/* Every call that tests requests must leave this one pending. */
 static void find_pending(MPI_Request *request)
 {
     int flag = 1, index = 7, count = 7;
@@ -131,12 +135,12 @@ static void receives_stay_and_are_cancelled(void)
     }
     SUCCEEDS(MPI_Request_free(&requests[4]));
     SUCCEEDS(MPI_Request_free(&requests[5]));
-    /* Nobody asks for this one any more, and no message will come for it. */
+    /* This freed request gets no message, and no call refers to it. */
     SUCCEEDS(MPI_Irecv(data[0], 4, MPI_CHAR, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, &requests[0]));
     SUCCEEDS(MPI_Request_free(&requests[0]));
 }
 
-/* In each way in which a message can be received from anybody: what this process sends to itself. */
+/* Receives what this process sends to itself, with every kind of receive from any source. */
 static void receive_own(int length)
 {
     static char out[LONG_BYTES], in[LONG_BYTES];
@@ -194,7 +198,7 @@ static void own_messages_are_received_from_anybody(void)
     receive_own(LONG_BYTES);
 }
 
-/* One thread waits, and another one sends to it when it does. */
+/* One thread waits, and another one sends to it meanwhile. */
 static int way;
 
 static void *wait_for_own(void *ready)
@@ -228,7 +232,7 @@ static void a_thread_waits_for_another_one(void)
         CHECK(pipe(ready) == 0);
         CHECK(pthread_create(&thread, NULL, wait_for_own, &ready[1]) == 0);
         CHECK(read(ready[0], &byte, 1) == 1);
-        /* It most likely waits by now, and has looked for those that are gone. */
+        /* The other thread most likely waits by now, and has checked for processes that are gone. */
         struct pollfd nothing = {ready[0], POLLIN, 0};
         CHECK(poll(&nothing, 1, 30) == 0);
         SUCCEEDS(MPI_Send(&one, 1, MPI_INT, me, TAG, MPI_COMM_WORLD));
@@ -238,7 +242,7 @@ static void a_thread_waits_for_another_one(void)
     }
 }
 
-/* Two remain, and the rest have gone. */
+/* Two processes remain, and the others are gone. */
 static void the_living_are_received_from_anybody(void)
 {
     if (!stays(2))
@@ -265,7 +269,7 @@ static void the_living_are_received_from_anybody(void)
     }
 }
 
-/* Messages sent before MPI_Finalize can be received, in every way; after them there is nothing. */
+/* Messages sent before MPI_Finalize can be received in every way; after them there is nothing. */
 static void what_they_have_sent_is_received(void)
 {
     static char data[LONG_BYTES];
@@ -287,7 +291,7 @@ static void what_they_have_sent_is_received(void)
         SUCCEEDS(MPI_Request_free(&sends[2]));
         return;
     }
-    /* A sender of something long waits until it is received, so this most likely sees no end. */
+    /* A sender of a long message waits until it is received, so this most likely sees no end. */
     struct pollfd end = {ends[size - 1], POLLIN, 0};
     CHECK(poll(&end, 1, FINALIZE_WAIT_MS) >= 0);
     for (int i = 1; i < size; i++) {
@@ -312,7 +316,7 @@ static void what_they_have_sent_is_received(void)
     }
 }
 
-/* A synchronous message that nobody receives is taken back, before its receiver has gone and after that. */
+/* A synchronous message that is never received can be cancelled, before its receiver is gone and afterwards. */
 static void sends_that_nobody_receives_are_cancelled(void)
 {
     static char data[LONG_BYTES];
@@ -340,7 +344,10 @@ static void sends_that_nobody_receives_are_cancelled(void)
     }
 }
 
-/* The remaining processes make communicators of themselves, and start processes, with the others among their peers. */
+/*
+ * The remaining processes make communicators among themselves, and spawn processes, although some peers are in
+ * MPI_Finalize.
+ */
 static void the_rest_make_communicators(void)
 {
     MPI_Comm later;
@@ -349,7 +356,7 @@ static void the_rest_make_communicators(void)
         SUCCEEDS(MPI_Comm_free(&later));
         return;
     }
-    /* The others have freed it: that waits for nobody. */
+    /* The others have freed it, so this waits for no process. */
     SUCCEEDS(MPI_Comm_free(&later));
     MPI_Group world, rest;
     MPI_Comm both, again, halves, alone, merged, listed;
@@ -383,7 +390,7 @@ static void the_rest_make_communicators(void)
     SUCCEEDS(MPI_Group_free(&rest));
 }
 
-/* Only this library: a call that can never return is an error. Others wait for ever. */
+/* Only in this library a call that can never return is an error; other libraries hang. */
 static void waiting_for_them_alone_is_an_error(void)
 {
     static char data[LONG_BYTES];
@@ -411,7 +418,7 @@ static void waiting_for_them_alone_is_an_error(void)
     FAILS(PROCESS_FAILED, MPI_Ssend(data, LONG_BYTES, MPI_CHAR, size - 1, TAG, MPI_COMM_WORLD));
     SUCCEEDS(MPI_Issend(data, 4, MPI_CHAR, size - 1, TAG, MPI_COMM_WORLD, &request));
     FAILS(PROCESS_FAILED, MPI_Wait(&request, &status));
-    /* Not one that another message may complete. */
+    /* No error for a call that another message may complete. */
     SUCCEEDS(MPI_Irecv(data, 4, MPI_CHAR, size - 1, TAG, MPI_COMM_WORLD, &two[0]));
     SUCCEEDS(MPI_Irecv(data, 4, MPI_CHAR, me, TAG + 1, MPI_COMM_WORLD, &two[1]));
     SUCCEEDS(MPI_Send(data, 4, MPI_CHAR, me, TAG + 1, MPI_COMM_WORLD));
@@ -420,12 +427,12 @@ static void waiting_for_them_alone_is_an_error(void)
     end_cancelled(&two[0]);
 }
 
-/* As above, but this process waits before they leave. */
+/* As above, but this process already waits when the others leave. */
 static void who_waits_when_the_last_one_leaves_has_an_error(void)
 {
     int ready = 0, got;
     MPI_Request requests[2];
-    /* The last one to leave hears when this one is about to wait. */
+    /* The last one to leave is told when this process is about to wait. */
     if (me == 1)
         SUCCEEDS(MPI_Recv(&ready, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     if (me)
@@ -437,7 +444,7 @@ static void who_waits_when_the_last_one_leaves_has_an_error(void)
     FAILS(PROCESS_FAILED, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
 }
 
-/* Waits for any of several sends, of some and of many bytes, whose receiver leaves meanwhile. */
+/* Waits for any of several sends, short and long, whose receiver leaves meanwhile. */
 static void waiting_for_any_send_is_an_error(void)
 {
     static char data[2][64 * LONG_BYTES];
@@ -462,7 +469,7 @@ static void waiting_for_any_send_is_an_error(void)
     }
 }
 
-/* In MPI_Finalize, at its very beginning. */
+/* Dies at the very beginning of MPI_Finalize. */
 static int die(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)value, (void)extra;
@@ -470,7 +477,7 @@ static int die(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A process that died counts as dead, even if it died in MPI_Finalize. */
+/* A process that died counts as failed, even if it died in MPI_Finalize. */
 static void those_that_died_are_failures(void)
 {
     MPI_Request requests[2], posted[2];
@@ -495,7 +502,7 @@ static void those_that_died_are_failures(void)
     }
 }
 
-/* Messages of a started process, and between it and the one that has started it, when either is in MPI_Finalize. */
+/* Messages between a spawned process and its parent, when either is in MPI_Finalize. */
 static void poll_side(MPI_Comm other)
 {
     int flag = 1, got = 0;
@@ -520,7 +527,7 @@ static void poll_side(MPI_Comm other)
 
 static char *program;
 
-/* The other side tells its process's number, and leaves. */
+/* The other side sends its process number, and leaves. */
 static void tell_and_leave(MPI_Comm other)
 {
     int pid = (int)getpid(), three = 3;

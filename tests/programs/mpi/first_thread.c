@@ -1,4 +1,7 @@
-/* Windows of a process whose first thread has left: its memory is there, though the kernel shows none under the number of the process. */
+/*
+ * Windows of a process whose first thread has exited: its memory is accessible, although the kernel shows none under
+ * the process's own number.
+ */
 #include "mpi_check.h"
 
 #include <pthread.h>
@@ -7,7 +10,7 @@ enum { WORDS = 1000 };
 
 static pthread_t first;
 
-/* Waits until the kernel shows that the first thread has left. */
+/* Waits until the kernel shows that the first thread has exited. */
 static void await_end_of_first(void)
 {
     char stat[200] = "";
@@ -53,7 +56,7 @@ static void *work(void *unused)
     exchange(shared, place);
     SUCCEEDS(MPI_Win_shared_query(shared, 1 - me, &bytes, &unit, &theirs));
     CHECK(bytes == sizeof memory && unit == sizeof(int));
-    /* The other one has looked at its memory. */
+    /* The other process has read its memory. */
     SUCCEEDS(MPI_Win_fence(0, shared));
     *theirs = 7 + me;
     SUCCEEDS(MPI_Win_fence(0, shared));

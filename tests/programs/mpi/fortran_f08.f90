@@ -1,4 +1,4 @@
-! MPI by the module mpi_f08. Three processes.
+! MPI with the module mpi_f08. Three processes.
 module functions
   use mpi_f08
   implicit none
@@ -78,7 +78,7 @@ contains
     call check(large == 2, 'a large count')
     call MPI_Status_f082f(status, old)
     call check(old(MPI_SOURCE) == status%MPI_SOURCE, 'a status in the old form')
-    ! Large counts: the compiler chooses the form by the type.
+    ! Large counts: the compiler selects the specific procedure by the argument's type.
     large = 1
     call MPI_Sendrecv(me, large, MPI_INTEGER, me, 4, got, large, MPI_INTEGER, me, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierr)
     call check(got(1) == me .and. ierr == MPI_SUCCESS, 'a message by a large count')
@@ -102,7 +102,7 @@ contains
     end do
     call MPI_Waitall(6, all, statuses)
     call check(all(1) == MPI_REQUEST_NULL .and. statuses(2)%MPI_TAG == 2, 'statuses')
-    ! The compiler has to believe that a variable changes while its request is waited for.
+    ! The compiler must assume that a variable changes while its request is pending.
     got = -1
     call MPI_Irecv(got, 1, MPI_INTEGER, me, 1, MPI_COMM_WORLD, all(2))
     got = -2

@@ -1,4 +1,4 @@
-! A program in Fortran with a part in C. Two processes.
+! A Fortran program with a part in C. Two processes.
 program mixed
   use mpi
   implicit none

@@ -1,4 +1,4 @@
-! MPI by the module mpi. Three processes; the argument is a folder for files.
+! MPI with the module mpi. Three processes; the argument is a folder for files.
 module functions
   use mpi
   implicit none
@@ -89,7 +89,7 @@ program chapters
 
 contains
 
-  ! Types of arrays' parts and of records.
+  ! Datatypes of array sections and of records.
   subroutine types()
     type record
       sequence
@@ -138,7 +138,7 @@ contains
     call check(size == 8, 'the size of a variable')
   end subroutine
 
-  ! Parts of different types, between all.
+  ! Parts with different datatypes, between all processes.
   subroutine exchanges()
     integer :: sent(3), got(3), kinds(3), counts(3), places(3), i, position
     character(len=24) :: room
@@ -162,7 +162,7 @@ contains
     call check(all(got == sent) .and. x == 1.5d0, 'unpacking')
   end subroutine
 
-  ! Grids, and neighbours.
+  ! Grids and neighbourhood collectives.
   subroutine grids()
     integer :: grid, line, dims(2), place(2), rank, from, to, graph, count(2), weights(2), ones(2), kinds(2), got(2)
     logical :: periods(2), weighted
@@ -232,7 +232,7 @@ contains
     call MPI_Type_free(type, ierr)
   end subroutine
 
-  ! Memory that others reach.
+  ! Windows: memory that other processes access.
   subroutine windows()
     use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer
     integer :: win, memory(4), got, unit
@@ -313,10 +313,10 @@ contains
     call check(ierr == MPI_ERR_NO_SUCH_FILE, 'a file that is not there')
   end subroutine
 
-  ! Requests that the program completes; matched messages; requests of collectives.
+  ! Generalized requests, matched messages, and requests of collectives.
   subroutine requests()
     integer :: request, status(MPI_STATUS_SIZE), count, message, got, indices(2), pair(2)
-    ! The functions change it.
+    ! Changed by the callbacks.
     integer(kind=MPI_ADDRESS_KIND), volatile :: extra
     logical :: flag
     extra = 41
@@ -344,7 +344,7 @@ contains
     call check(count == MPI_UNDEFINED, 'no requests')
   end subroutine
 
-  ! Processes that are started, with arguments or without.
+  ! Processes that are spawned, with arguments or without.
   subroutine processes()
     integer :: children, codes(3), sum
     character(len=400) :: own
@@ -352,7 +352,7 @@ contains
     character(len=8) :: table(2, 3)
     call get_command_argument(0, own)
     sum = -1
-    ! Blanks in front are none of a program's name or an argument.
+    ! Leading blanks do not belong to a program's name or an argument.
     own = ' ' // own
     call MPI_Comm_spawn(own, [' one word', 'two      ', '         '], 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, children, codes, ierr)
     call check(ierr == MPI_SUCCESS .and. all(codes(:2) == MPI_SUCCESS), 'starting processes')
@@ -379,7 +379,7 @@ contains
     call MPI_Comm_disconnect(children, ierr)
   end subroutine
 
-  ! A process that was started tells how many arguments it has.
+  ! A spawned process sends its number of arguments.
   subroutine started(parent)
     integer, intent(in) :: parent
     integer :: sum, starters
@@ -391,7 +391,7 @@ contains
     call MPI_Comm_disconnect(starters, ierr)
   end subroutine
 
-  ! What the library says about itself and about Fortran.
+  ! Queries about the library and about Fortran's types.
   subroutine facts()
     integer :: info, major, minor, length
     character(len=8) :: value

@@ -1,4 +1,4 @@
-c     MPI by mpif.h, in fixed form, with functions of MPI-1 too. Three processes.
+c     MPI with mpif.h, in fixed form, including functions of MPI-1. Three processes.
       program old
       implicit none
       include 'mpif.h'
@@ -76,7 +76,7 @@ c     Messages and their statuses.
       call check(ierr .eq. MPI_SUCCESS, 17)
       end
 
-c     Requests: all, any, some; statuses ignored; persistent ones.
+c     Requests: all, any, some; ignored statuses; persistent requests.
       subroutine reques(me, n)
       implicit none
       include 'mpif.h'
@@ -84,8 +84,7 @@ c     Requests: all, any, some; statuses ignored; persistent ones.
       integer all(200), got(100), sent(100), stats(MPI_STATUS_SIZE,200)
       integer status(MPI_STATUS_SIZE)
       logical flag
-c     Compilers think that nobody else has the address of a variable of
-c     this subroutine's own.
+c     In a common block, because compilers assume that a local variable's address is not known elsewhere.
       common /rcvd/ got
       do 10 i = 1, 100
          sent(i) = i
@@ -138,7 +137,7 @@ c     this subroutine's own.
       call check(flag, 28)
       end
 
-c     Collectives; MPI_BARRIER is the program's own.
+c     Collectives. MPI_BARRIER is defined by the program.
       subroutine collec(me, n)
       implicit none
       include 'mpif.h'
@@ -182,7 +181,7 @@ c     Collectives; MPI_BARRIER is the program's own.
       call PMPI_BARRIER(comm, ierr)
       end
 
-c     Reductions of Fortran's types, and by a function of the program's.
+c     Reductions of Fortran types, and with a function of the program.
       subroutine reduce(me, n)
       implicit none
       include 'mpif.h'
@@ -248,7 +247,7 @@ c     Reductions of Fortran's types, and by a function of the program's.
  10   continue
       end
 
-c     Derived types, also by functions of MPI-1.
+c     Derived types, also with functions of MPI-1.
       subroutine layout(me, n)
       implicit none
       include 'mpif.h'
@@ -282,7 +281,7 @@ c     Derived types, also by functions of MPI-1.
       call check(l(4) .eq. 4 + 100 * mod(me + 2, n), 62)
       call MPI_TYPE_FREE(type, ierr)
       call check(type .eq. MPI_DATATYPE_NULL, 63)
-c     By addresses, from MPI_BOTTOM.
+c     Absolute addresses, relative to MPI_BOTTOM.
       call MPI_GET_ADDRESS(x, place(1), ierr)
       call MPI_GET_ADDRESS(k, place(2), ierr)
       call MPI_TYPE_CREATE_STRUCT(2, lens, place, types, type, ierr)
@@ -360,7 +359,7 @@ c     Attributes of MPI-1, whose values are INTEGERs.
       ierr = MPI_SUCCESS
       end
 
-c     Texts are filled up with blanks, and cut.
+c     Strings are padded with blanks, and truncated.
       subroutine texts(me)
       implicit none
       include 'mpif.h'
@@ -393,7 +392,7 @@ c     Texts are filled up with blanks, and cut.
       call check(len .gt. 0 .and. name(len + 1:) .eq. ' ', 87)
       end
 
-c     Errors are returned, or go to a subroutine of the program's.
+c     Errors are returned, or passed to a subroutine of the program.
       subroutine errors(me)
       implicit none
       include 'mpif.h'

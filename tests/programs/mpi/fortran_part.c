@@ -1,8 +1,8 @@
-/* The part in C of a program whose main program is in Fortran. */
+/* The C part of a program whose main program is in Fortran. */
 #include <mpi.h>
 #include <stddef.h>
 
-/* The attribute that Fortran has set, as C sees it: the address of an integer. 0 is what is right. */
+/* Checks an attribute that Fortran has set, as C sees it: the address of an integer. Returns 0 if it is right. */
 int part_reads_(const MPI_Fint *comm, const int *keyval, const MPI_Aint *value)
 {
     void *found = NULL;
@@ -11,7 +11,7 @@ int part_reads_(const MPI_Fint *comm, const int *keyval, const MPI_Aint *value)
     return !(flag && *(MPI_Aint *)found == *value);
 }
 
-/* An attribute that C sets: the address of a variable, which Fortran sees as an integer. */
+/* Sets an attribute in C: the address of a variable, which Fortran sees as an integer. */
 void part_sets_(const MPI_Fint *comm, const int *keyval, MPI_Aint *value)
 {
     static int variable = 5;
@@ -19,7 +19,7 @@ void part_sets_(const MPI_Fint *comm, const int *keyval, MPI_Aint *value)
     MPI_Comm_set_attr(MPI_Comm_f2c(*comm), *keyval, &variable);
 }
 
-/* A type that C makes. */
+/* Makes a datatype in C. */
 void part_makes_(MPI_Fint *type)
 {
     MPI_Datatype made;
@@ -28,7 +28,7 @@ void part_makes_(MPI_Fint *type)
     *type = MPI_Type_c2f(made);
 }
 
-/* Whether a status that Fortran has got is C's. */
+/* Returns whether C can read a status that Fortran has got. */
 int part_sees_(const MPI_Fint *status, const int *source, const int *tag)
 {
     MPI_Status here;
@@ -38,7 +38,7 @@ int part_sees_(const MPI_Fint *status, const int *source, const int *tag)
     return !(here.MPI_SOURCE == *source && here.MPI_TAG == *tag && count == 3);
 }
 
-/* Whether these are what C has for Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE. */
+/* Returns whether these are what C has for Fortran's MPI_STATUS_IGNORE and MPI_STATUSES_IGNORE. */
 int part_ignores_(const MPI_Fint *status, const MPI_Fint *statuses)
 {
     return !(status == MPI_F_STATUS_IGNORE && statuses == MPI_F_STATUSES_IGNORE && status == (MPI_Fint *)MPI_F08_STATUS_IGNORE &&

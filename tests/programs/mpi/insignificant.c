@@ -1,7 +1,9 @@
-/* Arguments that mean nothing in a call are never looked at: there is nothing at these addresses, and the handles are none. */
+/*
+ * Arguments that are not significant in a call must not be read: these addresses are unmapped, and the handles invalid.
+ */
 #include "mpi_check.h"
 
-/* An address at which nothing is, which the compiler does not know, and handles that are none. */
+/* An unmapped address, unknown to the compiler, and invalid handles. */
 static void *volatile nowhere = (void *)8;
 #define NOWHERE nowhere
 #define INTS ((int *)nowhere)
@@ -13,7 +15,7 @@ static void *volatile nowhere = (void *)8;
 
 enum { most = 8 };
 
-/* Plays a call in its blocking, its nonblocking and its persistent form. */
+/* Makes a call in its blocking, its nonblocking and its persistent form. */
 #define ALL_FORMS(name, ...)                                                                   \
     do {                                                                                       \
         MPI_Request request_;                                                                  \
@@ -25,7 +27,7 @@ enum { most = 8 };
         SUCCEEDS(MPI_Wait(&request_, MPI_STATUS_IGNORE));                                      \
         SUCCEEDS(MPI_Request_free(&request_));                                                 \
     } while (0)
-/* Names of functions begin with a capital letter, but for those after MPI_I. */
+/* Function names begin with a capital letter, except after MPI_I. */
 #define MPI_IGather MPI_Igather
 #define MPI_IGatherv MPI_Igatherv
 #define MPI_IScatter MPI_Iscatter
@@ -41,7 +43,7 @@ enum { most = 8 };
 #define MPI_INeighbor_alltoallv MPI_Ineighbor_alltoallv
 #define MPI_INeighbor_allgatherv MPI_Ineighbor_allgatherv
 
-/* Arguments that only the root gives. */
+/* Arguments that are significant only at the root. */
 static void rooted(void)
 {
     int one = me, all[most], counts[most], places[most], root = size - 1;
@@ -57,7 +59,7 @@ static void rooted(void)
         ALL_FORMS(Reduce, &one, NOWHERE, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
         return;
     }
-    /* The root's own part is where it belongs. */
+    /* The root's own part is already in place. */
     int sum = 0;
     ALL_FORMS(Gather, MPI_IN_PLACE, -5, TYPE, all, 1, MPI_INT, root, MPI_COMM_WORLD);
     ALL_FORMS(Gatherv, MPI_IN_PLACE, -5, TYPE, all, counts, places, MPI_INT, root, MPI_COMM_WORLD);
@@ -69,7 +71,7 @@ static void rooted(void)
     CHECK(sum == size * (size - 1) / 2);
 }
 
-/* Data sent in place have no lists of their own. */
+/* Arguments of the data to send are not significant in place. */
 static void in_place(void)
 {
     int all[most], counts[most], places[most], bytes[most];
@@ -86,14 +88,14 @@ static void in_place(void)
     ALL_FORMS(Alltoallw, MPI_IN_PLACE, NULL, NULL, NULL, all, counts, bytes, types, MPI_COMM_WORLD);
 }
 
-/* Between two sides: even processes, of which the first is the root, and odd ones. */
+/* Intercommunicators: even processes, of which the first is the root, and odd ones. */
 static void between(void)
 {
     MPI_Comm local, inter;
     int one = me, all[most], counts[most], places[most], remote, rank;
     SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, me % 2, me, &local));
     SUCCEEDS(MPI_Comm_rank(local, &rank));
-    /* Other processes than the leader know neither the bridge nor the other leader. */
+    /* Only the leaders know the bridge communicator and the remote leader. */
     if (rank == 0)
         SUCCEEDS(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 1 - me % 2, 9, &inter));
     else
@@ -128,7 +130,7 @@ static void between(void)
     SUCCEEDS(MPI_Comm_free(&local));
 }
 
-/* With nobody at the other end no memory is touched. */
+/* Calls with MPI_PROC_NULL access no memory. */
 static void nobody(void)
 {
     MPI_Status status;
@@ -141,7 +143,7 @@ static void nobody(void)
     SUCCEEDS(MPI_Recv(NOWHERE, 3, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG);
     SUCCEEDS(MPI_Recv(NOWHERE, 3, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    /* Nor is anything packed. */
+    /* Nothing is packed either. */
     MPI_Datatype apart;
     SUCCEEDS(MPI_Type_vector(200, 1, 2, MPI_INT, &apart));
     SUCCEEDS(MPI_Type_commit(&apart));
@@ -194,14 +196,14 @@ static void nobody(void)
     SUCCEEDS(MPI_Get_accumulate(NOWHERE, 1, MPI_INT, NOWHERE, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, MPI_SUM, win));
     SUCCEEDS(MPI_Fetch_and_op(NOWHERE, NOWHERE, MPI_INT, MPI_PROC_NULL, 0, MPI_SUM, win));
     SUCCEEDS(MPI_Compare_and_swap(NOWHERE, NOWHERE, NOWHERE, MPI_INT, MPI_PROC_NULL, 0, win));
-    /* Nothing of the origin's goes into what is only fetched. */
+    /* A fetch with MPI_NO_OP does not read the origin buffer. */
     SUCCEEDS(MPI_Get_accumulate(NOWHERE, -5, TYPE, &got, 1, MPI_LONG_LONG, me, 8, 1, MPI_LONG_LONG, MPI_NO_OP, win));
     SUCCEEDS(MPI_Fetch_and_op(NOWHERE, &got, MPI_LONG_LONG, me, 16, MPI_NO_OP, win));
     SUCCEEDS(MPI_Win_fence(0, win));
     SUCCEEDS(MPI_Win_free(&win));
 }
 
-/* Lists and buffers of no element may be anywhere. */
+/* Arrays and buffers without elements may have any address. */
 static void empty(void)
 {
     int count = -1, flag = -1, indices[1] = {-1}, zero[most] = {0}, rank;
@@ -306,7 +308,7 @@ static void empty(void)
     SUCCEEDS(MPI_Info_free(&info));
 }
 
-/* Other processes than the root know neither the programs that are started nor the port. */
+/* Only the root knows the programs to spawn, or the port. */
 static void processes(void)
 {
     MPI_Comm children, parent;
@@ -335,7 +337,7 @@ static void processes(void)
     }
     SUCCEEDS(MPI_Comm_disconnect(&children));
 
-    /* Half of the processes meet the other half. */
+    /* Half of the processes connect to the other half. */
     MPI_Comm half, others;
     char port[MPI_MAX_PORT_NAME];
     int rank;

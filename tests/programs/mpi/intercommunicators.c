@@ -1,9 +1,9 @@
-/* Communicators with two sides. */
+/* Intercommunicators. */
 #include "mpi_check.h"
 
 #include <pthread.h>
 
-/* Even and odd processes on two sides; their leaders are 0 and 1. */
+/* Makes an intercommunicator of even and odd processes. The leaders are 0 and 1. */
 static MPI_Comm sides(MPI_Comm *local)
 {
     MPI_Comm inter;
@@ -12,7 +12,7 @@ static MPI_Comm sides(MPI_Comm *local)
     return inter;
 }
 
-/* Everybody sends his number to each process of the other side. */
+/* Every process sends its rank to each process of the other side. */
 static void crosses(MPI_Comm inter)
 {
     int count, rank, remote, got;
@@ -73,7 +73,7 @@ static void made(void)
     SUCCEEDS(MPI_Comm_free(&local));
 }
 
-/* Parts of both sides: the first process of each, and the rest. */
+/* Parts of both sides: the first process of each side, and the others. */
 static void parts(void)
 {
     MPI_Comm local, inter, part;
@@ -90,7 +90,7 @@ static void parts(void)
         crosses(part);
         SUCCEEDS(MPI_Comm_free(&part));
     }
-    /* A colour of one side alone joins nothing. */
+    /* A colour that only one side has gives no communicator. */
     SUCCEEDS(MPI_Comm_split(inter, me % 2, 0, &part));
     CHECK(part == MPI_COMM_NULL);
     SUCCEEDS(MPI_Comm_group(inter, &group));
@@ -124,7 +124,7 @@ static void of_groups(void)
     SUCCEEDS(MPI_Group_free(&others));
 }
 
-/* Connects the two sides of a duplicate of the world. Others do it at the same time, with the same tag. */
+/* Connects the two sides of a duplicate of the world. Other threads do it at the same time with the same tag. */
 static void *connect_sides(void *world)
 {
     MPI_Comm all = *(MPI_Comm *)world, local, inter, both;

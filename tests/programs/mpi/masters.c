@@ -1,7 +1,8 @@
 /*
- * A random program of a master and its workers: masters.c SEED. All processes draw the same plan from the seed: who does which tasks, how results are
- * received (a receive, a started one, one that stands, probes that look or wait), from whom or anybody, which workers are started by the master, and when each one is in
- * MPI_Finalize. The master prints sums that do not depend on the order in which anything came.
+ * A random program of a master and its workers: masters.c SEED. All processes draw the same plan from the seed: which
+ * worker does which tasks, how results are received (blocking, nonblocking or persistent receive, MPI_Probe,
+ * MPI_Iprobe), from one worker or any, which workers the master spawns, and when each one is in MPI_Finalize. The
+ * master prints sums that do not depend on the order of arrival.
  */
 #include "mpi_check.h"
 
@@ -19,11 +20,11 @@ static unsigned draw(unsigned most)
 
 /* The plan of one worker. */
 struct plan {
-    int results;    /* how many it sends */
-    int length;     /* ints of each */
+    int results;    /* number of results it sends */
+    int length;     /* number of ints in each */
     int way;        /* how it sends them */
-    int answers;    /* whether the master gives it a task for each */
-    int frees;      /* whether it frees its last request, which is under way */
+    int answers;    /* nonzero if the master gives it a task for each */
+    int frees;      /* nonzero if it frees its last request while it is in progress */
 };
 
 static struct plan plan_of(unsigned seed, int worker)
@@ -40,7 +41,7 @@ static void work(unsigned seed, int worker, int master, MPI_Comm comm)
     int *data = malloc(sizeof(int) * (size_t)plan.length * 4);
     MPI_Request request = MPI_REQUEST_NULL, standing;
     int stop;
-    /* A receive that no message may come for: it is cancelled before MPI_Finalize. */
+    /* A receive that may get no message; it is cancelled before MPI_Finalize. */
     MPI_Irecv(&stop, 1, MPI_INT, MPI_ANY_SOURCE, REST, comm, &standing);
     for (int i = 0; i < plan.results; i++) {
         int task = i, *out = data + (size_t)plan.length * (size_t)i;
@@ -63,7 +64,7 @@ static void work(unsigned seed, int worker, int master, MPI_Comm comm)
     }
     MPI_Cancel(&standing);
     MPI_Wait(&standing, MPI_STATUS_IGNORE);
-    /* The message goes on after this, and in MPI_Finalize; its memory stays. */
+    /* The message is still sent after this and in MPI_Finalize, so its memory must stay. */
     if (request != MPI_REQUEST_NULL)
         MPI_Request_free(&request);
 }
@@ -78,7 +79,7 @@ static long long sum_of(int count)
     return sum;
 }
 
-/* Receives one result of somebody, in a way that is drawn. */
+/* Receives one result in a randomly chosen way. */
 static long long receive_result(unsigned way, int from, MPI_Comm comm, int *source)
 {
     const int most = (int)(sizeof in / sizeof *in);
@@ -118,7 +119,7 @@ static long long receive_result(unsigned way, int from, MPI_Comm comm, int *sour
     return sum_of(count);
 }
 
-/* The master's calls when its workers have done all: most of them are in MPI_Finalize, or all. */
+/* The master's calls after its workers have done everything: most or all of them are in MPI_Finalize. */
 static int look_around(MPI_Comm comm, int own, unsigned seed)
 {
     int found = 0, flag, got = 0, out = 5;
@@ -145,7 +146,7 @@ static int look_around(MPI_Comm comm, int own, unsigned seed)
     return found;
 }
 
-/* The master's part for the workers of one communicator: their numbers begin at `first`, their ranks at `base`. */
+/* The master's part for the workers of one communicator. Their numbers begin at `first`, their ranks at `base`. */
 static void lead(const char *what, unsigned seed, MPI_Comm comm, int workers, int first, int base)
 {
     int *left = calloc((size_t)workers, sizeof(int)), total = 0, source;
@@ -164,7 +165,7 @@ static void lead(const char *what, unsigned seed, MPI_Comm comm, int workers, in
         int from = MPI_ANY_SOURCE;
         way = draw(6);
         if (anybody == 0) {
-            /* The last workers first, which may be done long before. */
+            /* The last worker first, which may have been done long before. */
             for (int i = 0; i < workers; i++)
                 from = left[i] ? base + i : from;
         }

@@ -1,4 +1,4 @@
-/* Messages of all modes, and all ways to complete them. */
+/* Messages in all send modes, and all ways to complete them. */
 #include "mpi_check.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@ static int peer(void)
     return size - 1 - me;
 }
 
-/* Every mode of send, blocking and not, is received with its status. */
+/* Every send mode, blocking and nonblocking, is received with its status. */
 static void modes(void)
 {
     char room[4096];
@@ -17,7 +17,7 @@ static void modes(void)
         long value = mode * 1000 + me;
         MPI_Request request = MPI_REQUEST_NULL;
         if (me == 0) {
-            /* A ready send finds its receive posted. */
+            /* A ready send must find its receive posted. */
             SUCCEEDS(MPI_Recv(NULL, 0, MPI_BYTE, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             switch (mode) {
             case 0: SUCCEEDS(MPI_Send(&value, 1, MPI_LONG, 1, mode, MPI_COMM_WORLD)); break;
@@ -72,7 +72,7 @@ static void check_many(const int *got, const MPI_Request *requests)
         CHECK(requests[i] == MPI_REQUEST_NULL);
 }
 
-/* The ways to wait for several requests, and to look at them. */
+/* All ways to wait for several requests, and to test them. */
 static void completion(void)
 {
     static int sent[MESSAGE_COUNT], got[MESSAGE_COUNT], indices[2 * MESSAGE_COUNT];
@@ -142,14 +142,14 @@ static void completion(void)
     check_many(got, requests);
 }
 
-/* Persistent requests are started again and again. */
+/* Persistent requests are started repeatedly. */
 static void persistent(void)
 {
     int sent = 0, got = -1, flag = 0;
     MPI_Request requests[2];
     SUCCEEDS(MPI_Recv_init(&got, 1, MPI_INT, peer(), 5, MPI_COMM_WORLD, &requests[0]));
     SUCCEEDS(MPI_Send_init(&sent, 1, MPI_INT, peer(), 5, MPI_COMM_WORLD, &requests[1]));
-    /* One that is not started is complete. */
+    /* An inactive request counts as complete. */
     SUCCEEDS(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     SUCCEEDS(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
     CHECK(flag && requests[0] != MPI_REQUEST_NULL);
@@ -173,7 +173,7 @@ static void persistent(void)
     CHECK(requests[0] == MPI_REQUEST_NULL);
 }
 
-/* Probes see a message, and matched ones take it. */
+/* Probes see a message, and matched probes take it. */
 static void probes(void)
 {
     MPI_Status status;
@@ -289,7 +289,7 @@ static void generalized(void)
     FAILS(MPI_ERR_REQUEST, MPI_Grequest_complete(copy));
 }
 
-/* A receive that has not matched can be cancelled; one that is freed still arrives. */
+/* A receive that has not matched can be cancelled; one that is freed still gets its message. */
 static void given_up(void)
 {
     int got = -1, flag = 0;
@@ -306,7 +306,7 @@ static void given_up(void)
     CHECK(got == peer());
     SUCCEEDS(MPI_Test_cancelled(&status, &flag));
     CHECK(!flag);
-    /* A look tells that a send was taken back. */
+    /* MPI_Request_get_status reports that a send was cancelled. */
     SUCCEEDS(MPI_Issend(NULL, 0, MPI_BYTE, me, 81, MPI_COMM_WORLD, &request));
     SUCCEEDS(MPI_Probe(me, 81, MPI_COMM_WORLD, &status));
     SUCCEEDS(MPI_Cancel(&request));
@@ -315,7 +315,7 @@ static void given_up(void)
     SUCCEEDS(MPI_Test_cancelled(&status, &flag));
     CHECK(flag);
     SUCCEEDS(MPI_Request_free(&request));
-    /* A request that is complete stays so. */
+    /* A complete request stays complete. */
     static char buffer[sizeof(int) + MPI_BSEND_OVERHEAD];
     SUCCEEDS(MPI_Buffer_attach(buffer, sizeof buffer));
     SUCCEEDS(MPI_Ibsend(&me, 1, MPI_INT, peer(), 79, MPI_COMM_WORLD, &request));
@@ -339,7 +339,7 @@ static void given_up(void)
     SUCCEEDS(MPI_Request_free(&request));
 }
 
-/* Bad arguments have the standard's classes, and nothing is sent. */
+/* Invalid arguments have the standard's error classes, and nothing is sent. */
 static void mistakes(void)
 {
     int value = 0, flag = 0;
@@ -368,7 +368,7 @@ static void mistakes(void)
     SUCCEEDS(MPI_Send(&flag, 1, MPI_INT, me, 6, MPI_COMM_WORLD));
     SUCCEEDS(MPI_Wait(&request, &status));
     FAILS(MPI_ERR_REQUEST, MPI_Wait(&made_up, &status));
-    /* Longer than the buffer: the front is kept. */
+    /* The message is longer than the buffer: the front is kept. */
     int two[2] = {1, 2}, one = 0;
     SUCCEEDS(MPI_Isend(two, 2, MPI_INT, me, 6, MPI_COMM_WORLD, &request));
     FAILS(MPI_ERR_TRUNCATE, MPI_Recv(&one, 1, MPI_INT, me, 6, MPI_COMM_WORLD, &status));

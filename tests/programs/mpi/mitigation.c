@@ -1,6 +1,6 @@
 /*
- * Processes fail while others agree, revoke a communicator, or are in a collective. The survivors find out, go on, and all have seen
- * the same. A process ends itself by a signal of its timer, wherever it is then.
+ * Processes fail while others agree, revoke a communicator, or are in a collective. The survivors get the error, go on,
+ * and must all have got the same results. A process kills itself by a timer signal, wherever it is at that moment.
  */
 #include "mpi_check.h"
 
@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The second argument is the rank of the process that ends itself, the third a seed. */
+/* The second argument is the rank of the process that kills itself, the third a seed. */
 static int victim = 1;
 static unsigned seed = 1;
 
-/* The microseconds until the victim ends, of at most so many. */
+/* Returns a random time of at most `most` microseconds until the victim dies. */
 static unsigned draw(unsigned most)
 {
     seed = seed * 1103515245u + 12345u;
@@ -36,7 +36,9 @@ static void end_soon(unsigned most)
     CHECK(setitimer(ITIMER_REAL, &when, NULL) == 0);
 }
 
-/* Ends the victim soon, once all have passed the barrier before this: whoever is still in one may be told of the failure. */
+/*
+ * Kills the victim soon, once all have passed the preceding barrier: a process that is still in one may get the error.
+ */
 static void fail_soon(unsigned most)
 {
     enum { PASSED = 99 };
@@ -58,7 +60,7 @@ static double now(void)
     return (double)at.tv_sec + (double)at.tv_nsec * 1e-9;
 }
 
-/* A process that hangs says where. */
+/* Line number that is printed if a process hangs. */
 static volatile int line_now;
 
 static void hung(int number)
@@ -78,7 +80,7 @@ static void be_patient(void)
 
 #define HERE (line_now = __LINE__)
 
-/* All survivors have the same value. */
+/* Checks that all survivors have the same value. */
 static void check_same(MPI_Comm rest, long value)
 {
     long both[2] = {value, -value}, most[2];
@@ -86,13 +88,13 @@ static void check_same(MPI_Comm rest, long value)
     CHECK(most[0] == value && most[1] == -value);
 }
 
-/* The survivors acknowledge all failures, so that agreements succeed again, and have a communicator of their own. */
+/* The survivors acknowledge all failures, so that agreements succeed again, and shrink the communicator. */
 static MPI_Comm go_on(MPI_Comm comm, int expected)
 {
     MPI_Comm rest;
     int count, flag, code, tries = 0;
     do {
-        /* Not all hear of a failure at the same time. */
+        /* Processes notice a failure at different times. */
         int acknowledged;
         SUCCEEDS(MPIX_Comm_ack_failed(comm, size, &acknowledged));
         flag = ~(1 << me);
@@ -116,7 +118,9 @@ static MPI_Comm go_on(MPI_Comm comm, int expected)
     return rest;
 }
 
-/* Again and again, until one fails in the midst of it: all survivors have had the same flags and the same errors. */
+/*
+ * Agrees repeatedly, until a process fails during an agreement: all survivors must have got the same flags and errors.
+ */
 static void agree(void)
 {
     MPI_Comm comm, rest;
@@ -141,7 +145,7 @@ static void agree(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* As above, begun by all before one waits. */
+/* As above, but all start the agreement before any of them waits. */
 static void agree_later(void)
 {
     enum { AT_ONCE = 5 };
@@ -174,7 +178,7 @@ static void agree_later(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* One fails in the midst of collectives. The first to hear of it revokes, and with that all others leave theirs. */
+/* A process fails during collectives. The first to notice revokes the communicator, so that all others leave theirs. */
 static void collective(void)
 {
     MPI_Comm comm, rest;
@@ -204,7 +208,7 @@ static void collective(void)
                 code = MPI_Wait(&request, MPI_STATUS_IGNORE);
             break;
         default:
-            /* Only two of all know at once that one has failed. */
+            /* Only the two neighbours notice the failure at once. */
             code = MPI_Sendrecv(&me, 1, MPI_INT, next, 0, &got, 1, MPI_INT, last, 0, comm, MPI_STATUS_IGNORE);
         }
     }
@@ -222,10 +226,10 @@ static void collective(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* A collective that is begun again and again, in a group of its own. */
+/* A persistent collective, on a communicator of its own. */
 static MPI_Request persistent;
 
-/* Calls in which all but process 0 wait, for something of process 0 where there is a choice. */
+/* Calls in which all but process 0 wait, for process 0 where possible. */
 static int wait_in(int kind, MPI_Comm comm)
 {
     static char large[3000000];
@@ -241,7 +245,7 @@ static int wait_in(int kind, MPI_Comm comm)
     case 2:
         return MPI_Ssend(&one, 1, MPI_INT, other, 5, comm);
     case 3:
-        /* Process 0 may take messages in while it waits for something else, until its buffer is full. */
+        /* Process 0 may receive messages while it waits for something else, until its buffer is full. */
         do
             code = MPI_Send(large, sizeof large, MPI_BYTE, 0, 5, comm);
         while (code == MPI_SUCCESS);
@@ -302,10 +306,10 @@ static void blocked(void)
         SUCCEEDS(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
         HERE;
         SUCCEEDS(MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent));
-        /* Not of the communicator itself: some may still be in it when it is revoked. */
+        /* A barrier of another communicator: some processes could still be in it when this one is revoked. */
         SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
         if (me == 0) {
-            /* Every other time the others have fallen asleep by then. */
+            /* In every other case, the others have fallen asleep by then. */
             if (kind % 2 == 0 || size > 4)
                 poll(NULL, 0, 20);
             SUCCEEDS(MPIX_Comm_revoke(comm));
@@ -335,7 +339,7 @@ static void blocked(void)
 
 static char file_name[200];
 
-/* A file of this job alone. */
+/* Creates a file name that only this job uses. */
 static void name_file(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -344,7 +348,7 @@ static void name_file(void)
     snprintf(file_name, sizeof file_name, "%s/mitigation.%ld", folder ? folder : "/tmp", number);
 }
 
-/* Something is made of a communicator, used by all that have it, and given back. The first error of these. */
+/* Makes an object from a communicator, uses it in all processes, and frees it. Returns the first error. */
 static int make_of(int kind, MPI_Comm comm)
 {
     static int number;
@@ -405,7 +409,7 @@ static int make_of(int kind, MPI_Comm comm)
     return code;
 }
 
-/* Revokes a communicator after some microseconds, whatever its process is at. */
+/* Revokes a communicator after some microseconds, whatever its process is doing. */
 static void *revoke_soon(void *comm)
 {
     double end = now() + draw(3000) * 1e-6;
@@ -415,7 +419,7 @@ static void *revoke_soon(void *comm)
     return NULL;
 }
 
-/* All make something of a communicator, again and again, until one revokes it in the midst of that: nobody waits for ever. */
+/* All repeatedly make objects from a communicator, until one process revokes it meanwhile: no process may hang. */
 static void making(void)
 {
     enum { KINDS = 8, ROUNDS = 20 };
@@ -452,7 +456,9 @@ static void making(void)
         unlink(file_name);
 }
 
-/* Two sides are connected again and again until the communicator of one is revoked: the processes of neither wait for ever. */
+/*
+ * Two sides are connected repeatedly until the communicator of one side is revoked: no process of either side may hang.
+ */
 static void connecting(void)
 {
     int low = me < size / 2;
@@ -486,7 +492,7 @@ static void connecting(void)
     }
 }
 
-/* All wait at a port, to accept or to connect, where nobody comes, until one revokes their communicator. */
+/* All wait at a port, to accept or to connect, without any peer, until one process revokes their communicator. */
 static void ports(void)
 {
     enum { ROUNDS = 8 };
@@ -518,7 +524,7 @@ static void ports(void)
         SUCCEEDS(MPI_Close_port(port));
 }
 
-/* One fails while all wait at a port where nobody comes. */
+/* A process fails while all wait at a port without any peer. */
 static void port_failure(void)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -538,7 +544,7 @@ static void port_failure(void)
     SUCCEEDS(MPI_Comm_free(&comm));
 }
 
-/* One fails while all move the pointer that they share of a file: the others go on moving it, and close the file. */
+/* A process fails while all move the shared pointer of a file: the others go on moving it, and close the file. */
 static void pointer(void)
 {
     enum { AFTER = 20 };
@@ -574,7 +580,7 @@ static void pointer(void)
     SUCCEEDS(MPI_Comm_free(&rest));
 }
 
-/* MPI_COMM_WORLD is revoked: also of that, which has the quickest way, nothing is left but its survivors. */
+/* MPI_COMM_WORLD, which has the fastest path, is revoked: only its survivors remain. */
 static void world(void)
 {
     MPI_Comm rest;
@@ -595,7 +601,7 @@ static void world(void)
     SUCCEEDS(MPI_Comm_free(&rest));
 }
 
-/* Two sides: it is revoked on both, they agree together, and each side goes on with the other. */
+/* An intercommunicator: it is revoked on both sides, the sides agree together, and go on with each other. */
 static void sides(void)
 {
     MPI_Comm side, both, rest;
@@ -607,7 +613,7 @@ static void sides(void)
     int flag = ~(1 << me);
     SUCCEEDS(MPIX_Comm_agree(both, &flag));
     CHECK(flag == ~((1 << size) - 1));
-    /* Not of the communicator itself: some may still be in it when it is revoked. */
+    /* A barrier of another communicator: some processes could still be in it when this one is revoked. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     if (me == 0)
         SUCCEEDS(MPIX_Comm_revoke(both));
@@ -625,7 +631,10 @@ static void sides(void)
     SUCCEEDS(MPI_Comm_free(&side));
 }
 
-/* One revokes communicators, and fails in the midst of that. Each is revoked for all survivors in the end, or for none. */
+/*
+ * A process revokes communicators, and fails meanwhile. In the end each is revoked either for all survivors or for
+ * none.
+ */
 static void revoker(void)
 {
     enum { COMMUNICATOR_COUNT = 12 };
@@ -653,7 +662,7 @@ static void revoker(void)
     rest = go_on(MPI_COMM_WORLD, size - 1);
     for (int i = 0; i < COMMUNICATOR_COUNT; i++) {
         int code, flag, tries = 0;
-        /* Word of it may be on its way still. */
+        /* The revocation may still be in transit. */
         do {
             int all = 0, none = 1, revoked = 0;
             SUCCEEDS(MPIX_Comm_is_revoked(comms[i], &revoked));
@@ -672,7 +681,10 @@ static void revoker(void)
     SUCCEEDS(MPI_Comm_free(&rest));
 }
 
-/* One does not come to make a communicator: the error of all others names it, whether they wait for it or for the first one, who has found out. */
+/*
+ * A process does not take part in making a communicator: the error of all others names it, whether they wait for it or
+ * for the first process, which has noticed.
+ */
 static void missing(void)
 {
     MPI_Group all;
@@ -681,7 +693,7 @@ static void missing(void)
     int length;
     be_patient();
     SUCCEEDS(MPI_Comm_group(MPI_COMM_WORLD, &all));
-    /* No barrier before: some may still be in it when its process is gone. */
+    /* Without a barrier before it: some processes could still be in the barrier when this one is gone. */
     if (me == victim)
         kill(getpid(), SIGKILL);
     HERE;
@@ -696,8 +708,10 @@ static void missing(void)
     SUCCEEDS(MPI_Group_free(&all));
 }
 
-/* The last two cannot reach each other any more and give each other up. All take note of that, though the others reach both, and so agreements succeed again;
- * one of the two is left out. */
+/*
+ * The last two processes cannot reach each other any more and give each other up. All processes notice, although the
+ * others reach both, so agreements succeed again after an acknowledgement. One of the two is left out.
+ */
 static void given_up(void)
 {
     MPI_Comm rest;
@@ -730,8 +744,10 @@ static void given_up(void)
     SUCCEEDS(MPI_Comm_free(&rest));
 }
 
-/* How long it takes from the end of one in a collective until the last of the others has the error, which names it, and until
- * the survivors have been through the next collective. */
+/*
+ * Measures the time from the end of a process during a collective until the last of the others has the error, which
+ * names it, and until the survivors have completed the next collective.
+ */
 static void timed(void)
 {
     MPI_Comm comm, rest;
@@ -775,7 +791,7 @@ static void timed(void)
         printf("took %.6f %.6f\n", last[0], last[1]);
     SUCCEEDS(MPI_Comm_free(&rest));
     SUCCEEDS(MPI_Comm_free(&comm));
-    /* All members of the window would have to free it. */
+    /* The window is not freed: that would need all of its members. */
 }
 
 int main(int argc, char **argv)

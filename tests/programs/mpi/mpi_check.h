@@ -1,5 +1,7 @@
-/* Common parts of the programs of MPI: a check that fails says where and ends the job; a scenario is named by the first
- * argument. */
+/*
+ * Common parts of the MPI programs: a failed check prints where it is and aborts the job; the first argument names a
+ * scenario.
+ */
 #ifndef MPI_CHECK_H
 #define MPI_CHECK_H
 
@@ -20,7 +22,7 @@ static int me = -1, size = -1;
         }                                                                                      \
     } while (0)
 
-/* The class of what a call returned. */
+/* Returns the error class of a call's result. */
 static inline int class_of(int code)
 {
     int class = -1;
@@ -51,7 +53,7 @@ static inline int class_of(int code)
         }                                                                                      \
     } while (0)
 
-/* A collective call that fails at the last process alone. */
+/* Checks a collective call that fails only at the last process. */
 #define OF_LAST(class, call)                                                                   \
     do {                                                                                       \
         if (me == size - 1)                                                                    \
@@ -66,7 +68,7 @@ struct scenario {
     scenario_function play;
 };
 
-/* Plays the scenario that the first argument names, when MPI has been initialized. Errors are returned. */
+/* Plays the scenario that the first argument names, after MPI has been initialized. Errors are returned. */
 static inline int play_initialized(int argc, char **argv, const struct scenario *scenarios)
 {
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
@@ -84,7 +86,7 @@ static inline int play_initialized(int argc, char **argv, const struct scenario 
     return 2;
 }
 
-/* As above, and initializes MPI. */
+/* Like `play_initialized`, but initializes MPI first. */
 static inline int play(int argc, char **argv, const struct scenario *scenarios)
 {
     MPI_Init(&argc, &argv);

@@ -1,9 +1,9 @@
-/* The interface of MPICH: what it has beyond the standard, and values that differ from the standard ABI's. */
+/* MPICH's ABI: what it has beyond the standard, and values that differ from the standard ABI's. */
 #include "mpi_check.h"
 
 #include <stddef.h>
 
-/* Programs that were compiled long ago have these numbers in them. */
+/* These numbers are compiled into existing programs. */
 static void values(void)
 {
     CHECK(MPI_COMM_WORLD == 0x44000000 && MPI_INT == 0x4c000405 && MPI_SUM == 0x58000003);
@@ -18,7 +18,7 @@ static void values(void)
     CHECK(level >= MPI_THREAD_SINGLE && level <= MPI_THREAD_MULTIPLE);
 }
 
-/* A status has the numbers of this interface, wherever it comes from. */
+/* A status has the values of this ABI, from every call. */
 static void statuses(void)
 {
     MPI_Status status, all[3];
@@ -36,7 +36,7 @@ static void statuses(void)
     CHECK(all[2].MPI_SOURCE == MPI_ANY_SOURCE && all[2].MPI_TAG == MPI_ANY_TAG);
     SUCCEEDS(MPI_Get_count(&all[0], MPI_INT, &count));
     CHECK(count == 1);
-    /* A call for one operation leaves the error alone. */
+    /* A call for one operation does not write MPI_ERROR. */
     status.MPI_ERROR = 12345;
     SUCCEEDS(MPI_Sendrecv(&value, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &status));
     CHECK(status.MPI_ERROR == 12345 && status.MPI_SOURCE == 0 && status.MPI_TAG == 1);
@@ -53,7 +53,7 @@ static void statuses(void)
     SUCCEEDS(MPI_Status_f2c(fortran, &back));
     CHECK(memcmp(&status, &back, sizeof back) == 0);
     FAILS(MPI_ERR_ARG, MPI_Status_c2f(MPI_STATUS_IGNORE, fortran));
-    /* An array that does not lie in place. */
+    /* An array that is too long to be converted on the stack. */
     MPI_Request many[100];
     MPI_Status of_many[100];
     int sent[50], received[50];
@@ -68,7 +68,7 @@ static void statuses(void)
         CHECK(received[i] == i && of_many[i].MPI_TAG == i && many[i] == MPI_REQUEST_NULL);
 }
 
-/* Handles that are none are errors, and no crash. */
+/* Invalid handles are errors, and do not crash. */
 static void handles(void)
 {
     int number = 0;
@@ -91,7 +91,7 @@ static void handles(void)
     FAILS(MPI_ERR_COMM, MPI_Comm_size(stale, &number));
     MPI_File file = MPI_File_f2c(MPI_File_c2f(MPI_FILE_NULL));
     CHECK(file == MPI_FILE_NULL && file == NULL);
-    /* All handles of datatypes there are, and back from a type that is made of them. */
+    /* All predefined datatype handles survive the conversion, also as the contents of a derived type. */
     MPI_Datatype all[] = {MPI_CHAR, MPI_INT, MPI_DOUBLE, MPI_FLOAT_INT, MPI_2INT, MPI_LONG_DOUBLE_INT, MPI_INT64_T, MPI_COUNT,
         MPI_C_BOOL, MPI_C_DOUBLE_COMPLEX, MPI_LOGICAL8, MPI_PACKED};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -188,7 +188,7 @@ static void handled(MPI_Comm *comm, int *code, ...)
     calls += *comm == seen && class_of(*code) == MPI_ERR_ROOT;
 }
 
-/* Sums twice the first operand and the second. */
+/* Computes twice the first operand plus the second. */
 static void twice(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     CHECK(*type == MPI_INT);
@@ -229,7 +229,7 @@ static void no_code(MPI_File *file, int *code, ...)
     *code = MPI_SUCCESS;
 }
 
-/* Functions of the program's are called with handles and codes of this interface. */
+/* Callbacks of the program get handles and codes of this ABI. */
 static void callbacks(void)
 {
     int key, flag, value = 1, results[2] = {me, 1};
@@ -262,7 +262,7 @@ static void callbacks(void)
     calls = 0;
     FAILS(MPI_ERR_ROOT, MPI_Bcast(&value, 1, MPI_INT, -5, MPI_COMM_WORLD));
     CHECK(calls == 1);
-    /* The call returns the code that the function leaves. */
+    /* The call returns the code that the error handler sets. */
     SUCCEEDS(MPI_Comm_create_errhandler(other_code, &handler));
     SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
     SUCCEEDS(MPI_Errhandler_free(&handler));
@@ -290,7 +290,7 @@ static void callbacks(void)
     CHECK(count == 3);
 }
 
-/* Values that the library keeps, in the numbers of this interface. */
+/* Values that the library stores have the numbers of this ABI. */
 static void facts(void)
 {
     int flag = 0, *value = NULL, code = 0, string = 0, *base = NULL, result = -1;

@@ -1,5 +1,7 @@
-/* Partitioned messages: partitions of the same and of other sizes on both sides, in any order, by several threads; layouts;
- * order of matching; bad arguments. And what belongs to requests besides: handles as integers, buffers of sessions. */
+/*
+ * Partitioned messages: with equal and different partitions on both sides, in any order, by several threads; layouts;
+ * matching order; invalid arguments. And other things about requests: handles as integers, buffers of sessions.
+ */
 #include "mpi_check.h"
 
 #include <pthread.h>
@@ -86,7 +88,7 @@ static void sizes(void)
     }
 }
 
-/* The first send that is made meets the first receive, also if it is never started. */
+/* The first send that is initialized matches the first receive, even if it is never started. */
 static void order(void)
 {
     int left = (me + size - 1) % size, right = (me + 1) % size;
@@ -121,7 +123,10 @@ static void order(void)
     SUCCEEDS(MPI_Request_free(&nobody[1]));
 }
 
-/* The number of partitions is not negative: a message of none is over when it is started, whatever the other side cuts it into. */
+/*
+ * Zero partitions are allowed: such a message is complete when it is started, whatever the partitions of the other
+ * side.
+ */
 static void empty(void)
 {
     int left = (me + size - 1) % size, right = (me + 1) % size, flag = 0;
@@ -144,7 +149,7 @@ static void empty(void)
     }
 }
 
-/* Every other integer of the sender's goes to pairs at the receiver's. */
+/* Every second integer of the sender goes to pairs at the receiver. */
 static void layouts(void)
 {
     MPI_Datatype sparse, pairs, half;
@@ -189,7 +194,7 @@ static void *declare(void *argument)
     return NULL;
 }
 
-/* Threads declare partitions ready, while this one waits already. */
+/* Threads mark partitions as ready, while this one already waits. */
 static void threads(void)
 {
     int left = (me + size - 1) % size, right = (me + 1) % size;
@@ -258,7 +263,7 @@ static void mistakes(void)
     SUCCEEDS(MPI_Parrived(MPI_REQUEST_NULL, 0, &flag));
     CHECK(flag);
 
-    /* A receive that is too short says so; nothing is written behind it. */
+    /* A receive that is too short returns an error; nothing is written behind its buffer. */
     SUCCEEDS(SEND(2, 4, MPI_INT, me, 4, MPI_COMM_WORLD));
     other = request;
     copy[6] = 77;

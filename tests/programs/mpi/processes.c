@@ -1,4 +1,4 @@
-/* Processes that start others, connect to others, and name services. Started ones are this program again. */
+/* Processes that spawn others, connect to others, and publish services. Spawned processes run this program again. */
 #include "mpi_check.h"
 
 #include <sys/socket.h>
@@ -6,13 +6,13 @@
 
 static char *program;
 
-/* A started process tells its number, its world's size and its command. */
+/* A spawned process sends its rank, its world's size and its command. */
 static int child(MPI_Comm parent, int argc, char **argv)
 {
     int word[3] = {me, size, -1}, *application, flag, remote;
     SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &application, &flag));
     word[2] = *application;
-    /* The universe has those who started this world, too. */
+    /* The universe includes the parents of this world. */
     int *universe, parents;
     SUCCEEDS(MPI_Comm_remote_size(parent, &parents));
     SUCCEEDS(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &universe, &flag));
@@ -21,7 +21,7 @@ static int child(MPI_Comm parent, int argc, char **argv)
     SUCCEEDS(MPI_Comm_remote_size(parent, &remote));
     for (int i = 0; i < remote; i++)
         SUCCEEDS(MPI_Send(word, 3, MPI_INT, i, 1, parent));
-    /* The world of the started is one. */
+    /* The spawned processes can communicate in their world. */
     int got = -1, next = (me + 1) % size, before = (me + size - 1) % size;
     MPI_Request request;
     SUCCEEDS(MPI_Isend(&me, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &request));
@@ -85,10 +85,10 @@ static void spawn_several(void)
 static void spawn_nothing(void)
 {
     MPI_Comm children;
-    /* A number that is an error's code by either interface, and another one's. */
+    /* A number that is no error code in either interface. */
     enum { GUARD = 15 };
     int codes[] = {0, 0, GUARD, GUARD};
-    /* Arguments of the others mean nothing, but root and communicator. */
+    /* Only root and communicator are significant at the other processes. */
     int root = me == 0;
     FAILS(MPI_ERR_SPAWN, MPI_Comm_spawn("no such program", MPI_ARGV_NULL, root ? 2 : 4, MPI_INFO_NULL, 0,
                                         MPI_COMM_WORLD, &children, codes));
@@ -107,7 +107,7 @@ static void spawn_nothing(void)
                                        codes));
 }
 
-/* The arguments of the root alone mean something, and its error is everybody's. */
+/* Only the root's arguments are significant, and all processes get its error. */
 static void spawn_wrongly(void)
 {
     MPI_Comm children;
@@ -116,7 +116,7 @@ static void spawn_wrongly(void)
                                       &children, MPI_ERRCODES_IGNORE));
     FAILS(MPI_ERR_COUNT, MPI_Comm_spawn_multiple(0, NULL, MPI_ARGVS_NULL, NULL, NULL, 0, MPI_COMM_WORLD, &children,
                                                  MPI_ERRCODES_IGNORE));
-    /* One command cannot be run: the processes of the other one are ended, and their codes say so. */
+    /* One command cannot be run: the processes of the other command are ended, and their codes say so. */
     char *commands[] = {program, "no such program"}, *first[] = {"child", NULL}, **arguments[] = {first, first};
     int counts[] = {1, 1}, codes[] = {0, 0};
     MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
@@ -125,7 +125,10 @@ static void spawn_wrongly(void)
     CHECK(class_of(codes[0]) == MPI_ERR_SPAWN && class_of(codes[1]) == MPI_ERR_SPAWN);
 }
 
-/* One process has no place for what is to be made: that is everybody's error, before anything is started or anybody is asked. */
+/*
+ * One process passes no address for the new handle: all processes get the error, before anything is started or any peer
+ * is asked.
+ */
 static void without_a_place(void)
 {
     MPI_Comm *place = me == size - 1 ? NULL : &(MPI_Comm){MPI_COMM_NULL};
@@ -142,7 +145,7 @@ static void without_a_place(void)
     FAILS(MPI_ERR_ARG, MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, place));
     if (me == 0)
         SUCCEEDS(MPI_Close_port(port));
-    /* The other side hears of it. */
+    /* The other side gets the error, too. */
     MPI_Comm side, both;
     SUCCEEDS(MPI_Comm_split(MPI_COMM_WORLD, me == 0, 0, &side));
     FAILS(MPI_ERR_ARG, MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, me == 0, 3, me == size - 1 ? NULL : &both));
@@ -157,7 +160,7 @@ static int delete_or_not(MPI_Comm comm, int key, void *value, void *extra)
     return keeps ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* One process does not let an attribute be deleted: the communicator stays, and nobody waits. */
+/* One process refuses to delete an attribute: the communicator stays, and no process hangs. */
 static void disconnect_later(void)
 {
     MPI_Comm comm;
@@ -174,7 +177,7 @@ static void disconnect_later(void)
     SUCCEEDS(MPI_Comm_free_keyval(&key));
 }
 
-/* The other end of the socket is closed already. */
+/* The other end of the socket is already closed. */
 static void join_nobody(void)
 {
     MPI_Comm inter;
@@ -199,7 +202,7 @@ static void talk(MPI_Comm inter, int count)
     }
 }
 
-/* Nobody accepts yet. A connection that this asks for is not accepted later. */
+/* No process accepts yet. The connection requested here must not be accepted later. */
 static void give_up(const char *port, MPI_Comm part)
 {
     MPI_Info info;
@@ -213,7 +216,7 @@ static void give_up(const char *port, MPI_Comm part)
     SUCCEEDS(MPI_Info_free(&info));
 }
 
-/* A port is closed while others wait at it: they need not wait for as long as they would. */
+/* A port is closed while others wait at it: their wait ends early. */
 static void closed_while_waiting(MPI_Comm part)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -224,7 +227,7 @@ static void closed_while_waiting(MPI_Comm part)
     SUCCEEDS(MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD));
     if (me == 0) {
         int flag;
-        /* Most probably they wait by then; if not, there is nothing to wait for. */
+        /* They most likely wait by then; if not, their connect fails at once. */
         while (MPI_Wtime() < start + 0.2)
             SUCCEEDS(MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
         SUCCEEDS(MPI_Close_port(port));
@@ -232,11 +235,11 @@ static void closed_while_waiting(MPI_Comm part)
         FAILS(MPI_ERR_PORT, MPI_Comm_connect(port, MPI_INFO_NULL, 0, part, &inter));
         CHECK(MPI_Wtime() < start + 60);
     }
-    /* Process 0 is there until all have heard. */
+    /* Process 0 stays until all have got the error. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Process 0 accepts all others, by a port that has a name. */
+/* Process 0 accepts connections of all others through a port with a published name. */
 static void ports(void)
 {
     char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
@@ -276,7 +279,7 @@ static void ports(void)
     SUCCEEDS(MPI_Comm_free(&part));
 }
 
-/* Two processes have a socket: here a started process could, so both ends are made by pairs over a port's host. */
+/* Two processes are connected by a socket and make an intercommunicator over it. */
 static void join(void)
 {
     MPI_Comm inter;

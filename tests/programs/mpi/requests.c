@@ -1,5 +1,7 @@
-/* Requests among threads, in sessions, and in a circle of senders. A plain request stands in the place of the engine's, which another
- * thread may have as soon as the request is complete. */
+/*
+ * Requests with threads, in sessions, and in a circle of senders. The handle of a plain request stands for the engine's
+ * request, whose slot another thread may reuse as soon as it is complete.
+ */
 #define _GNU_SOURCE
 #include "mpi_check.h"
 
@@ -126,7 +128,7 @@ static void *receive(void *argument)
     return NULL;
 }
 
-/* The threads work for some seconds: a place is taken again by the same one most of the time. */
+/* The threads run for some seconds. Most of the time a slot is reused by the same thread. */
 static void receive_for_a_while(int threads)
 {
     for (kind = 0; kind < 4; kind++) {
@@ -148,7 +150,7 @@ static void places(void)
     drop(THREADS);
 }
 
-/* ---- an operation of several stages that another thread takes on ----------------------------- */
+/* ---- a multi-stage operation that another thread takes over -------------------------------------- */
 
 static MPI_Request staged[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 static double parts[4];
@@ -156,7 +158,7 @@ static volatile int calls;
 
 enum { PARTS = 7, GO, END, ASK, ANSWER };
 
-/* As it waits, it has all operations of several stages. */
+/* While it waits, this thread advances all multi-stage operations. */
 static void *wait_for_the_end(void *unused)
 {
     int end;
@@ -182,8 +184,11 @@ static void *wait_for_parts(void *unused)
     return unused;
 }
 
-/* One thread has the operation while it sleeps for the end. Another one waits for the operation, and for a message as well, if `asks`: that comes when it has asked for it,
- * which it does when it has heard that the operation is complete. */
+/*
+ * One thread advances the operation while it sleeps in its wait. Another thread waits for the operation and, if `asks`,
+ * for a message as well. That message is sent only when the thread asks for it, which it does after it knows that the
+ * operation is complete.
+ */
 static void take_on(int asks)
 {
     int number = 0, answer;
@@ -198,7 +203,7 @@ static void take_on(int asks)
         while (calls < 1)
             SUCCEEDS(MPI_Iprobe(1, GO, MPI_COMM_WORLD, &number, MPI_STATUS_IGNORE));
         CHECK(pthread_create(&some, NULL, wait_for_parts, NULL) == 0);
-        /* Time for both threads to wait: it may be too little, and then proves nothing. */
+        /* Gives both threads time to wait. If it is too short, the test proves nothing. */
         for (int looks = 0; looks < 200000 || calls < 2; looks++)
             SUCCEEDS(MPI_Iprobe(1, GO, MPI_COMM_WORLD, &number, MPI_STATUS_IGNORE));
         SUCCEEDS(MPI_Send(&number, 1, MPI_INT, 1, GO, MPI_COMM_WORLD));
@@ -229,7 +234,7 @@ static void staged_operation(void)
     take_on(1);
 }
 
-/* ---- an operation for which a thread sleeps, and another one asks ----------------------------- */
+/* ---- an operation that one thread waits for while another one tests it -------------------------- */
 
 static MPI_Request awaited = MPI_REQUEST_NULL, given = MPI_REQUEST_NULL;
 static volatile pid_t sleeper;
@@ -242,12 +247,12 @@ static void *wait_for_awaited(void *status)
     sleeper = gettid();
     int code = in_any ? MPI_Waitany(1, &request, &index, status) : MPI_Wait(&request, status);
     CHECK(index == 0 || is_freed);
-    /* One that is freed may be forgotten before its outcome is looked for. */
+    /* A freed request may be forgotten before its result is fetched. */
     CHECK(code == MPI_SUCCESS || (is_freed && class_of(code) == MPI_ERR_REQUEST));
     return NULL;
 }
 
-/* Returns when the other thread sleeps. */
+/* Waits until the other thread sleeps. */
 static void await_sleep(void)
 {
     char path[64], state = 0;
@@ -311,7 +316,7 @@ static void cancelled_while_awaited(void)
         SUCCEEDS(MPI_Test_cancelled(&status, &flag));
         CHECK(flag);
 
-        /* Freed, it goes on, and so does the thread that waits. */
+        /* When freed, the operation continues, and so does the thread that waits. */
         is_freed = 1;
         SUCCEEDS(MPI_Start(&given));
         thread = sleep_for(given, &status);
@@ -323,7 +328,7 @@ static void cancelled_while_awaited(void)
     }
 }
 
-/* The sender makes the second partition ready when it hears that the first one has arrived. */
+/* The sender marks the second partition as ready when it is told that the first one has arrived. */
 static void arrived_while_awaited(void)
 {
     int halves[2] = {0, 0}, flag = 0;
@@ -352,7 +357,7 @@ static void arrived_while_awaited(void)
     SUCCEEDS(MPI_Request_free(&given));
 }
 
-/* Channels up to 134217727 are the program's: what it receives there are no messages of the interface. */
+/* Channels up to 134217727 belong to the program: the MPI library must not send messages in them. */
 static void channels(void)
 {
     static const int numbers[] = {0x4d50, 0x4d51, 134217727};
@@ -377,7 +382,10 @@ static void *look_around(void *unused)
     return unused;
 }
 
-/* What MPI_Testall has found complete it completes, though another thread looks at the same just then. */
+/*
+ * MPI_Testall completes the requests that it reports as complete, even if another thread calls MPI_Request_get_status
+ * at the same moment.
+ */
 static void tested_beside_looks(void)
 {
     pthread_t thread;
@@ -417,7 +425,9 @@ static void session_threads(void)
 
 /* ---- without threads ------------------------------------------------------------------------- */
 
-/* Neither receives before its sends are received: both are told, through the handler of their communicator. */
+/*
+ * Neither process receives before its sends are complete: both get an error, through the handler of their communicator.
+ */
 static void circle(void)
 {
     enum { LENGTH = 1 << 22 };
@@ -437,7 +447,7 @@ static void circle(void)
     free(bytes);
 }
 
-/* The bytes of so many elements are no number. */
+/* The size of this many elements in bytes overflows. */
 static void lengths(void)
 {
     double number = 1.5;
@@ -449,7 +459,7 @@ static void lengths(void)
     CHECK(request == MPI_REQUEST_NULL);
 }
 
-/* The world is not there: a program of sessions only. */
+/* A program with sessions only, without MPI_COMM_WORLD. */
 static int session_alone(void)
 {
     MPI_Session session;

@@ -1,4 +1,7 @@
-/* Windows: elements in many blocks, which a target's process moves for an origin that cannot reach its memory at once. */
+/*
+ * Windows: elements in many blocks, which the target's process moves for an origin that cannot access its memory
+ * directly.
+ */
 #define _GNU_SOURCE
 #include "mpi_check.h"
 
@@ -16,7 +19,7 @@ enum { N = 3000, ROUNDS = 20 };
 
 enum kind { CREATED, ALLOCATED, DYNAMIC, KINDS };
 
-/* A window of `count` ints in each process. Displacements of a dynamic one, in bytes, begin at `at[rank]`. */
+/* A window of `count` ints in each process. Displacements of a dynamic window, in bytes, begin at `at[rank]`. */
 struct made {
     MPI_Win win;
     int *memory;
@@ -66,7 +69,7 @@ static void end(struct made *made)
     free(made->at);
 }
 
-/* Types of many blocks: how many elements, and which of the window's they are. */
+/* Types of many blocks, with the number of elements and their positions in the window. */
 enum form { SPREAD, BACKWARD, IRREGULAR, NESTED, FORMS };
 
 struct layout {
@@ -88,7 +91,7 @@ static struct layout layout_of(enum form form)
                 it.index[it.count++] = 7 * i + k;
         break;
     case BACKWARD:
-        /* From the displacement down; the window's part begins 299 strides below. */
+        /* Strides go down from the displacement; the window's part begins 299 strides below it. */
         SUCCEEDS(MPI_Type_create_hvector(300, 1, -5 * (MPI_Aint)sizeof(int), MPI_INT, &row));
         SUCCEEDS(MPI_Type_create_hindexed(1, (int[]){1}, (MPI_Aint[]){299 * 5 * (MPI_Aint)sizeof(int)}, row, &it.type));
         SUCCEEDS(MPI_Type_free(&row));
@@ -97,7 +100,7 @@ static struct layout layout_of(enum form form)
         break;
     case IRREGULAR:
         for (int i = 0; i < 150; i++) {
-            /* Not in the order of addresses, and some of the blocks empty. */
+            /* Not in address order, and some of the blocks are empty. */
             lengths[i] = i % 4;
             places[i] = 9 * ((i * 77) % 150) + i % 3;
             for (int k = 0; k < lengths[i]; k++)
@@ -121,7 +124,7 @@ static struct layout layout_of(enum form form)
     for (int kind = 0; kind < KINDS; kind++)                                                   \
         for (int form = 0; form < FORMS; form++)
 
-/* Puts, gets and accumulates reach their elements, and none between them. */
+/* Puts, gets and accumulates access their elements, and none between them. */
 static void apart(void)
 {
     static int given[N], got[N], expected[N];
@@ -168,7 +171,7 @@ static void apart(void)
     }
 }
 
-/* All processes update the same elements of the first one, which meanwhile counts between them by itself. */
+/* All processes update the same elements of the first process, which meanwhile increments a counter between them. */
 static void together(void)
 {
     static int ones[N], seen[N];
@@ -178,7 +181,7 @@ static void together(void)
         struct made made = make(kind, N);
         struct layout layout = layout_of(form);
         int n = layout.count;
-        /* Behind the first element of each form. */
+        /* This position lies behind the first element of each form. */
         volatile int *own = &made.memory[layout.index[0] + 1 + (form == SPREAD || form == IRREGULAR)];
         for (int i = 0; i < n; i++)
             made.memory[layout.index[i]] = 0;
@@ -190,7 +193,7 @@ static void together(void)
             SUCCEEDS(MPI_Accumulate(ones, n, MPI_INT, 0, at, 1, layout.type, MPI_SUM, made.win));
             SUCCEEDS(MPI_Get_accumulate(ones, n, MPI_INT, seen, n, MPI_INT, 0, at, 1, layout.type, MPI_SUM, made.win));
             SUCCEEDS(MPI_Win_flush(0, made.win));
-            /* The update is one step for all of them. */
+            /* The whole update is one atomic step. */
             for (int i = 0; i < n; i++)
                 CHECK(seen[i] == seen[0] && seen[i] > round);
             for (int i = 0; me == 0 && i < 1000; i++)
@@ -206,7 +209,7 @@ static void together(void)
     }
 }
 
-/* Elements with gaps of their own, and more of them than go at once. */
+/* Elements with gaps of their own, and more of them than fit into one request. */
 static void large(void)
 {
     enum { ELEMENT_COUNT = 300000, PAIRS = 400 };
@@ -258,7 +261,7 @@ static void large(void)
     }
 }
 
-/* The blocks are in as many parts of memory, each of which has been attached by itself. */
+/* The blocks are in separate memory regions, each of which has been attached by itself. */
 static void attached(void)
 {
     enum { PARTS = 20, LENGTH = 10, STRIDE = 100 };
@@ -291,7 +294,7 @@ static void attached(void)
     free(at);
 }
 
-/* The target makes no call until all has happened. */
+/* The target makes no call until everything has happened. */
 static void unaided(void)
 {
     struct made made = make(CREATED, N);
@@ -312,14 +315,14 @@ static void unaided(void)
     end(&made);
 }
 
-/* The target ends before a request, and while others wait for it. */
+/* The target dies before a request, and while others wait for it. */
 static void gone(void)
 {
     struct made made = make(CREATED, N);
     struct layout layout = layout_of(SPREAD);
     static int given[N];
     SUCCEEDS(MPI_Win_lock_all(0, made.win));
-    /* The inbox of the target is known from now on. */
+    /* From now on the target's request queue is known. */
     SUCCEEDS(MPI_Put(given, layout.count, MPI_INT, size - 1, 0, 1, layout.type, made.win));
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     if (me == size - 1)
@@ -334,14 +337,16 @@ static void gone(void)
     FAILS(MPIX_ERR_PROC_FAILED, MPI_Win_free(&made.win));
 }
 
-/* Number of requests that can wait at a process. */
+/* Number of requests that can be queued at a process. */
 enum { REQUESTS = 31 };
 
 static _Thread_local int dies;
 static atomic_int asleep;
 
-/* By this function the library sleeps and wakes others, as a thread with a request does in the midst of it. There threads that are to die wait for
- * each other. */
+/*
+ * Replaces the function by which the library sleeps and wakes others, which a thread does in the middle of a request.
+ * Threads that are to die wait for each other here.
+ */
 long syscall(long number, ...)
 {
     long (*call)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), given[6];
@@ -377,7 +382,10 @@ static void *put_and_die(void *win)
         SUCCEEDS(put_spread(*(MPI_Win *)win));
 }
 
-/* Process 1 ends in the midst of as many requests to process 0 as can wait there. Those of others are served still. */
+/*
+ * Process 1 dies in the middle of as many requests to process 0 as can be queued there. Requests of others must still
+ * be served.
+ */
 static void abandoned(void)
 {
     struct made made = make(CREATED, N);

@@ -18,7 +18,7 @@ static void handle_unmade(MPI_Comm *comm, int *code, ...)
     unmade_code = *code;
 }
 
-/* Errors of calls that make an object go to the handler that it is to have. */
+/* Errors of calls that make an object go to the error handler given for that object. */
 static void refused(MPI_Group group)
 {
     MPI_Session session = MPI_SESSION_NULL;
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     int flag = -1;
     expected = atoi(argv[2]);
     if (strcmp(argv[1], "alone") == 0) {
-        /* One session after the other, and no world. */
+        /* One session after the other, without a world. */
         for (int i = 0; i < 3; i++)
             used();
         SUCCEEDS(MPI_Initialized(&flag));
@@ -110,12 +110,12 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(argv[1], "later") == 0) {
-        /* The first session after the world, and the process ends as it likes after the last. */
+        /* The first session follows the end of the world, and the process exits in any way after the last one. */
         MPI_Init(&argc, &argv);
         SUCCEEDS(MPI_Comm_rank(MPI_COMM_WORLD, &me));
         SUCCEEDS(MPI_Comm_size(MPI_COMM_WORLD, &size));
         SUCCEEDS(MPI_Finalize());
-        /* How this process was started is known still. */
+        /* Information about how this process was started is still available. */
         MPI_Info info;
         char text[64] = "";
         SUCCEEDS(MPI_Info_create_env(argc, argv, &info));
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     used();
-    /* A session that is open longer than the world. */
+    /* A session that stays open after MPI_Finalize. */
     MPI_Session session;
     SUCCEEDS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
     SUCCEEDS(MPI_Finalize());

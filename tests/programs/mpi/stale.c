@@ -1,10 +1,10 @@
-/* Handles and tags are not given again while something still has them, nor soon after. */
+/* Handles and tags are not reused while anything refers to them, nor soon after. */
 #include "mpi_check.h"
 
-/* More objects than a place of the library's tables has handles, one after the other. */
+/* More objects, one after the other, than a slot of the library's tables has handles. */
 enum { OBJECTS = 200 };
 
-/* Frees one object and makes many others, each in turn; none of them has the handle of the first. */
+/* Frees one object, then makes and frees many others: none of them may have the handle of the first. */
 #define COMES_NOT_AGAIN(type, make, free)                                                      \
     do {                                                                                       \
         type made, old;                                                                        \
@@ -74,7 +74,7 @@ static void handles(void)
     SUCCEEDS(MPI_Group_free(&world));
 }
 
-/* A request knows its communicator by the handle, which is no other one's until the request is over. */
+/* A request refers to its communicator by handle, which must not be reused until the request is complete. */
 static void pending(void)
 {
     MPI_Comm made, old;
@@ -114,8 +114,10 @@ static MPI_Request exchange(MPI_Comm comm, int *given, int *taken)
     return made;
 }
 
-/* Two persistent collectives of one communicator, between which so many others are made that the library's tags come round, are
- * started in another order by each process. */
+/*
+ * Two persistent collectives on one communicator, between which so many others are made that the library's tags wrap
+ * around. Each process starts the two in another order.
+ */
 static void persistent(void)
 {
     enum { COLLECTIVES_BETWEEN = (1 << 19) - 1 };
@@ -145,7 +147,7 @@ static void init(int tag, MPI_Count partitions, MPI_Count count, int *from, int 
     SUCCEEDS(MPI_Precv_init(to, 1, count, MPI_INT, 0, tag, MPI_COMM_SELF, MPI_INFO_NULL, &both[1]));
 }
 
-/* A send that lives keeps its tags, whatever others use up all the rest. */
+/* A persistent send keeps its tags, even if others use up all the remaining ones. */
 static void partitions(void)
 {
     enum { MAX_PARTITIONS = 1 << 28 };
@@ -157,7 +159,7 @@ static void partitions(void)
     SUCCEEDS(MPI_Request_free(&others[1]));
     init(3, 1, 1, &from[1], &to[1], last);
     SUCCEEDS(MPI_Start(&last[1]));
-    /* It takes the sender's word, and waits for the partition from here on. */
+    /* It receives the sender's announcement, and waits for the partition from here on. */
     SUCCEEDS(MPI_Parrived(last[1], 0, &there));
     CHECK(!there);
     SUCCEEDS(MPI_Startall(2, first));

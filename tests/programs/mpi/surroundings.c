@@ -1,4 +1,4 @@
-/* The surroundings of a program: versions, clocks, memory, hints, and the texts of errors. */
+/* The environment of a program: versions, clocks, memory, info objects, and error texts. */
 #include "mpi_check.h"
 
 #include <stdint.h>
@@ -45,7 +45,7 @@ static void binary_interface(void)
     SUCCEEDS(MPI_Abi_get_fortran_info(&info));
     CHECK(info == MPI_INFO_NULL);
     SUCCEEDS(MPI_Info_create(&info));
-    /* Data of types of other sizes would be wrong. */
+    /* With other sizes, data of these types would be wrong. */
     SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "8"));
     FAILS(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
     SUCCEEDS(MPI_Info_set(info, "mpi_integer_size", "4"));
@@ -157,7 +157,7 @@ static void handlers(void)
     SUCCEEDS(MPI_Errhandler_free(&got));
     CHECK(got == MPI_ERRHANDLER_NULL);
     SUCCEEDS(MPI_Errhandler_free(&handler));
-    /* The communicator has it still. */
+    /* The communicator still has the handler. */
     SUCCEEDS(MPI_Comm_dup(comm, &other));
     CHECK(class_of(MPI_Send(&rank, 1, MPI_INT, 5, 0, other)) == MPI_ERR_RANK);
     CHECK(handled == 1 && handled_comm == other && handled_code == MPI_ERR_RANK);
@@ -168,10 +168,10 @@ static void handlers(void)
     SUCCEEDS(MPI_Comm_free(&other));
     SUCCEEDS(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler));
     SUCCEEDS(MPI_Errhandler_free(&handler));
-    /* An error about no communicator is one of MPI_COMM_SELF. */
+    /* An error without a communicator is raised on MPI_COMM_SELF. */
     CHECK(class_of(MPI_Comm_rank(MPI_COMM_NULL, &rank)) == MPI_ERR_COMM);
     CHECK(handled == 3 && handled_comm == MPI_COMM_SELF);
-    /* An error of one of several requests is one of its communicator. */
+    /* An error of one of several requests is raised on that request's communicator. */
     MPI_Request requests[2];
     char bytes[8];
     SUCCEEDS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -185,7 +185,7 @@ static void handlers(void)
     FAILS(MPI_ERR_ARG, MPI_Comm_create_errhandler(NULL, &handler));
 }
 
-/* A program from the time when errors about no object were MPI_COMM_WORLD's. */
+/* A program from the time when errors without an object were raised on MPI_COMM_WORLD. */
 static void world_alone(void)
 {
     int rank;
@@ -225,7 +225,7 @@ static void texts(void)
     SUCCEEDS(MPI_Error_string(code, text, &length));
     CHECK(strcmp(text, "the mast is broken") == 0);
     CHECK(MPI_Comm_call_errhandler(MPI_COMM_SELF, code) == MPI_SUCCESS);
-    /* An error of the program's keeps the program's text, whatever call it comes from. */
+    /* An error code of the program keeps its text, whatever call returns it. */
     int key;
     MPI_Comm copy;
     SUCCEEDS(MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, &code));

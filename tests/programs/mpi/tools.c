@@ -1,5 +1,7 @@
-/* The tool interface: its life, control and performance variables, categories, and that there are no events; codes of
- * errors. It may be used before MPI_Init and after MPI_Finalize. */
+/*
+ * The tool interface: initialization and finalization, control and performance variables, categories, the absence of
+ * events, and error codes. It may be used before MPI_Init and after MPI_Finalize.
+ */
 #include "mpi_check.h"
 
 #define GIVES(code, call)                                                                          \

@@ -13,7 +13,7 @@ static void dims(void)
     FAILS(MPI_ERR_DIMS, MPI_Dims_create(7, 2, full));
 }
 
-/* A grid of two rows, whose rows are rings. */
+/* A grid of two rows, which are periodic. */
 static void grids(void)
 {
     int lengths[2] = {2, size / 2}, rings[2] = {0, 1}, coords[2], count, kind, rank, from, to;
@@ -26,7 +26,7 @@ static void grids(void)
     copy = grid;
     FAILS(MPI_ERR_DIMS, MPI_Cart_create(MPI_COMM_WORLD, 1, many, rings, 0, &copy));
     CHECK(copy == MPI_COMM_NULL);
-    /* A grid that has a dimension of 0 has nobody. */
+    /* A grid with a dimension of 0 has no processes. */
     lengths[1] = 0;
     SUCCEEDS(MPI_Cart_map(MPI_COMM_WORLD, 2, lengths, rings, &rank));
     CHECK(rank == MPI_UNDEFINED);
@@ -76,7 +76,7 @@ static void grids(void)
     SUCCEEDS(MPI_Comm_free(&grid));
 }
 
-/* A line of processes: each knows the one before and the one behind. */
+/* A line of processes: each has the previous and the next one as neighbours. */
 static void graphs(void)
 {
     int ends[16], edges[32], count = 0, kind, nodes, rank, got[32];
@@ -107,10 +107,10 @@ static void graphs(void)
         FAILS(MPI_ERR_ARG, MPI_Graph_create(MPI_COMM_WORLD, size, ends, edges, 0, &line));
 }
 
-/* MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY: compilers warn of these as of memory that is too small. */
+/* MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY in variables, because compilers warn that their memory is too small. */
 static int *volatile unweighted, *volatile no_weights;
 
-/* A ring: as its ends tell it, and as process 0 tells it alone. */
+/* A ring, first described by each process for itself, then by process 0 for all. */
 static void distributed(void)
 {
     int next = (me + 1) % size, before = (me + size - 1) % size, weight = me, weight_before = before;

@@ -1,4 +1,7 @@
-/* MPI as MPItrampoline reaches it: all functions and constants are looked up in the library that the first argument names. */
+/*
+ * MPI as MPItrampoline accesses it: all functions and constants are looked up in the library that the first argument
+ * names.
+ */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,7 +109,7 @@ int main(int argc, char **argv)
         memset(&one, 0x55, sizeof one);
         CALL(Recv, &own, 1, integer, 0, INT(ANY_TAG), world, &one);
         CHECK(one.source == 0 && one.tag == 100);
-        /* MPI_Recv leaves MPI_ERROR alone. */
+        /* MPI_Recv does not write MPI_ERROR. */
         CHECK(one.error == 0x55555555);
     }
     CALL(Grequest_start, query, let_go, cancel, &twice, &request);
@@ -118,7 +121,7 @@ int main(int argc, char **argv)
     CHECK(count == 3 && one.source == 22 && one.tag == 7 && freed == 22);
     CHECK(request == HANDLE(REQUEST_NULL));
 
-    /* An error is the one that the constant names. */
+    /* The error code is the value of the constant. */
     CALL(Comm_set_errhandler, world, HANDLE(ERRORS_RETURN));
     int code, class;
     code = CALL(Send, &own, 1, integer, 99, 0, world);

@@ -1,4 +1,4 @@
-/* Datatypes: what they are, how they were made, and messages of them. */
+/* Datatypes: queries, how they were made, and messages of them. */
 #include "mpi_check.h"
 
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void envelope(MPI_Datatype datatype, int combiner, int integers, int addr
     CHECK(li == integers && la == addresses && lc == 0 && ld == types && c == combiner);
 }
 
-/* Frees what MPI_Type_get_contents gave. */
+/* Frees the datatypes returned by MPI_Type_get_contents. */
 static void let_go(MPI_Datatype datatype)
 {
     int i, a, d, combiner;
@@ -156,7 +156,7 @@ static void facts(void)
     SUCCEEDS(MPI_Type_free(&t));
 }
 
-/* Types of large counts tell these, and those of ints do not. */
+/* Types with large counts: the queries with MPI_Count return their values, and the queries with int do not. */
 static void large(void)
 {
     MPI_Datatype t, d[1];
@@ -194,7 +194,7 @@ static void names(void)
     int length;
     SUCCEEDS(MPI_Type_get_name(MPI_2INT, name, &length));
     CHECK(strcmp(name, "MPI_2INT") == 0 && length == 8);
-    /* Of two names for one type, not the synonym. */
+    /* Of two names for one type, the one that is not the synonym. */
     SUCCEEDS(MPI_Type_get_name(MPI_LONG_LONG, name, &length));
     CHECK(strcmp(name, "MPI_LONG_LONG_INT") == 0);
     SUCCEEDS(MPI_Type_get_name(MPI_C_FLOAT_COMPLEX, name, &length));
@@ -286,7 +286,7 @@ static void attributes(void)
     CHECK(ends == 2);
     SUCCEEDS(MPI_Type_free(&t));
     CHECK(ends == 2);
-    /* Where a function fails there is no duplicate. */
+    /* If a copy function fails, there is no duplicate. */
     SUCCEEDS(MPI_Type_create_keyval(uncopied, MPI_TYPE_NULL_DELETE_FN, &key, NULL));
     SUCCEEDS(MPI_Type_contiguous(2, MPI_INT, &t));
     SUCCEEDS(MPI_Type_set_attr(t, key, NULL));
@@ -299,7 +299,7 @@ static void attributes(void)
 enum { MAX_ELEMENTS = 1 << 18 };
 static double from[2 * MAX_ELEMENTS], to[2 * MAX_ELEMENTS];
 
-/* A column of a matrix in all modes, to oneself or to the other one; as plain numbers on the other side. */
+/* A column of a matrix in all send modes, to itself or to the other process; as plain numbers on the other side. */
 static void column(int rows)
 {
     int next = (me + 1) % size, before = (me + size - 1) % size;
@@ -348,7 +348,7 @@ static void columns(void)
     column(MAX_ELEMENTS);
 }
 
-/* Many pieces of different lengths: they go through memory in one piece. */
+/* Many pieces of different lengths, which are packed into one piece. */
 static void irregular(void)
 {
     enum { PIECES = 3000 };
@@ -374,7 +374,7 @@ static void irregular(void)
             SUCCEEDS(MPI_Isend(numbers, 1, t, next, 1, MPI_COMM_WORLD, &requests[1]));
             SUCCEEDS(MPI_Waitall(2, requests, status));
         } else {
-            /* A blocking one on either side. */
+            /* A blocking call on either side. */
             SUCCEEDS(MPI_Isend(numbers, 1, t, next, 1, MPI_COMM_WORLD, &requests[0]));
             SUCCEEDS(MPI_Recv(got, 1, t, before, 1, MPI_COMM_WORLD, &status[0]));
             SUCCEEDS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
@@ -391,7 +391,7 @@ static void irregular(void)
     SUCCEEDS(MPI_Type_free(&t));
 }
 
-/* A message that is shorter than the type, structures, and types freed while their messages are on their way. */
+/* Messages shorter than the type, structures, and types that are freed while their messages are in transit. */
 static void parts(void)
 {
     struct particle all[10], got[10];
@@ -438,7 +438,7 @@ static void parts(void)
     SUCCEEDS(MPI_Type_free(&t));
 }
 
-/* Messages to and from nobody, and none of any elements. */
+/* Messages to and from MPI_PROC_NULL, and messages without elements. */
 static void nobody(void)
 {
     int numbers[8] = {0}, count;
@@ -460,7 +460,7 @@ static void nobody(void)
     SUCCEEDS(MPI_Wait(&requests[0], &status));
     SUCCEEDS(MPI_Get_elements(&status, t, &count));
     CHECK(status.MPI_SOURCE == me && count == 0);
-    /* A request that is freed before its message has gone: the memory stays as long. */
+    /* A request that is freed before its message has been sent: the memory must stay valid until then. */
     static int many[40000];
     MPI_Datatype odd;
     int lengths[100], places[100];
@@ -493,7 +493,7 @@ static void nobody(void)
     SUCCEEDS(MPI_Request_free(&requests[1]));
 }
 
-/* Addresses in place of a buffer. */
+/* Absolute addresses with MPI_BOTTOM. */
 static void bottom(void)
 {
     static int a[4], b[4];
@@ -516,7 +516,7 @@ static void bottom(void)
     SUCCEEDS(MPI_Type_free(&t));
 }
 
-/* Wrong arguments are errors of the standard's classes, and change nothing. */
+/* Invalid arguments have the standard's error classes, and change nothing. */
 static void errors(void)
 {
     MPI_Datatype t = MPI_DATATYPE_NULL, u = MPI_INT;
@@ -565,7 +565,7 @@ static void errors(void)
     FAILS(MPI_ERR_OP, MPI_Op_free(&op));
     op = MPI_OP_NULL;
     FAILS(MPI_ERR_OP, MPI_Op_free(&op));
-    /* A message that is longer than the elements to receive fills them, and no more. */
+    /* A message that is longer than the receive buffer fills it, and nothing beyond it. */
     int numbers[6] = {1, 2, 3, 4, 5, 6}, got[6] = {0};
     MPI_Request request;
     MPI_Status status;

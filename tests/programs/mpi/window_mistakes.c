@@ -1,5 +1,7 @@
-/* Collective calls on windows that fail at one process: its argument is wrong, an epoch of its is open, or something cannot be had. Nobody waits
- * for it. */
+/*
+ * Collective calls on windows that fail at one process: its argument is invalid, it has an open epoch, or a resource is
+ * missing. No process may hang.
+ */
 #define _GNU_SOURCE
 #include "mpi_check.h"
 #include "failing.h"
@@ -14,7 +16,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* Calls of the library's that can fail in this process. */
+/* Library calls that can be made to fail in this process. */
 int memfd_create(const char *name, unsigned flags)
 {
     int (*call)(const char *, unsigned) = dlsym(RTLD_NEXT, "memfd_create");
@@ -30,7 +32,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     return fails("pthread_create") ? EAGAIN : call(thread, attributes, begin, argument);
 }
 
-/* The message has come, and could not be received. */
+/* Fails after the message has arrived, so that it is lost. */
 int rg_mrecv(rg_message *message, void *buf, size_t capacity, rg_status *status)
 {
     int (*call)(rg_message *, void *, size_t, rg_status *) = dlsym(RTLD_NEXT, "rg_mrecv");
@@ -40,7 +42,7 @@ int rg_mrecv(rg_message *message, void *buf, size_t capacity, rg_status *status)
 
 enum { N = 64 };
 
-/* A window of N longs in each process. */
+/* Makes a window of N longs in each process. */
 static MPI_Win fresh_window(long **memory)
 {
     MPI_Win win = MPI_WIN_NULL;
@@ -50,7 +52,7 @@ static MPI_Win fresh_window(long **memory)
     return win;
 }
 
-/* The communicator has windows still. */
+/* Checks that windows can still be made on the communicator. */
 static void goes_on(void)
 {
     long *memory, given = 7 + me;
@@ -62,7 +64,7 @@ static void goes_on(void)
     SUCCEEDS(MPI_Win_free(&win));
 }
 
-/* A wrong argument of the last process is everybody's error. */
+/* All processes get the error of an invalid argument at the last process. */
 static void arguments(void)
 {
     int wrong = me == size - 1;
@@ -80,7 +82,10 @@ static void arguments(void)
     goes_on();
 }
 
-/* The processes of a host share memory, which the first of them makes: whether this is the one for the host of the last process. */
+/*
+ * Returns whether this process creates the shared memory of the last process's host, which is done by the first process
+ * of a host.
+ */
 static int makes_memory_of_last(void)
 {
     MPI_Comm host;
@@ -92,7 +97,7 @@ static int makes_memory_of_last(void)
     return rank == 0 && has_last;
 }
 
-/* Bytes of addresses that this process uses. */
+/* Returns the size of this process's address space in bytes. */
 static rlim_t addresses(void)
 {
     long pages = 0;
@@ -102,7 +107,7 @@ static rlim_t addresses(void)
     return (rlim_t)pages * 4096;
 }
 
-/* The memory cannot be had on one host, or by one process. */
+/* Memory is missing on one host, or at one process. */
 static void memory(void)
 {
     int last = me == size - 1, makes = makes_memory_of_last();
@@ -110,12 +115,12 @@ static void memory(void)
     void *base;
     MPI_Win win = MPI_WIN_NULL;
     FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(last ? (MPI_Aint)1 << 60 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-    /* Two of these are longer together than addresses are. */
+    /* Two of these together exceed the address space. */
     int code = MPI_Win_allocate(me >= size / 2 ? INT64_MAX : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     CHECK(class_of(code) == (size >= 4 ? MPI_ERR_SIZE : MPI_ERR_NO_MEM));
     code = MPI_Win_allocate_shared(last ? (MPI_Aint)1 << 60 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     CHECK(class_of(code) == MPI_ERR_NO_MEM || class_of(code) == MPI_ERR_RMA_SHARED);
-    /* One process alone shares memory with nobody. */
+    /* A single process shares memory with no other. */
     if (size > 1) {
         FAILS(MPI_ERR_NO_MEM, MPI_Win_allocate(last ? (MPI_Aint)1 << 45 : 8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
         failing = makes ? "memfd_create" : "";
@@ -124,7 +129,7 @@ static void memory(void)
         failing = "";
     }
     goes_on();
-    /* The last process can map neither the memory of all nor its own. */
+    /* The last process can map neither the common memory nor its own. */
     struct rlimit before, limit;
     CHECK(getrlimit(RLIMIT_AS, &before) == 0);
     limit = before;
@@ -136,7 +141,7 @@ static void memory(void)
     goes_on();
 }
 
-/* The last process has no thread to serve its memory, which other hosts ask for. */
+/* The last process gets no thread to serve requests of other hosts for its memory. */
 static void service(void)
 {
     void *base;
@@ -149,7 +154,10 @@ static void service(void)
     goes_on();
 }
 
-/* The last process, on another host, cannot receive requests for a while: they are errors of those who ask, and later ones are served. */
+/*
+ * The last process, on another host, cannot receive requests for a while: their origins get errors, and later requests
+ * are served.
+ */
 static void unreceived(void)
 {
     int last = size - 1;
@@ -157,7 +165,7 @@ static void unreceived(void)
     MPI_Win win = fresh_window(&memory);
     memory[0] = 40 + me;
     SUCCEEDS(MPI_Win_lock_all(0, win));
-    /* All have their lock. */
+    /* All have got their lock. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     if (me == last)
         failing = "rg_mrecv";
@@ -187,7 +195,7 @@ static int delete_or_not(MPI_Win win, int key, void *value, void *extra)
     return keeps ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* The window stays while the last process has an epoch open, or an attribute that is not to be deleted. */
+/* The window stays while the last process has an open epoch, or an attribute that must not be deleted. */
 static void ending(void)
 {
     int last = me == size - 1, key;
@@ -213,7 +221,10 @@ static void ending(void)
     SUCCEEDS(MPI_Win_free_keyval(&key));
 }
 
-/* What the last process puts to process 0, on another host, has no place there. It hears of that when its epoch ends, and others do not wait. */
+/*
+ * Process 0 has no memory for what the last process, on another host, puts to it. The last process gets the error at
+ * the end of its epoch, and the others do not wait.
+ */
 static void displaced(void)
 {
     enum { NOWHERE = 16 };
@@ -242,7 +253,9 @@ static void displaced(void)
     SUCCEEDS(MPI_Win_free(&win));
 }
 
-/* Process 0 cannot begin to reach two targets, of which the last one has died: the other one does not wait for it. */
+/*
+ * Process 0 cannot begin an epoch with two targets, of which the last one has died: the other one does not wait for it.
+ */
 static void absent(void)
 {
     int targets[2] = {1, size - 1}, origin = 0;

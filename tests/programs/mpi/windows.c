@@ -1,4 +1,4 @@
-/* Windows: all ways to make one, all epochs, all accesses, derived types on both sides, and bad arguments. */
+/* Windows: all ways to make one, all epochs, all accesses, derived types on both sides, and invalid arguments. */
 #include "mpi_check.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ enum kind { CREATED, ALLOCATED, SHARED, DYNAMIC, KINDS };
 
 static int one_host;
 
-/* A window of N longs in each process. Displacements of a dynamic one begin at `at[rank]`. */
+/* A window of N longs in each process. Displacements of a dynamic window begin at `at[rank]`. */
 struct made {
     MPI_Win win;
     long *memory;
@@ -55,7 +55,7 @@ static MPI_Aint place(const struct made *made, int rank, int index)
 
 static void end(struct made *made)
 {
-    /* Others may still reach the memory. */
+    /* Others may still access the memory. */
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     if (made->kind == DYNAMIC)
         SUCCEEDS(MPI_Win_detach(made->win, made->memory));
@@ -148,7 +148,7 @@ static void locks(void)
             SUCCEEDS(MPI_Win_sync(made.win));
         }
         SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
-        /* Reading and writing are two steps: only the lock keeps others out. */
+        /* Reading and writing are separate steps: only the lock excludes others. */
         for (int i = 0; i < ROUNDS; i++) {
             long value;
             SUCCEEDS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, made.win));
@@ -194,7 +194,7 @@ static void locks(void)
     }
 }
 
-/* All processes at once: sums and counters that no update may be missing from. */
+/* All processes at once update sums and counters, and no update may be lost. */
 static void atomics(void)
 {
     enum { ROUNDS = 300 };
@@ -216,7 +216,7 @@ static void atomics(void)
             seen = got;
             SUCCEEDS(MPI_Accumulate(&half, 1, MPI_DOUBLE, 0, place(&made, 0, 6), 1, MPI_DOUBLE, MPI_SUM, made.win));
             SUCCEEDS(MPI_Get_accumulate(ones, 4, MPI_LONG, old, 4, MPI_LONG, 0, place(&made, 0, 8), 4, MPI_LONG, MPI_SUM, made.win));
-            /* Each element is updated in one step, and not all of them together. */
+            /* Each element is updated atomically, but not all of them together. */
             for (int k = 0; k < 4; k++)
                 CHECK(old[k] % (k + 1) == 0 && old[k] < (k + 1) * (long)ROUNDS * size);
             SUCCEEDS(MPI_Accumulate(&pair, 1, MPI_DOUBLE_INT, 0, place(&made, 0, 20), 1, MPI_DOUBLE_INT, MPI_MAXLOC, made.win));
@@ -276,7 +276,7 @@ static void operators(void)
         SUCCEEDS(MPI_Get_accumulate(bytes, 3, MPI_BYTE, old, 3, MPI_BYTE, next, at, 3, MPI_BYTE, MPI_REPLACE, made.win));
         CHECK(old[0] == 4 && old[1] == 0);
         FAILS(MPI_ERR_OP, MPI_Accumulate(given, 2, MPI_LONG, next, at, 2, MPI_LONG, MPI_OP_NULL, made.win));
-        /* Bytes are numbers here, as in other MPIs: 200 and 100 are 44. */
+        /* Bytes are numbers here, as in other MPI libraries: 200 plus 100 is 44. */
         unsigned char numbers[2] = {200, 100}, number;
         SUCCEEDS(MPI_Accumulate(&numbers[0], 1, MPI_BYTE, next, at, 1, MPI_BYTE, MPI_REPLACE, made.win));
         SUCCEEDS(MPI_Accumulate(&numbers[1], 1, MPI_BYTE, next, at, 1, MPI_BYTE, MPI_SUM, made.win));
@@ -285,12 +285,12 @@ static void operators(void)
         SUCCEEDS(MPI_Get_accumulate(bytes, 3, MPI_BYTE, old, 3, MPI_BYTE, next, at, 3, MPI_BYTE, MPI_SUM, made.win));
         CHECK(old[0] == 200 && old[1] == 2 && old[2] == 4);
         FAILS(MPI_ERR_OP, MPI_Accumulate(bytes, 1, MPI_BYTE, next, at, 1, MPI_BYTE, MPI_MINLOC, made.win));
-        /* With no element, an operator for any type will do, but it has to be one. */
+        /* Without elements, the operator need not suit the type, but must be valid. */
         SUCCEEDS(MPI_Accumulate(bytes, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
         SUCCEEDS(MPI_Get_accumulate(bytes, 0, MPI_BYTE, old, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
         FAILS(MPI_ERR_OP, MPI_Accumulate(bytes, 0, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_OP_NULL, made.win));
         FAILS(MPI_ERR_TRUNCATE, MPI_Accumulate(bytes, 1, MPI_BYTE, next, at, 0, MPI_BYTE, MPI_SUM, made.win));
-        /* A type whose parts have no element is one of no element. */
+        /* A type whose parts have no elements has no elements. */
         MPI_Datatype none, apart, empty;
         SUCCEEDS(MPI_Type_contiguous(0, MPI_LONG, &none));
         SUCCEEDS(MPI_Type_create_resized(none, 0, 16, &apart));
@@ -301,7 +301,7 @@ static void operators(void)
         SUCCEEDS(MPI_Type_free(&apart));
         SUCCEEDS(MPI_Type_free(&empty));
         SUCCEEDS(MPI_Win_unlock(next, made.win));
-        /* With requests. */
+        /* Accesses with requests. */
         MPI_Request requests[4];
         long value = 11, sum = 1, result = -1, before = -1;
         SUCCEEDS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, made.win));
@@ -352,7 +352,7 @@ static void layouts(void)
     }
 }
 
-/* More bytes than one request to another host has. */
+/* More bytes than fit into one request to another host. */
 static void large(void)
 {
     enum { BIG = 400000 };
@@ -399,7 +399,7 @@ static void shared(void)
         CHECK(theirs[rank] == 101 * rank);
         if (rank == 0)
             first = theirs;
-        /* The memory of all is one piece. */
+        /* The memory of all processes is contiguous. */
         CHECK(theirs == first + rank * (rank + 1) / 2);
     }
     SUCCEEDS(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &theirs));
@@ -408,7 +408,7 @@ static void shared(void)
     SUCCEEDS(MPI_Barrier(MPI_COMM_WORLD));
     SUCCEEDS(MPI_Win_unlock_all(win));
     SUCCEEDS(MPI_Win_free(&win));
-    /* No memory has no address. */
+    /* A part without memory has no address. */
     SUCCEEDS(MPI_Win_allocate_shared(me == 0 ? 8 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
     SUCCEEDS(MPI_Win_shared_query(win, size - 1, &bytes, &unit, &theirs));
     CHECK(size == 1 || (bytes == 0 && theirs == NULL));
@@ -542,7 +542,7 @@ static void mistakes(void)
         FAILS(MPI_ERR_RMA_SHARED, MPI_Win_allocate_shared(8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other));
 }
 
-/* The last process ends while it holds the lock of process 0. */
+/* The last process dies while it holds the lock of process 0. */
 static void dead_holder(void)
 {
     struct made made = make(ALLOCATED);
@@ -560,7 +560,7 @@ static void dead_holder(void)
     CHECK(made.win == MPI_WIN_NULL);
 }
 
-/* More windows at a time than words of windows find room in one place. */
+/* More windows at a time than fit into one block of the shared table. */
 static void many(void)
 {
     enum { OPEN_WINDOWS = 200 };

@@ -44,7 +44,7 @@ def reductions():
 
 
 def places():
-    """Given outputs, in place, layouts."""
+    """Output arrays, in-place calls, memory layouts."""
     mine, out = np.full(4, float(rank)), np.empty(4)
     assert world.allreduce(mine, out=out) is out and (out == ranks.sum()).all()
     world.allreduce(mine, rg.MAX, mine)

@@ -1,4 +1,4 @@
-"""A member dies in the middle: the others hear who it was, and go on without it."""
+"""A member dies during a call: the others get an error that names it, and go on without it."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ for wait in (
         raise AssertionError("it has come")
 world.acknowledge_dead()
 assert world.dead() == [victim]
-# When all that live are here, they give the group up.
+# When all living members have arrived here, they revoke the group.
 assert world.agree(1) == 1
 world.revoke()
 try:

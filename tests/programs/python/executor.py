@@ -1,4 +1,4 @@
-"""The executor: results, errors, workers that die, and calls behind a long one."""
+"""The executor: results, errors, workers that die, and calls queued behind a long one."""
 
 import asyncio
 import concurrent.futures
@@ -26,7 +26,7 @@ def unpicklable():
 
 
 def dies_until(path, times):
-    """Kills its worker so many times, and then tells how often it was begun."""
+    """Kills its worker this many times, then returns how often it was begun."""
     with open(path, "a") as file:
         file.write("x")
     begun = os.path.getsize(path)
@@ -36,7 +36,7 @@ def dies_until(path, times):
 
 
 def awaits(path):
-    """Returns when there is such a file: behind a pipe it waits without looking."""
+    """Returns when the file can be opened and read. A named pipe makes it wait."""
     with open(path) as file:
         return file.read()
 
@@ -61,7 +61,7 @@ def worker():
 
 
 class Unwilling(Exception):
-    """One that takes no note and has no text."""
+    """An exception that accepts no note and has no text."""
 
     def add_note(self, note):
         raise TypeError("no notes")
@@ -73,7 +73,7 @@ class Unwilling(Exception):
 
 
 class Reduced(Exception):
-    """One whose pickle is a number."""
+    """An exception whose pickle is a number."""
 
     def __reduce__(self):
         return int, ()
@@ -89,7 +89,7 @@ def raises(kind):
 
 
 def only_the_first(path):
-    """Ends each worker but the first, as an initializer."""
+    """An initializer that ends each worker but the first."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -97,13 +97,13 @@ def only_the_first(path):
 
 
 def waits_once_begun(path, pipe):
-    """Waits for the program, as an initializer, if there is such a file."""
+    """An initializer that waits for the test if the file exists."""
     if os.path.exists(path):
         awaits(pipe)
 
 
 def meets(pipe, mode):
-    """Returns when the other end of the pipe is opened, too."""
+    """Returns when the other end of the pipe has been opened, too."""
     with open(pipe, mode):
         return mode
 
@@ -112,7 +112,8 @@ INNER = []
 
 
 def squared_inside(n):
-    """Asks an executor of the worker, which is its first, as the one that it works for is the program's first."""
+    """Uses an executor in the worker. It is that process's first, as the executor that the worker belongs to is the
+    program's first."""
     if not INNER:
         INNER.append(rg.Executor(1))
     return INNER[0].submit(square, n).result()
@@ -120,7 +121,7 @@ def squared_inside(n):
 
 @contextlib.contextmanager
 def warned():
-    """A queue of the warnings' texts, from all threads."""
+    """Returns a queue of the warnings' texts, from all threads."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         told = queue.SimpleQueue()
@@ -145,7 +146,7 @@ def basics(folder):
         assert sum_of == data.sum() and np.array_equal(twice, data * 2)
         assert asyncio.run(awaited(executor)) == 144
         assert len(executor.workers) == 2
-        # Those that stand behind one that waits are run by the other worker, which then makes it go on.
+        # Calls queued behind one that waits are run by the other worker, which then lets that one go on.
         pipe = os.path.join(folder, "pipe")
         os.mkfifo(pipe)
         long = executor.submit(awaits, pipe)
@@ -154,7 +155,7 @@ def basics(folder):
         with open(pipe, "w") as file:
             file.write("go on")
         assert long.result() == "go on"
-        # One that has not begun can be cancelled.
+        # A call that has not begun can be cancelled.
         pipes = [os.path.join(folder, name) for name in ("one", "two")]
         for pipe in pipes:
             os.mkfifo(pipe)
@@ -191,7 +192,7 @@ def deaths(folder):
 
 
 def kill_one(executor):
-    """One that has ended already may still be among them."""
+    """Kills one worker. A worker that has already ended may still be listed."""
     for worker in executor.workers:
         try:
             rg.kill(worker)
@@ -201,7 +202,7 @@ def kill_one(executor):
 
 
 def killed_from_outside():
-    """One worker after the other is killed while calls run: each has its one result."""
+    """Workers are killed one after the other while calls run: each call must have exactly one result."""
     counted = []
     with rg.Executor(4) as executor:
         futures = [executor.submit(square, n) for n in range(4000)]
@@ -216,7 +217,7 @@ def killed_from_outside():
 
 def executors_in_workers():
     with rg.Executor(1) as executor:
-        # One after the other, so that the worker's executor waits for messages when a call is sent to the worker.
+        # One at a time, so that the worker's executor waits for messages when a call is sent to the worker.
         for n in range(40):
             assert executor.submit(squared_inside, n).result(timeout=60) == n * n
         assert executor.restarts == 0
@@ -232,13 +233,13 @@ def exceptions_that_cannot_be_told():
 
 
 def shut_down_while_begun(folder):
-    """A call that was begun is done, even if no worker has it when others are cancelled."""
+    """A call that was begun is completed, even if no worker runs it when the others are cancelled."""
     path, pipe = os.path.join(folder, "begun"), os.path.join(folder, "initializer")
     os.mkfifo(pipe)
     executor = rg.Executor(1, initializer=waits_once_begun, initargs=(path, pipe))
     begun = executor.submit(dies_until, path, 1)
     with open(pipe, "w"):
-        # Its first worker has died, and the second is in its initializer.
+        # Its first worker has died, and the second one is in its initializer.
         waiting = executor.submit(square, 3)
         executor.shutdown(wait=False, cancel_futures=True)
         assert concurrent.futures.wait([waiting], timeout=60).done and waiting.cancelled()
@@ -253,14 +254,14 @@ def failed_starts(folder):
         warning = told.get(timeout=60)
         assert "exited with status 7" in warning and "1 of 2 workers" in warning, warning
         assert executor.restarts <= 3 and executor.submit(square, 4).result() == 16
-    # One that ends all.
+    # An initializer that ends all workers.
     with rg.Executor(2, initializer=os._exit, initargs=(7,)) as executor:
         try:
             error = executor.submit(square, 1).exception(timeout=60)
         except concurrent.futures.BrokenExecutor as broken:
             error = broken
         assert isinstance(error, concurrent.futures.BrokenExecutor) and "status 7" in str(error), error
-    # An interpreter that is missing for a while.
+    # The interpreter is missing for a while.
     pipe, interpreter = os.path.join(folder, "both"), sys.executable
     os.mkfifo(pipe)
     with warned() as told, rg.Executor(2) as executor:
@@ -308,7 +309,7 @@ if __name__ == "__main__":
     shut_down_while_begun(sys.argv[1])
     failed_starts(sys.argv[1])
     sizes()
-    # One that nobody shuts down ends with the program.
+    # An executor that is never shut down ends with the program.
     executor = rg.Executor(1)
     assert executor.submit(square, 4).result() == 16
     print("all is well")

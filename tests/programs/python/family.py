@@ -1,4 +1,4 @@
-"""Tasks that are started, watched and ended."""
+"""Tasks that are spawned, watched and ended."""
 
 import signal
 import sys

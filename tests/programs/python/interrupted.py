@@ -13,7 +13,7 @@ pids = world.allgather_object(os.getpid())
 
 
 def waits(call, then=None):
-    """Rank 0 waits for ever, and rank 1 has it interrupted when it is about to."""
+    """Rank 0 waits for ever, and rank 1 interrupts it when it is about to wait."""
     if world.rank == 0:
         try:
             world.send(b"", 1, 1)
@@ -41,7 +41,7 @@ waits(lambda: world.send(np.zeros(1 << 22), 1, 9))
 kept = world.irecv(room, peer, 10)
 waits(lambda: kept.wait(), lambda: world.send(b"it is on", 0, 10))
 if world.rank == 0:
-    # Only the wait was over.
+    # Only the wait has ended; the request is still pending.
     kept.wait()
     assert room == b"it is on"
 else:
@@ -49,7 +49,7 @@ else:
     world.recv(bytearray(), 1, 11)
     kept.cancel()
 
-# A handler that does not raise ends nothing.
+# A handler that does not raise ends no call.
 if world.rank == 0:
     heard = []
     signal.signal(signal.SIGINT, lambda *_: heard.append(1))
@@ -62,7 +62,7 @@ else:
     os.kill(pids[0], signal.SIGINT)
     world.send(b"now then", 0, 12)
 
-# A collective that is ended leaves its group revoked, and nobody waits for this member.
+# An interrupted collective leaves its group revoked, so no other member waits for this one.
 large = np.ones(1 << 18)
 for call in (lambda group: group.barrier(), lambda group: group.allreduce(large), lambda group: group.bcast(room, 1)):
     group = world.dup()
@@ -73,7 +73,7 @@ for call in (lambda group: group.barrier(), lambda group: group.allreduce(large)
                 world.send(b"", 1, 1)
                 call(group)
             except KeyboardInterrupt:
-                # Or it came before the call.
+                # Or the signal came before the call.
                 ended = group.is_revoked
             else:
                 raise AssertionError("it has come")
@@ -87,7 +87,7 @@ for call in (lambda group: group.barrier(), lambda group: group.allreduce(large)
             group.recv(bytearray(), 0, 1)
         except rg.GroupRevoked:
             pass
-# A member that had left already would be another reason for the last receive to fail.
+# If a member had already left, the last receive would fail for that reason.
 world.barrier()
 print(f"{world.rank}: all is well")
 sys.stdout.flush()

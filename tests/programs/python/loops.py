@@ -12,7 +12,7 @@ after, before = (rank + 1) % size, (rank - 1) % size
 
 
 async def ticks(count):
-    """Others run while one waits."""
+    """Counts how often other coroutines run while one waits."""
     while True:
         count[0] += 1
         await asyncio.sleep(0)
@@ -33,7 +33,7 @@ async def main():
     await asyncio.gather(*(talk(tag) for tag in range(8)))
     assert count[0] > 0
     ticking.cancel()
-    # A large one, that needs both.
+    # A large message, which needs both sides.
     large = np.full(1 << 20, rank)
     sent = world.isend(large, after, 50)
     await world.irecv(into := np.empty(1 << 20, int), before, 50)
@@ -41,7 +41,7 @@ async def main():
     assert (into == before).all()
     await world.isend_object({"from": rank}, after, 51)
     assert (await world.irecv_object(before, 51))["from"] == before
-    # One that is given up takes no message.
+    # A cancelled receive takes no message.
     giving_up = asyncio.create_task(_wait(world.irecv(bytearray(3), before, 52)))
     await asyncio.sleep(0)
     giving_up.cancel()
@@ -72,7 +72,7 @@ async def _wait(request):
 
 
 asyncio.run(main())
-# Another loop of the same task, which is closed while something waits in it.
+# Another event loop of the same task, which is closed while a coroutine waits in it.
 closed = asyncio.new_event_loop()
 left = closed.create_task(_wait(world.irecv(bytearray(3), before, 61)))
 closed.run_until_complete(asyncio.sleep(0))

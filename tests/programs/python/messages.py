@@ -1,4 +1,5 @@
-"""Messages of buffers and of objects between the tasks of a job: each sends to the next one what the one before it sends here."""
+"""Messages of buffers and of objects between the tasks of a job: each task sends to the next one what the previous one
+sends to it."""
 
 import array
 import gc
@@ -34,7 +35,7 @@ def exchange(sent, into, tag=0):
 
 
 class Tensor:
-    """An array that is known by DLPack alone."""
+    """An array that supports only DLPack."""
 
     def __init__(self, array):
         self.array = array
@@ -126,7 +127,7 @@ def requests():
     assert rg.wait_any(received) is None
     assert rooms == [b"tag0", b"tag1", b"tag2"]
     assert [status.tag for status in rg.wait_all(received)] == [0, 1, 2]
-    # A receive that nobody holds takes no message.
+    # A receive without any reference takes no message.
     world.irecv(bytearray(4), before, 9)
     gc.collect()
     world.barrier()
@@ -139,7 +140,8 @@ def requests():
 
 
 def requests_of_all_kinds():
-    """wait_any takes one twice, and says what it does not take; of one that another thread waits for it is said what to do."""
+    """wait_any accepts a request twice and rejects other types. cancel says what to do with a request that another
+    thread waits for."""
     me = world.rank
     coming = world.irecv(room := bytearray(3), me, 30)
     world.send(b"yes", me, 30)
@@ -156,7 +158,7 @@ def requests_of_all_kinds():
     waiting = threading.Thread(target=coming.wait)
     waiting.start()
     try:
-        # Says nothing from when the other thread waits on.
+        # Raises as soon as the other thread waits.
         while coming.is_receive:
             pass
     except ValueError:
@@ -173,13 +175,13 @@ def requests_of_all_kinds():
 
 
 def kept_memory():
-    """The memory of a request stays until the request is complete, also when nobody holds either."""
+    """A request's memory stays valid until the request is complete, even without references to either."""
     large = np.full(1 << 20, rank, np.int64)
     gone = weakref.ref(large)
     world.isend(large, after, 4)
     del large
     gc.collect()
-    # To oneself it is copied at once.
+    # A message to itself is copied at once.
     assert size == 1 or gone() is not None
     world.barrier()
     world.recv(into := np.empty(1 << 20, np.int64), before, 4)
@@ -204,7 +206,7 @@ def objects():
         assert status.source == before
         same = np.array_equal if isinstance(sent, np.ndarray) else lambda a, b: str(a) == str(b)
         assert same(received, sent)
-    # Arrays can be written, lie where they should, and their order is theirs.
+    # Received arrays are writable, aligned, and have the sender's memory order.
     sent = np.asfortranarray(np.arange(1e5).reshape(100, 1000))
     world.send_object((sent, sent[::2]), after)
     whole, half = world.irecv_object(before).wait()
@@ -219,7 +221,7 @@ def objects():
 
 
 def nonsense():
-    """Whatever a message has for a head, nothing outside of it is read."""
+    """Whatever a message contains as its header, nothing outside of it is read."""
     draw = random.Random(rank)
     taken = 0
     for _ in range(5000):
@@ -236,7 +238,7 @@ def nonsense():
 
 
 def threads():
-    """Each thread has its tag; one that waits lets the others run."""
+    """Each thread has its tag; a thread that waits lets the others run."""
     wrong = []
 
     def talk(tag):

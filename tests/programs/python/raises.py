@@ -1,4 +1,4 @@
-"""One of the tasks raises before a collective: it has failed, and the others hear that."""
+"""One task raises an exception before a collective: it has failed, and the others get an error."""
 
 import regatta_mpi as rg
 

@@ -1,4 +1,5 @@
-"""The types that the package declares are those of what it has: the same names, methods and parameters; and everything is documented."""
+"""The package's type stubs agree with the package: the same names, methods and parameters; and everything is
+documented."""
 
 import ast
 import inspect
@@ -7,7 +8,7 @@ import pathlib
 import regatta_mpi as rg
 
 tree = ast.parse(pathlib.Path(rg.__file__).with_suffix(".pyi").read_text())
-# What a module or a class has of its own is not of ours.
+# Special methods need no documentation.
 QUIET = {"__init__", "__await__", "__aiter__", "__anext__", "__iter__", "__next__", "__enter__", "__exit__"}
 
 
@@ -55,7 +56,7 @@ for statement in tree.body:
         real = getattr(rg, name, None)
         if isinstance(statement, ast.ClassDef):
             if real is None:
-                # It is what a call returns.
+                # Not exported: the type of a returned value.
                 from regatta_mpi import groups
 
                 real = getattr(groups, name)
