@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What the recipe calls, in the sources, with PREFIX and, while it cross-compiles, the compilers of conda.
+# Called by the recipe in the source folder, with PREFIX and, when cross-compiling, conda's compilers.
 set -euo pipefail
 ARCHIVES=no PREFIX=$PREFIX DESTDIR='' scripts/install
-# conda has its own list of files.
+# conda keeps its own list of files.
 rm "$PREFIX/lib/regatta/installed"
-# Modules of one version of a compiler; mpifort makes them where they are wanted.
+# Fortran modules work with one compiler version only; mpifort makes them on demand.
 rm -rf "$PREFIX/lib/regatta-mpi/modules"

@@ -1,7 +1,8 @@
-"""What a wheel cannot hold is made of an installed tree: a wheel has no links, so a link becomes what serves the same end.
+"""Builds a wheel from an installed tree. A wheel cannot contain symbolic links, so each link is replaced by a file that serves the same
+purpose.
 
-`scripts/wheel` says in variables where the tree is (REGATTA_TREE), the native module (REGATTA_NATIVE), the compiler for small libraries
-(REGATTA_CC), and the wheel's tag.
+`scripts/wheel` sets variables: the tree (REGATTA_TREE), the native module (REGATTA_NATIVE), the compiler for small libraries (REGATTA_CC),
+and the wheel's tag.
 """
 
 import os
@@ -16,14 +17,15 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
-# Of no use in an environment of Python's: archives, modules of one compiler, and a tree for makefiles of PVM, which is made of links.
+# Useless in a Python environment: static libraries, modules of one Fortran compiler, and a tree of links for PVM's
+# makefiles.
 LEFT_OUT = re.compile(r"\.a$|^lib/libregatta\.so(\.\d+){3}$|^lib/regatta-mpi/modules/|^lib/regatta/(pvm3/|installed$)|^share/doc/")
-# The command by its other names.
+# The subcommand for each other name of the command.
 SUBCOMMANDS = {"mpiexec": "mpiexec", "mpirun": "mpiexec", "pvm": "console", "pvmd": "pvmd", "pvmd3": "pvmd"}
 
 
 class Metadata(MetadataHookInterface):
-    """The version is that of the crates."""
+    """Takes the version from the crates."""
 
     def update(self, metadata):
         manifest = (TOP / "Cargo.toml").read_text()
@@ -31,7 +33,7 @@ class Metadata(MetadataHookInterface):
 
 
 class Tree(BuildHookInterface):
-    """Puts the installed files into the wheel, each at its place below the prefix."""
+    """Puts the installed files into the wheel, at the same paths below the prefix."""
 
     def initialize(self, version, build_data):
         tree = pathlib.Path(os.environ["REGATTA_TREE"])
@@ -55,7 +57,7 @@ class Tree(BuildHookInterface):
 
 
 def of_link(link, file, tree):
-    """The file that stands for a link; none, if nothing has to."""
+    """Creates the file that replaces a link. Returns None if none is needed."""
     aim = os.readlink(link)
     file.parent.mkdir(parents=True, exist_ok=True)
     if link.name in SUBCOMMANDS and aim.endswith("bin/regatta"):
@@ -64,7 +66,7 @@ def of_link(link, file, tree):
         file.write_text(f"#!/bin/sh\n{words}\n")
         file.chmod(0o755)
     elif link.name.endswith(".so"):
-        # The linker reads this; the loader wants the name in it.
+        # A linker script, because the loader needs the name in the link.
         file.write_text(f"INPUT({aim})\n")
         file.chmod(0o644)
     elif ".so." in link.name:
@@ -75,16 +77,16 @@ def of_link(link, file, tree):
 
 
 def library(link, aim, file):
-    """A library by another name."""
+    """Creates the file for a library's other name."""
     own = link.resolve()
     if os.path.dirname(aim):
-        # Libraries find libregatta.so.0 one folder above theirs.
+        # Libraries find libregatta.so.0 in the parent of their folder.
         return None
     if f"{link.name}." in own.name:
-        # The longer name is left out in its turn.
+        # The file with the longer name is left out.
         shutil.copy(own, file)
         return file
-    # The loader takes two files for two libraries, so the other name is that of a library which only loads the first.
+    # The loader treats two files as two libraries, so the other name becomes a library that only loads the first.
     subprocess.run(
         [os.environ["REGATTA_CC"], "-shared", "-nostdlib", "-x", "c", "/dev/null", "-o", str(file), f"-Wl,-soname,{link.name}"]
         + ["-Wl,--no-as-needed", "-x", "none", str(own), "-Wl,-rpath,$ORIGIN"],

@@ -1,13 +1,14 @@
-# find_package(Regatta [COMPONENTS pvm nx express cros plotix cubix mpi]): an imported target Regatta::NAME for each library that is installed,
-# Regatta::regatta for the own interface. Everything is found from where this file lies.
+# find_package(Regatta [COMPONENTS pvm nx express cros plotix cubix mpi]): defines an imported target Regatta::NAME for
+# each installed library, and Regatta::regatta for Regatta's own interface. All paths are relative to this file.
 #
-# With the component mpi, a find_package(MPI) after this one takes Regatta's compilers and launcher. Without it, PATH names
-# their folder, which is in Regatta_MPI_BIN, or MPI_C_COMPILER the compiler.
+# With the component mpi, a later find_package(MPI) takes Regatta's compilers and launcher. Without it, put their
+# folder, which is in Regatta_MPI_BIN, into PATH, or set MPI_C_COMPILER.
 get_filename_component(Regatta_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
 set(Regatta_MPI_BIN "${Regatta_PREFIX}/lib/regatta/mpi")
 set(Regatta_COMMAND "${Regatta_PREFIX}/bin/regatta")
 
-# The file and the folder of headers of a library; those with threads and clocks bring what they need themselves.
+# Arguments: a library's name, its file, and its folder of headers. Static libraries that need threads and clocks add
+# these themselves.
 function(_regatta_library name file headers)
     if(TARGET Regatta::${name} OR NOT EXISTS "${Regatta_PREFIX}/${file}")
         return()
@@ -27,13 +28,13 @@ endforeach()
 _regatta_library(mpi lib/regatta-mpi/libmpi_abi.so.1 include/regatta-mpi)
 _regatta_library(cubix lib/regatta-express/libcubix.so.0 include/regatta-express)
 if(TARGET Regatta::cubix)
-    # Programs are to find Cubix' stdio in the place of the C library's, though they name none of its functions.
+    # Programs must be linked with Cubix' stdio in place of the C library's, although they name none of its functions.
     set_target_properties(Regatta::cubix PROPERTIES
         INTERFACE_COMPILE_OPTIONS "SHELL:-include cubix.h"
         INTERFACE_LINK_OPTIONS "LINKER:--no-as-needed"
         INTERFACE_LINK_LIBRARIES Regatta::express)
 endif()
-# The libraries load libregatta.so.0 by their own RUNPATH; the linker is told of it here.
+# The libraries load libregatta.so.0 by their own RUNPATH; the linker needs its location here.
 foreach(_regatta_name pvm nx express cros plotix mpi)
     if(TARGET Regatta::${_regatta_name})
         set_target_properties(Regatta::${_regatta_name} PROPERTIES

@@ -1,4 +1,4 @@
-# What find_package(Regatta VERSION) accepts: before 1.0 the same minor version, from this patch level on.
+# The versions that find_package(Regatta VERSION) accepts: before 1.0, the same minor version from this patch level on.
 set(PACKAGE_VERSION "@VERSION@")
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" _regatta_series "${PACKAGE_VERSION}")
 string(REGEX MATCH "^[0-9]+(\\.[0-9]+)?" _regatta_wanted "${PACKAGE_FIND_VERSION}")

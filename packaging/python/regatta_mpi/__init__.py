@@ -1,16 +1,16 @@
-"""Regatta for Python: messages, collectives and tasks that come and go, with errors that name the task which has died.
+"""Regatta for Python: messages, collectives and dynamic tasks, with errors that name the task that has died.
 
     import regatta_mpi as rg
     total = rg.world.allreduce(rg.world.rank)
 
-`regatta run -n 4 python program.py` starts four tasks of a program. One that is started by itself is a world of one. A process joins when
-`world` is first used, or by `init()`.
+`regatta run -n 4 python program.py` starts four tasks of a program. A program started without it is a world of one task. A process joins
+when `world` is first used, or by `init()`.
 
-Other functions tell where the files of the package are: the command, its libraries, and compilers and launcher of programs of MPI.
-The command `regatta` is installed where the other commands of this Python are. `python -m regatta_mpi` is the same command.
+Other functions return the paths of the package's files: the command, its libraries, and the compilers and launcher for MPI programs. The
+command `regatta` is installed with the other commands of this Python. `python -m regatta_mpi` is the same command.
 """
 
-# Every start of Python imports this (regatta_mpi.pth), so what takes time is imported when it is first used.
+# Every start of Python imports this (regatta_mpi.pth), so slow imports are deferred until first use.
 
 _HOMES = {
     ".errors": (
@@ -43,19 +43,19 @@ def __dir__():
 
 
 def _installed():
-    """The distribution, as Python knows it."""
+    """Returns the installed distribution."""
     import importlib.metadata
 
     return importlib.metadata.distribution("regatta-mpi")
 
 
 def version():
-    """The version of Regatta, as a text."""
+    """Returns the version of Regatta as a string."""
     return _installed().version
 
 
 def command():
-    """The path of the command `regatta`."""
+    """Returns the path of the command `regatta`."""
     import pathlib
 
     for file in _installed().files or ():
@@ -65,17 +65,17 @@ def command():
 
 
 def prefix():
-    """The folder in which `bin`, `lib`, `include` and `share` are."""
+    """Returns the folder that has `bin`, `lib`, `include` and `share`."""
     return command().parent.parent
 
 
 def mpi_commands():
-    """The folder of `mpicc`, `mpicxx`, `mpifort`, `mpiexec` and `mpirun`, which is in no PATH unless somebody puts it there."""
+    """Returns the folder of `mpicc`, `mpicxx`, `mpifort`, `mpiexec` and `mpirun`, which is not in PATH by default."""
     return prefix() / "lib" / "regatta" / "mpi"
 
 
 def libraries():
-    """The libraries for programs of MPI by the name of their interface: `mpiabi`, the standard one, and `mpich`."""
+    """Returns the libraries for MPI programs by their ABI: `mpiabi`, the standard one, and `mpich`."""
     folder = prefix() / "lib"
     return {
         "mpiabi": folder / "regatta-mpi" / "libmpi_abi.so.1",

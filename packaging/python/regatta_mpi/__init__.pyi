@@ -17,7 +17,8 @@ from .errors import (
     WorkerDied as WorkerDied,
 )
 
-# Bytes, an array, or anything else with the buffer protocol or with DLPack. Before Python 3.12 types do not tell which those are.
+# Bytes, an array, or any other object with the buffer protocol or DLPack. Before Python 3.12 these cannot be expressed
+# as a type.
 _Buffer = Any
 _Array = Any
 _T = TypeVar("_T")

@@ -1,4 +1,4 @@
-"""`python -m regatta_mpi`: the command `regatta`."""
+"""`python -m regatta_mpi`: runs the command `regatta`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The native module, which needs a Python whose stable interface has buffers."""
+"""The native module. It needs a Python whose stable ABI has the buffer protocol."""
 
 import sys
 

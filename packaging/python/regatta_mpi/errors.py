@@ -1,4 +1,4 @@
-"""Exceptions: each names what has happened, and those of a task that is gone name it."""
+"""Exceptions: each says what has happened, and those about a task name it."""
 
 __all__ = [
     "Cancelled",
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """A call of Regatta failed. Its text says what happened, what it means, and what to do.
+    """A call of Regatta failed. The text says what happened, what it means, and what to do.
 
     `code` is the error code of the C interface, and `task` the id of the task that it is about, or None.
     """
@@ -39,11 +39,11 @@ class TaskLeft(Error):
 
 
 class GroupRevoked(Error):
-    """A member has revoked the group: only shrink and agree are left in it."""
+    """A member has revoked the group. Only shrink and agree still work in it."""
 
 
 class Truncated(Error):
-    """The message was longer than the memory for it: the front was kept, and the rest is gone."""
+    """The message was longer than the buffer: the front was kept, and the rest is lost."""
 
 
 class Deadlock(Error):
@@ -55,11 +55,11 @@ class Cancelled(Error):
 
 
 class LauncherError(Error):
-    """The launcher of the job cannot be spoken to, or has been killed."""
+    """The job's launcher cannot be reached, or has been killed."""
 
 
 class NoSuchName(Error, KeyError):
-    """Nothing has this name."""
+    """Nothing is registered under this name."""
 
     __str__ = Exception.__str__
 
@@ -71,27 +71,27 @@ class SpawnError(Error):
 
 
 class WorkerDied(Error):
-    """A worker of an Executor died while it ran this call. `task` is its id, `host` its host's number, `how` and `value` tell its end."""
+    """A worker of an Executor died while it ran this call. `task` is its id, `host` its host's number; `how` and `value` say how it ended."""
 
     host = how = value = None
 
 
 class ArgumentError(Error, ValueError):
-    """An argument makes no sense."""
+    """An argument is invalid."""
 
 
 class MemoryLimit(Error, MemoryError):
-    """Memory, or a limit on it, is used up."""
+    """Memory, or a limit on it, is exhausted."""
 
 
 class SystemRefused(Error, OSError):
-    """The operating system refused."""
+    """The operating system refused a request."""
 
     __str__ = Exception.__str__
 
 
 class NothingCame(Error, TimeoutError):
-    """No message came in that time."""
+    """No message arrived in that time."""
 
     __str__ = Exception.__str__
 
@@ -116,5 +116,5 @@ _OF_CODE = {
 
 
 def of_code(code, sentence, task):
-    """The exception for a code of the C interface."""
+    """Returns the exception for an error code of the C interface."""
     return _OF_CODE.get(code, Error)(sentence, code, task)

@@ -1,4 +1,4 @@
-"""Tasks that come and go, hosts, and the events that tell of both."""
+"""Spawned tasks, hosts, and events about both."""
 
 import itertools
 import os
@@ -9,7 +9,7 @@ from . import _native
 from .errors import SpawnError
 from .groups import Group, init
 
-# Watches have a channel of their own, and each a tag.
+# Watches have a channel of their own, with one tag per watch.
 _WATCHES = 0x40000000 + (1 << 29) - 1
 _tags = itertools.count()
 
@@ -24,7 +24,7 @@ class Task(typing.NamedTuple):
 
     id: int
     parent: typing.Optional[int]
-    """The task that has started it; None: the launcher."""
+    """The task that has started it, or None for the launcher."""
     host: int
     pid: int
     program: str
@@ -37,13 +37,13 @@ class Host(typing.NamedTuple):
     name: str
     cores: int
     tasks: int
-    """How many run there."""
+    """Number of tasks that run there."""
     alive: bool
     architecture: str
 
 
 class Event(typing.NamedTuple):
-    """What a watch tells."""
+    """An event that a watch reports."""
 
     kind: str
     """task-exit, task-started, host-lost or host-added."""
@@ -51,11 +51,11 @@ class Event(typing.NamedTuple):
     host: int
     """The host's number."""
     how: typing.Optional[str]
-    """Of a task's end: exit, signal, host (it was lost with it), or unknown (there never was such a task)."""
+    """For the end of a task: exit, signal, host (it was lost with its host), or unknown (there never was such a task)."""
     value: int
-    """The exit status or the signal; of a task that was started, the id of who has started it."""
+    """The exit status or the signal. For a started task: the id of the task that has started it."""
     name: str
-    """Of the host, or of the program that was started."""
+    """Name of the host, or of the started program."""
 
 
 def is_event(message):
@@ -64,14 +64,14 @@ def is_event(message):
 
 
 def read_event(message):
-    """Returns the event that the bytes of a message are."""
+    """Returns the event in the bytes of a message."""
     _, kind, task, host, how, value, _, _, name = _EVENT.unpack(message)
     name = name.partition(b"\0")[0].decode(errors="replace")
     return Event(_KINDS.get(kind, str(kind)), task if task >= 0 else None, host, _HOW.get(how, str(how)), value, name)
 
 
 class Watch:
-    """Events, one after the other: `wait` blocks for the next one, `await` and `async for` leave the event loop to others."""
+    """A sequence of events: `wait` blocks until the next one, `await` and `async for` wait in an event loop."""
 
     def __init__(self, kind, what):
         init()
@@ -96,7 +96,7 @@ class Watch:
         return self._end()
 
     def poll(self):
-        """Returns the next event if it has come, else None."""
+        """Returns the next event if one has arrived, otherwise None."""
         return self._end() if self._begin().test() else None
 
     async def _next(self):
@@ -130,17 +130,17 @@ class Watch:
         try:
             self.cancel()
         except Exception:
-            # It has told its one event already.
+            # It has already reported its only event.
             pass
 
 
 def watch_task(task):
-    """Watches for the end of a task: one event, at once if it has ended already. Its death is then no failure of the job."""
+    """Watches for the end of a task: one event, at once if it has already ended. Its death then does not count as a failure of the job."""
     return Watch(1, task)
 
 
 def watch_tasks():
-    """Watches all tasks of the job: an event for each that starts and for each that ends."""
+    """Watches all tasks of the job: one event for each that starts and for each that ends."""
     return Watch(4, 0)
 
 
@@ -150,19 +150,19 @@ def watch_hosts():
 
 
 def notify(kind, what, tag, group):
-    """Has events come as messages of this task to itself in a group, so that one receive waits for messages and events.
+    """Has events sent as messages of this task to itself in a group, so that one receive waits for messages and events.
 
-    `kind` is 1 (the end of the task `what`), 2 (the loss of the host `what`), 3 (hosts that are added) or 4 (all tasks).
-    `is_event` and `read_event` of this module read them.
+    `kind` is 1 (the end of the task `what`), 2 (the loss of the host `what`), 3 (hosts that are added) or 4 (all tasks). `is_event` and
+    `read_event` of this module decode the messages.
     """
     return _native.notify(kind, what, tag, group)
 
 
 def spawn(program, args=(), count=1, *, host=None, directory=None, environment=None):
-    """Starts tasks of a program, and returns their ids. They are a world of their own, and can be sent to in `job` or a channel at once.
+    """Starts tasks of a program, and returns their ids. They are a world of their own, and can receive in `job` or a channel at once.
 
-    `host` is the name of a host, "." for this one, or None: where there is room. `environment` is a mapping of variables that are added.
-    Raises SpawnError if some could not be started.
+    `host` is the name of a host, "." for this one, or None for any with room. `environment` is a mapping of additional variables. Raises
+    SpawnError if some tasks could not be started.
     """
     init()
     variables = [f"{name}={value}" for name, value in (environment or {}).items()]
@@ -180,12 +180,12 @@ def signal(task, number):
 
 
 def kill(task):
-    """Ends a task by SIGKILL. It counts as asked for: no failure of the job."""
+    """Kills a task with SIGKILL. Its death does not count as a failure of the job."""
     _native.kill(task)
 
 
 def abort(code=1):
-    """Ends the job: all its tasks, this one too. `regatta run` exits with this status. Does not return."""
+    """Ends the job: all its tasks, including this one. `regatta run` exits with this status. Does not return."""
     init()
     _native.abort(code)
 
@@ -203,7 +203,7 @@ def parent():
 
 
 def tasks():
-    """Returns the tasks that run, by id."""
+    """Returns the running tasks, ordered by id."""
     init()
     return [Task(*entry) for entry in _native.tasks()]
 

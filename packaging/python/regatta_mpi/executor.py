@@ -1,10 +1,10 @@
-"""An executor whose workers are tasks on all hosts of the job, and which survives them.
+"""An executor whose workers are tasks on all hosts of the job. It survives the death of workers.
 
-How it works. The executor is a thread of this task, which receives results and the news of ends in a channel of its own. A worker is a task
-that was started by `spawn`. It takes calls one after the other and sends each result at once. So that it does not wait for the next call,
-it is given a few in advance, about `_AHEAD` seconds of them; when others have nothing to do, what it has not begun is taken back. When a
-worker ends, the call that it ran is tried again or fails with WorkerDied, those that it had not begun go to others, and another worker is
-started. A result counts once: the call leaves the table with the first one.
+How it works: the executor is a thread of this task, which receives results and notices of ends in a channel of its own. A worker is a task
+started by `spawn`. It runs calls one after the other and sends each result at once. So that it does not wait for the next call, it gets
+some in advance, about `_AHEAD` seconds of work. When other workers are idle, calls that it has not begun are taken back. When a worker
+ends, the call that it ran is retried or fails with WorkerDied, the calls that it had not begun go to others, and another worker is started.
+Only the first result of a call counts: it removes the call from the table.
 """
 
 import atexit
@@ -23,20 +23,21 @@ from .errors import Error, WorkerDied
 from .groups import any_channel, init, pack, unpack
 from .events import hosts, is_event, read_event
 
-# The first channel of executors, and how many each task has. The last one of all stays free: watches have it.
+# The first channel of executors, and the number of channels per task. The last channel of all is not used here, because
+# watches have it.
 _CHANNELS = 1 << 28
 _CHANNELS_OF_TASK = 4096
 _numbers = itertools.count()
-# Tags in them, one for each direction: a worker may have executors itself, and both threads receive in one process. Events come to
-# the executor, too.
+# Tags in these channels, one per direction: a worker may have executors itself, so both threads may receive in one
+# process. Events are sent to the executor, too.
 TO_WORKER, TO_EXECUTOR = 1, 2
 
-# Work that a worker has in advance, in seconds, and in calls.
+# Work that a worker gets in advance, in seconds, and in calls.
 _AHEAD = 0.02
 _MOST_AHEAD = 256
-# Starts in a row that may fail until the executor gives up or, with workers that take calls, warns.
+# Number of failed starts in a row after which the executor gives up or, if some workers take calls, warns.
 _FAILED_STARTS = 3
-# Seconds until workers are started again after the first such failure, and at most; each failure doubles them.
+# Seconds until workers are started again after the first such failure, and at most. Each failure doubles them.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 
 _START = "import sys; sys.path.append(sys.argv[1]); from regatta_mpi.worker import main; main(int(sys.argv[2]))"
@@ -57,16 +58,16 @@ class _Worker:
     __slots__ = ("task", "start", "held", "sends", "mean", "ready", "asked_back", "leaving")
 
     def __init__(self, task, start):
-        # The number of the start, which may be one of several workers.
+        # Number of the start, which may include several workers.
         self.task, self.start = task, start
-        # Calls by their numbers, in the order in which it runs them.
+        # Calls by number, in the order in which the worker runs them.
         self.held = {}
         self.sends = []
         self.mean = None
         self.ready = self.asked_back = self.leaving = False
 
     def ahead(self):
-        """How many calls it should have."""
+        """Returns how many calls the worker should have."""
         if self.mean is None:
             return 2
         return 1 + min(_MOST_AHEAD, int(_AHEAD / max(self.mean, 1e-6)))
@@ -75,14 +76,14 @@ class _Worker:
 class Executor(concurrent.futures.Executor):
     """A concurrent.futures.Executor over tasks on all hosts of the job.
 
-    max_workers: how many; None: as many as the hosts have cores, more when hosts are added and fewer when they are lost.
-    retries: how often a call is run again whose worker has died. Then it fails with WorkerDied, which names the worker, and only it does.
+    max_workers: number of workers. None: as many as the hosts have cores, adapted when hosts are added or lost.
+    retries: how often a call is repeated if its worker dies. After that the call fails with WorkerDied, which names the worker.
     initializer, initargs: called in each worker before its first call.
-    host: the host on which all workers run; None: where there is room.
+    host: the host on which all workers run. None: any hosts with room.
 
-    A call may have been begun more than once if its worker died; its result is reported once. Functions and arguments are pickled; as with
-    multiprocessing, a program that makes an executor protects its main part by `if __name__ == "__main__"`. Arrays among the arguments
-    are sent from where they lie: do not change them until the call is done.
+    A call may be begun more than once if its worker dies; its result is reported once. Functions and arguments are pickled. As with
+    multiprocessing, a program that creates an executor must protect its main part by `if __name__ == "__main__"`. Arrays among the
+    arguments are sent without a copy: do not change them until the call is done.
     """
 
     def __init__(self, max_workers=None, *, retries=2, initializer=None, initargs=(), host=None):
@@ -102,17 +103,17 @@ class Executor(concurrent.futures.Executor):
         self._pending = collections.deque()
         self._calls = {}
         self._workers = {}
-        # Those that take calls and have none.
+        # Workers that take calls and have none.
         self._idle = set()
         self._call_numbers = itertools.count()
         self._starts = self._failed_start = self._failed_starts = 0
-        # Workers that have ended and were not replaced yet.
+        # Workers that have ended and have not been replaced yet.
         self._lost = 0
         self._timer = None
         self._broken = None
         self._closing = False
         self.restarts = 0
-        """How many workers have been started in place of others."""
+        """Number of workers that have been started to replace others."""
         if self._elastic:
             _native.notify(3, 0, TO_EXECUTOR, self._channel)
         error = self._start(self._wanted)
@@ -128,7 +129,7 @@ class Executor(concurrent.futures.Executor):
         _all.add(self)
 
     def submit(self, fn, /, *args, **kwargs):
-        """Has a worker call fn(*args, **kwargs), and returns the future of the result. Does not wait."""
+        """Has a worker call fn(*args, **kwargs), and returns the future of the result. Does not block."""
         future = concurrent.futures.Future()
         call = _Call(next(self._call_numbers), future, pack((fn, args, kwargs)))
         with self._lock:
@@ -143,7 +144,7 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def resize(self, max_workers):
-        """Starts more workers, or lets some go when they have done what they run."""
+        """Starts more workers, or lets some end after their current calls."""
         if max_workers < 1:
             raise ValueError(f"an executor has at least one worker, and not {max_workers}")
         with self._lock:
@@ -154,26 +155,26 @@ class Executor(concurrent.futures.Executor):
 
     @property
     def workers(self):
-        """The ids of the tasks that are its workers now."""
+        """The ids of the tasks that are workers now."""
         with self._lock:
             return sorted(self._workers)
 
     def shutdown(self, wait=True, *, cancel_futures=False):
-        """Takes no more calls. With `wait`, blocks until all are done and the workers have ended.
+        """Accepts no more calls. With `wait`, blocks until all calls are done and the workers have ended.
 
-        With `cancel_futures`, calls are cancelled that no worker was given; the others are done.
+        With `cancel_futures`, calls that were not given to a worker are cancelled; the others are completed.
         """
         with self._lock:
             self._closing = True
             if cancel_futures:
                 kept = collections.deque()
                 for call in self._pending:
-                    # One that was begun may have been taken back, or its worker may have died.
+                    # A call that was begun may be pending again: it was taken back, or its worker has died.
                     if call.begun or not call.future.cancel():
                         kept.append(call)
                     else:
                         self._calls.pop(call.number, None)
-                        # Those in concurrent.futures.wait hear of it.
+                        # Notifies callers of concurrent.futures.wait.
                         call.future.set_running_or_notify_cancel()
                 self._pending = kept
         if self._thread.is_alive():
@@ -184,18 +185,18 @@ class Executor(concurrent.futures.Executor):
     def _tell_thread(self, what):
         self._channel.send_parts(*pack((what,)), self._me, TO_EXECUTOR)
 
-    # What follows runs with the lock.
+    # The following methods run with the lock held.
 
     def _tell(self, worker, packed):
         worker.sends = [request for request in worker.sends if not _is_over(request)]
         try:
             worker.sends.append(self._channel.isend_parts(*packed, worker.task, TO_WORKER))
         except Error:
-            # It has ended, and the news of that is on its way.
+            # The worker has ended, and the notice of its end is in transit.
             pass
 
     def _start(self, count):
-        """Starts workers. Returns the error of those that could not be started, or None."""
+        """Starts workers. Returns the error if some could not be started, otherwise None."""
         arguments = ["-c", _START, os.path.dirname(os.path.dirname(os.path.abspath(__file__))), str(self._number)]
         self._starts += 1
         try:
@@ -210,7 +211,7 @@ class Executor(concurrent.futures.Executor):
         return error
 
     def _start_failed(self, start, why):
-        """Some of a start could not be started or ended before they took a call: they are started again after a pause."""
+        """Handles a start of which some workers could not be started or ended before they took a call: starts them again after a pause."""
         is_first = start > self._failed_start
         if is_first:
             self._failed_start = start
@@ -240,7 +241,7 @@ class Executor(concurrent.futures.Executor):
             pass
 
     def _fill(self):
-        """Has as many workers as are wanted."""
+        """Starts or ends workers until there are as many as wanted."""
         staying = [worker for worker in self._workers.values() if not worker.leaving]
         for worker in staying[self._wanted :]:
             worker.leaving = True
@@ -264,7 +265,8 @@ class Executor(concurrent.futures.Executor):
             self._tell(worker, pack(("back",)))
 
     def _dispatch(self):
-        """Gives calls to all that have too few, to those with fewest first; takes some back if there are none and somebody has nothing."""
+        """Gives calls to workers that have too few, beginning with the fewest. If no call is pending and a worker is
+        idle, takes some back from another."""
         if self._pending:
             for worker in sorted(self._workers.values(), key=lambda worker: len(worker.held)):
                 self._refill(worker)
@@ -275,7 +277,7 @@ class Executor(concurrent.futures.Executor):
         if not worker.ready or worker.leaving:
             return
         ahead = min(worker.ahead(), 1 + len(self._pending) // (2 * len(self._workers)))
-        # One that has more than half of it needs nothing yet.
+        # A worker that has more than half of its share needs nothing yet.
         if 2 * len(worker.held) <= ahead:
             self._give(worker, ahead - len(worker.held))
 
@@ -298,13 +300,13 @@ class Executor(concurrent.futures.Executor):
             self._tell(worker, pack(("calls", batch)))
 
     def _rest(self, worker):
-        """It has nothing to do: what others have not begun is for it."""
+        """The worker is idle: it gets calls that others have not begun."""
         if not worker.leaving:
             self._idle.add(worker)
             self._dispatch()
 
     def _done(self, worker, number):
-        """The call that is done now, unless it was done before."""
+        """Removes and returns the call that is done, or None if it was done before."""
         if worker is not None:
             worker.held.pop(number, None)
         return self._calls.pop(number, None)
@@ -316,7 +318,7 @@ class Executor(concurrent.futures.Executor):
         self._idle.discard(worker)
         held = [call for call in worker.held.values() if call.number in self._calls]
         if held:
-            # It runs them in their order, and tells of each end.
+            # The worker runs them in this order and reports each result, so the first one was running.
             running = held[0]
             running.tries += 1
             if running.tries > self._retries:
@@ -346,7 +348,7 @@ class Executor(concurrent.futures.Executor):
         for worker in self._workers.values():
             self._tell(worker, pack(("stop",)))
 
-    # The thread.
+    # The thread's methods.
 
     def _run(self):
         try:
@@ -426,7 +428,7 @@ class Executor(concurrent.futures.Executor):
 
 
 def _is_over(request):
-    """Whether a send is done. One to a worker that has died is, too; its end is told otherwise."""
+    """Returns whether a send is over, including one to a worker that has died; its end is reported separately."""
     try:
         return request.test()
     except Error:
@@ -464,7 +466,7 @@ def _cores():
 
 
 def _main():
-    """How a worker finds the main program's functions, as multiprocessing has it."""
+    """Returns how a worker finds the main program's functions, in multiprocessing's form."""
     from multiprocessing import spawn
 
     data = spawn.get_preparation_data("worker")

@@ -10,28 +10,27 @@ ANY = -1
 NONE = -2
 SUM, PRODUCT, MAX, MIN, AND, OR, XOR, BAND, BOR, BXOR = range(1, 11)
 
-# Memory of an object's that is at least so long is sent from where it lies, in bytes; shorter pieces cost less in its pickle.
+# Size in bytes from which an object's memory is sent without a copy. Smaller pieces are cheaper inside the pickle.
 _OUT_OF_BAND = 4096
 
 
 def init():
-    """Joins the job that this process was started in by `regatta run`, or becomes a world of one. A second call does nothing.
+    """Joins the job in which `regatta run` has started this process, or becomes a world of one. Further calls do nothing.
 
-    It leaves when the program ends. If that is by an exception it does not: so the others hear that it has failed, and not that it has
-    done its work.
+    The process leaves the job when the program ends, unless it ends by an exception: the others are then notified that it has failed.
     """
     if _native.init():
         atexit.register(_leave)
 
 
 def finalize():
-    """Leaves the job now. Messages that were sent can still be received."""
+    """Leaves the job now. Messages that were sent before can still be received."""
     _native.finalize()
 
 
 def _leave():
     failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    # A library of MPI that is there leaves by itself, in MPI_Finalize.
+    # A loaded MPI library leaves by itself, in MPI_Finalize.
     if _native.initialized() and not failed and "mpi4py.MPI" not in sys.modules:
         try:
             _native.finalize()
@@ -40,8 +39,8 @@ def _leave():
 
 
 def pack(obj):
-    """The pickle of an object, and the memory of its arrays."""
-    # Many programs send arrays alone, and this import takes as long as the rest.
+    """Returns the pickle of an object, and the memory of its arrays."""
+    # Imported here, because many programs send only arrays, and this import takes as long as the rest.
     import pickle
 
     pieces = []
@@ -60,7 +59,7 @@ def pack(obj):
 
 
 def unpack(message, begin=0, end=None):
-    """The object of a message, which is this part of a block. Its arrays lie in that memory, and may be written."""
+    """Returns the object in a message, which is this part of a block. Its arrays use that memory, and are writable."""
     import pickle
 
     places = _native.places(message, begin, len(message) if end is None else end)
@@ -70,7 +69,7 @@ def unpack(message, begin=0, end=None):
 
 
 class Group(_native.Group):
-    """Tasks that send each other messages, each known by its rank: 0, 1, and so on."""
+    """Tasks that can send each other messages, each identified by its rank: 0, 1, and so on."""
 
     __slots__ = ("__weakref__",)
 
@@ -84,21 +83,21 @@ class Group(_native.Group):
         return hash(self.id)
 
     def send_object(self, obj, to, tag=0):
-        """Sends any object that can be pickled. Blocks as `send` does. Arrays in it are sent from where they lie."""
+        """Sends any object that can be pickled. Blocks as `send` does. Arrays in it are sent without a copy."""
         self.send_parts(*pack(obj), to, tag)
 
     def isend_object(self, obj, to, tag=0):
-        """As `send_object`, without waiting. Arrays in the object must not be changed until the request is complete."""
+        """Like `send_object`, without blocking. Arrays in the object must not be changed until the request is complete."""
         return self.isend_parts(*pack(obj), to, tag)
 
     def recv_object(self, source=ANY, tag=ANY, *, status=False):
-        """Blocks until an object comes, and returns it; with `status` also what is told of the message."""
+        """Blocks until an object arrives, and returns it; with `status`, returns the message's status too."""
         message, told = self.recv_parts(source, tag)
         obj = unpack(message)
         return (obj, told) if status else obj
 
     def irecv_object(self, source=ANY, tag=ANY):
-        """Begins to receive an object; see ObjectRequest."""
+        """Starts to receive an object; see ObjectRequest."""
         return ObjectRequest(self, source, tag)
 
     def bcast_object(self, obj=None, root=0):
@@ -115,7 +114,7 @@ class Group(_native.Group):
         return obj if is_root else unpack(message)
 
     def gather_object(self, obj, root=0):
-        """Returns the objects of all, by rank, to the root, and None to the others. Blocks."""
+        """Returns the objects of all members, by rank, at the root, and None at the others. Blocks."""
         gathered = self.gather_parts(_native.joined(*pack(obj)), root)
         if gathered is None:
             return None
@@ -123,11 +122,11 @@ class Group(_native.Group):
         return [unpack(message, begin, end) for begin, end in places]
 
     def allgather_object(self, obj):
-        """Returns the objects of all, by rank. Blocks."""
+        """Returns the objects of all members, by rank. Blocks."""
         return self.bcast_object(self.gather_object(obj))
 
     def scatter(self, input=None, root=0, out=None):
-        """Returns the root's `input[rank]` to each rank. Without `out` at all, a new array. Blocks."""
+        """Returns the root's `input[rank]` to each rank. Without `out` at every member, returns a new array. Blocks."""
         if out is None:
             import numpy
 
@@ -142,26 +141,26 @@ class Group(_native.Group):
         return self.scatter_into(input, out, root)
 
     def dup(self):
-        """Makes a group of the same members, whose messages are apart from those of this one. All members call. Blocks."""
+        """Makes a group with the same members, whose messages are separate from this one's. All members call. Blocks."""
         return Group(_native.dup(self))
 
     def select(self, ranks):
-        """Makes a group of some members, in this order. Those members call. Blocks."""
+        """Makes a group of some members, in this order. Only those members call. Blocks."""
         return Group(_native.select(self, list(ranks)))
 
     def split(self, colour, key=0):
-        """Makes a group of the members that give the same colour, ordered by key and rank; with colour None, returns None. All members
+        """Makes a group of the members that give the same colour, ordered by key and rank. Returns None if the colour is None. All members
         call. Blocks."""
         made = _native.split(self, colour, key)
         return None if made < 0 else Group(made)
 
     def shrink(self):
-        """Makes a group of the members that live. All of them call. Blocks."""
+        """Makes a group of the living members. All of them call. Blocks."""
         return Group(_native.shrink(self))
 
 
 class ObjectRequest:
-    """An object that is being received: `wait`, `test` and `await`, as a Request. The result is the object."""
+    """An object that is being received. `wait`, `test` and `await` work as for a Request; the result is the object."""
 
     __slots__ = ("_group", "_source", "_tag", "_result", "status", "__weakref__")
 
@@ -170,7 +169,7 @@ class ObjectRequest:
         self.status = None
 
     def test(self):
-        """Returns whether it has come, without waiting."""
+        """Returns whether the object has arrived, without blocking."""
         if self.status is None:
             found = self._group.irecv_parts(self._source, self._tag)
             if found is None:
@@ -179,7 +178,7 @@ class ObjectRequest:
         return True
 
     def wait(self):
-        """Blocks until it has come; returns the object."""
+        """Blocks until the object has arrived, and returns it."""
         if self.status is None:
             self._take(self._group.recv_parts(self._source, self._tag))
         return self._result
@@ -196,9 +195,9 @@ class ObjectRequest:
 
 
 def wait_any(requests):
-    """Blocks until one of the requests is complete, and returns its index; None, if all have been returned or waited for.
+    """Blocks until one of the requests is complete, and returns its index, or None if all have already been returned or waited for.
 
-    One that is given twice has the index where it stands first.
+    For a request that is given twice, returns its first index.
     """
     requests = list(requests)
     for request in requests:
@@ -213,19 +212,20 @@ def wait_any(requests):
 
 
 def wait_all(requests):
-    """Blocks until all requests are complete; returns what their `wait` returns, in their order."""
+    """Blocks until all requests are complete. Returns the results of their `wait`, in order."""
     return [request.wait() for request in requests]
 
 
 def channel(number):
-    """Returns every task of the job, as `job`, for messages apart from those of other channels: 0 to 134217727. A rank is a task's id."""
+    """Returns a group of every task of the job, like `job`, whose messages are separate from those of other channels: 0
+    to 134217727. A rank is a task's id."""
     if not 0 <= number < 1 << 27:
         raise ValueError(f"a channel is a number from 0 to 134217727, and not {number}: Regatta itself has those from there on")
     return any_channel(number)
 
 
 def any_channel(number):
-    """As `channel`, of Regatta's own too."""
+    """Like `channel`, including Regatta's own channels."""
     init()
     return Group(0x40000000 + number)
 

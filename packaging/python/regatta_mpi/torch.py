@@ -1,4 +1,4 @@
-"""Regatta as a backend of torch.distributed, for tensors in the processor's memory and for torch as PyPI has it.
+"""Regatta as a backend of torch.distributed, for tensors in CPU memory and for torch from PyPI.
 
     import torch.distributed as dist
     import regatta_mpi.torch
@@ -6,7 +6,8 @@
     dist.init_process_group("regatta", init_method="regatta://")
 
 `regatta run -n 4 python program.py` starts four processes; ranks, sizes and addresses come from Regatta. When a rank dies, the others get
-RankDied, which names it, from the call or from the `wait` of what depends on it. `shrink()` makes a process group of those that live.
+RankDied, which names it, from the call or from the `wait` of an operation that depends on it. `shrink()` makes a process group of the
+survivors.
 """
 
 import asyncio
@@ -25,7 +26,8 @@ from .loop import completion
 
 __all__ = ["RankDied", "shrink"]
 
-# The members of a default process group, in the order of their ranks; None until one is made: all that were started together.
+# The members of a default process group, in rank order. None until one is made, which then has all tasks that were
+# started together.
 _members = None
 
 
@@ -36,12 +38,12 @@ class RankDied(TaskDied, dist.DistBackendError):
 
 
 def _named(error, group):
-    """The error of an operation, with the rank that it is about."""
+    """Returns the error of an operation, with the rank that it is about."""
     try:
         if isinstance(error, (TaskDied, TaskLeft)) and error.task is not None:
             rank = group.rank_of(error.task)
         elif isinstance(error, GroupRevoked):
-            # Another one has heard of a death first.
+            # Another member has noticed the death first.
             living = {task.id for task in tasks()}
             rank = next(rank for rank in range(group.size) if group.task_of(rank) not in living)
         else:
@@ -56,7 +58,7 @@ def _named(error, group):
     return named
 
 
-# Reductions by the number of their operator; torch's AVG is a sum that is divided.
+# Reductions by operator number. torch's AVG is a sum followed by a division.
 _OPERATORS = {
     dist.ReduceOp.SUM: _groups.SUM,
     dist.ReduceOp.AVG: _groups.SUM,
@@ -81,14 +83,14 @@ _TYPES = {
     torch.float32: 9,
     torch.float64: 10,
 }
-# Types that are reduced as a wider one, which is rounded once at the end.
+# Types that are reduced in a wider type, and rounded once at the end.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-# The sum of truth values is whether one is true, their product whether all are.
+# A sum of booleans is true if one of them is, a product if all are.
 _OF_BOOL = {_groups.SUM: _groups.MAX, _groups.PRODUCT: _groups.MIN}
 
 
 class _Work(dist.Work):
-    """An operation that was started: its request, and what is done with what has come."""
+    """An operation in progress: its request, and the action that processes the result."""
 
     def __init__(self, owner, request, result, finish=None):
         super().__init__()
@@ -135,7 +137,7 @@ class _Work(dist.Work):
                 self._error, self._is_over, self._finish = _named(error, self._owner.group), True, None
 
     def wait(self, timeout=None):
-        """Blocks until it is complete; raises what it ended with. Deaths are noticed, so there is no time limit."""
+        """Blocks until the operation is over, and raises its error. Deaths are detected, so there is no time limit."""
         self._settle(lambda request: request.wait())
         if self._error is not None:
             raise self._error
@@ -224,7 +226,7 @@ class _Completer(threading.Thread):
 
 
 class ProcessGroup(dist.ProcessGroup):
-    """A process group whose operations are those of a group of tasks."""
+    """A process group whose operations are those of a Regatta group."""
 
     def __init__(self, group, timeout):
         super().__init__(group.rank, group.size)
@@ -233,7 +235,7 @@ class ProcessGroup(dist.ProcessGroup):
         self._completer = None
         self._name = self._description = ""
 
-    # What torch asks of a group.
+    # Methods that torch requires of a process group.
 
     def getBackendName(self):
         return "regatta"
@@ -272,16 +274,16 @@ class ProcessGroup(dist.ProcessGroup):
         self._timeout = timeout
 
     def shutdown(self):
-        """Forgets the group of tasks, unless it is the world."""
+        """Frees the Regatta group, unless it is the world."""
         if self.group is not None and self.group.id != 0 and self.group != _members:
             self.group.free()
 
     def abort(self):
-        """Ends all that is under way, at every member, with GroupRevoked."""
+        """Ends all pending operations, at every member, with GroupRevoked."""
         self.group.revoke()
 
     def watch(self, work):
-        """Has the future of an operation completed when that is over."""
+        """Has the operation's future completed when the operation is over."""
         if self._completer is None:
             self._completer = _Completer()
         self._completer.add(work)
@@ -295,7 +297,7 @@ class ProcessGroup(dist.ProcessGroup):
             raise _named(error, self.group) from None
 
     def _reduction(self, tensor, op):
-        """A contiguous copy or the tensor itself, the number of its elements, their type, the operator, and the division at the end."""
+        """Returns the tensor or a contiguous copy, the number of elements, their type, the operator, and the final divisor."""
         number = _OPERATORS.get(getattr(op, "op", op))
         if number is None:
             raise ValueError(f"regatta has no reduction {op}: there are {', '.join(str(it).split('.')[-1] for it in _OPERATORS)}")
@@ -335,7 +337,7 @@ class ProcessGroup(dist.ProcessGroup):
         )
 
     def _together(self, tensors, call):
-        """One operation on the elements of several tensors of one type."""
+        """Runs one operation on the elements of several tensors of one type."""
         flat = torch.cat([tensor.reshape(-1) for tensor in tensors])
         work = call(flat)
         before, work._result = work._finish, tensors
@@ -480,7 +482,7 @@ class ProcessGroup(dist.ProcessGroup):
 
 
 class _All(_Work):
-    """Several operations as one."""
+    """Several operations combined into one."""
 
     def __init__(self, owner, works, result):
         super().__init__(owner, self, result)
@@ -518,7 +520,7 @@ def _contiguous(tensor):
         raise ValueError(f"the backend regatta takes tensors in the processor's memory, and this one is on {tensor.device}; use tensor.cpu()")
     if tensor.layout != torch.strided:
         raise ValueError(f"the backend regatta takes dense tensors, and this one is {tensor.layout}; use tensor.to_dense()")
-    # A negated or conjugated view has other bytes in memory than values.
+    # A negated or conjugated view has other bytes in memory than its values.
     tensor = tensor.resolve_conj().resolve_neg()
     return tensor if tensor.is_contiguous() else tensor.contiguous()
 
@@ -534,7 +536,7 @@ def _check_length(tensor, wanted, what, of_what):
 
 
 def _lengths(tensor, splits, size):
-    """In bytes, the parts of a tensor that is split along its first dimension."""
+    """Returns the sizes in bytes of the parts of a tensor that is split along its first dimension."""
     if not splits:
         if tensor.nbytes % size:
             raise ValueError(f"{tensor.nbytes} bytes are not as many for each of {size} ranks; give the sizes of the parts")
@@ -546,7 +548,7 @@ def _lengths(tensor, splits, size):
 
 
 def _world():
-    """The members of the next default process group."""
+    """Returns the members of the next default process group."""
     global _members
     if _members is None:
         _members = _groups.world
@@ -554,7 +556,7 @@ def _world():
 
 
 def _create(options, _):
-    """The process group of these ranks, which torch has asked for by its name."""
+    """Creates the process group of these ranks that torch has requested."""
     ranks = options.global_ranks_in_group
     members = _world()
     if members.size < options.group_size or members.size <= max(ranks, default=0):
@@ -565,13 +567,13 @@ def _create(options, _):
     whole = not ranks or list(ranks) == list(range(members.size))
     if not whole:
         return ProcessGroup(members.select(ranks), options.timeout)
-    # The default group, and others of all members, whose messages are apart from its.
+    # The first one is the default group; another one of all members needs separate messages.
     is_first = not dist.is_initialized()
     return ProcessGroup(members if is_first else members.dup(), options.timeout)
 
 
 def _rendezvous(url, timeout=None, **_):
-    """Where the ranks meet: rank 0 has torch's store, and Regatta tells the others where."""
+    """Sets up the rendezvous: rank 0 has torch's store, and its address is broadcast with Regatta."""
     members = _world()
     if members.rank == 0:
         host = "127.0.0.1" if len(hosts()) == 1 else socket.getfqdn()
@@ -583,14 +585,14 @@ def _rendezvous(url, timeout=None, **_):
 
 
 def shrink():
-    """Makes the default process group anew, of the ranks that live, and returns it. All of them call. Blocks.
+    """Makes a new default process group of the living ranks, and returns it. All of them call. Blocks.
 
-    Ranks are numbered anew in their order. Other groups are gone: make them again by `dist.new_group`.
+    Ranks are renumbered in order. Other groups are gone: make them again with `dist.new_group`.
     """
     global _members
     members = _world()
     members.revoke()
-    # The old group is freed as it is shut down, since it is not that of the members any more.
+    # The old group no longer belongs to the members, so shutting it down frees it.
     _members = members.shrink()
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -1,6 +1,6 @@
-"""A worker of an executor: calls functions, one after the other, and sends their results.
+"""A worker of an executor: runs functions one after the other, and sends their results.
 
-A thread of its own receives, so that the executor can take calls back that wait behind a long one. It waits without the GIL.
+A separate thread receives, so that the executor can take back calls that are queued behind a long one. It waits without the GIL.
 """
 
 import os
@@ -39,11 +39,11 @@ def main(number):
 
 
 def _begin(setup, tell):
-    """Makes the main program's functions known, and calls the initializer. False: that has failed."""
+    """Makes the main program's functions available, and calls the initializer. Returns False if that failed."""
     from multiprocessing import spawn
 
     _, preparation, pickled, pieces = setup
-    # Another host may not have the folder.
+    # Another host may not have this folder.
     if not os.path.isdir(preparation.get("dir") or ""):
         preparation.pop("dir", None)
     try:
@@ -70,12 +70,12 @@ def _receive(group, executor, calls, tell):
                 calls.put(None)
                 return
     except Error:
-        # Nobody waits for what this worker runs.
+        # The executor is gone, so the results are not needed.
         os._exit(1)
 
 
 def _unbegun(calls):
-    """Takes out the calls that were not begun; returns their numbers."""
+    """Removes the calls that were not begun, and returns their numbers."""
     numbers = []
     while True:
         try:
@@ -105,12 +105,12 @@ def _run(number, pickled, pieces, tell):
 
 
 def _told(error):
-    """An exception with the worker's traceback as a note, if it takes one and can be pickled."""
+    """Returns an exception with the worker's traceback as a note, if it accepts notes and can be pickled."""
     text = _traceback(error)
     try:
         error.add_note(text)
     except BaseException:
-        # A class may allow no notes.
+        # The class does not accept notes.
         pass
     try:
         if isinstance(pickle.loads(pickle.dumps(error)), BaseException):
@@ -125,7 +125,7 @@ def _traceback(error):
 
 
 def _shown(show, error):
-    """An exception as a text, also when its own methods raise."""
+    """Returns the text of an exception, even if its own methods raise."""
     try:
         return show(error)
     except BaseException:

@@ -11,7 +11,7 @@ class Regatta(MakefilePackage):
     """Regatta is a message-passing environment: MPI by its standard ABI and by MPICH's, PVM, NX, Express, and an interface of its own in C
     and Rust, over one engine whose failures are errors with a name."""
 
-    # Until there is an archive in public, `spack develop --path CLONE regatta@main` takes the sources from a clone.
+    # Until there is a public archive, `spack develop --path CLONE regatta@main` takes the sources from a clone.
     homepage = "https://crates.io/crates/regatta"
     has_code = True
 
@@ -26,20 +26,20 @@ class Regatta(MakefilePackage):
     depends_on("pkgconfig", type="build")
 
     provides("mpi@:5.0")
-    # Programs that Spack has built with MPICH run with this library in its place.
+    # Programs that Spack has built with MPICH can run with this library instead.
     can_splice("mpich@3.4:5", when="@main")
 
     requires("platform=linux")
 
     def build(self, spec, prefix):
-        """`make install` builds."""
+        """`make install` builds everything."""
 
     def install(self, spec, prefix):
         make("install", f"PREFIX={prefix}")
-        # The names by which others look for an MPI; in a prefix of its own they hide nobody else's.
+        # The names by which other programs look for an MPI. In a separate prefix they hide no other program.
         for name in ("mpicc", "mpicxx", "mpic++", "mpifort", "mpif77", "mpif90", "mpiexec", "mpirun"):
             symlink(join_path("..", "lib", "regatta", "mpi", name), join_path(prefix.bin, name))
-        # Programs that are spliced look for MPICH's library in its lib.
+        # Spliced programs look for MPICH's library in its folder lib.
         symlink(join_path("regatta", "mpich", "libmpi.so.12"), join_path(prefix.lib, "libmpi.so.12"))
 
     @property
