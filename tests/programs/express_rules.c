@@ -57,7 +57,7 @@ static void of_list(void)
     CHECK(excombine(&number, greatest, sizeof number, 1, 2, list, &size) == 0 && number == 1);
 }
 
-/* Sends every second word of 1024 back and forth. */
+/* Sends 512 words, every second one of an array, back and forth. */
 static void vector_ping(void)
 {
     static int from[1024], to[1024];

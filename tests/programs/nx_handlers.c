@@ -175,7 +175,7 @@ static void forms(void)
     gsync();
 }
 
-/* A long message, and one that had arrived before a receive by mask moved messages to the program. */
+/* A handler's long message had arrived before a probe by mask took messages in. */
 static void earlier(void)
 {
     begin();

@@ -165,7 +165,7 @@ impl Original {
         })
     }
 
-    /// Returns the lines written by the daemon and by tasks without a parent.
+    /// Returns the lines written by the daemon and by tasks whose output no other task collects.
     pub fn log(&self) -> String {
         let user = rustix::process::getuid().as_raw();
         std::fs::read_to_string(self.folder.join(format!("pvml.{user}"))).unwrap_or_default()

@@ -54,7 +54,7 @@ pub enum Step {
     /// Waits for the end of what this command started.
     Ended(&'static str),
     /// Types the second text into what the first command started, then waits until what the third command started
-    /// prints a line with the fourth.
+    /// prints the fourth.
     Type(&'static str, &'static str, &'static str, &'static str),
     /// Repeats the command until its output contains this text.
     Until(&'static str, &'static str),

@@ -221,7 +221,7 @@ fn records_of_other_hosts_are_fetched() {
 fn a_host_that_no_longer_answers_is_named_with_the_place_of_its_records() {
     let folder = std::env::temp_dir().join(format!("unreachable-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
-    // Only the first call of this command reaches the host; later ones fail.
+    // Only the first call of this command for a host succeeds; later ones fail.
     let script = folder.join("once");
     let text = "#!/bin/sh\nmkdir \"$0.$1\" 2>/dev/null || exit 1\nshift\nexec \"$@\"\n";
     std::fs::write(&script, text).expect("a script");

@@ -329,7 +329,7 @@ fn a_killed_task_is_told_at_once_and_survived() {
     }
 }
 
-/// Returns the guardian processes of the job with this name.
+/// Returns the guardian process of the first node of the job with this name, if it runs.
 fn guardians(job: &str) -> Vec<String> {
     let script = "for process in /proc/[0-9]*; do
     [ \"$(cat $process/comm 2>/dev/null)\" = regatta-guard ] || continue
