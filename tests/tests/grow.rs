@@ -41,7 +41,7 @@ hosts=$2
 shift 2
 cd /run/everywhere/job
 $on_first $regatta up --as h0:1 $hosts
-# Until they have said what they are called.
+# Waits until the hosts' names are known.
 for host in $hosts; do sees h0 "\"name\":\"${host%:*}\""; done
 status=0
 $on_first "$@" || status=$?

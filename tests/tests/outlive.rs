@@ -17,13 +17,13 @@ shift
 cd /run/everywhere/job
 mkfifo plug
 on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
-# Until all have said what they are called.
+# Waits until all hosts' cores are known.
 sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
 on h0 "$@" &
 job=$!
-# The next line of a task. The writer of the line before may still have the pipe open, and its end is no end of ours.
+# Reads the next line of a task. If the previous writer still has the pipe open, its close may end this read, which is then repeated.
 next_line() { until read -r "$@" <plug; do :; done; }
-# Waits for a task's word, and loses the host that it names.
+# Waits for a task's line, and takes down the host that it names.
 pull() {
     next_line host how
     echo "pulling $host: $how"
@@ -35,39 +35,39 @@ pull() {
     launcher) signal STOP $host regatta-job ;;
     esac
 }
-# Sends a signal to the processes of a host that are called so.
+# signal NAME HOST PROCESS: sends a signal to the processes of a host with this name.
 signal() {
     for pid in $(ip netns pids $2); do
-        # Some end meanwhile.
+        # Some processes end meanwhile.
         case $(cat /proc/$pid/comm 2>/dev/null) in $3) kill -$1 $pid ;; esac
     done
 }
-# Waits until a line of a file says this.
+# await PATTERN FILE: waits until a line of the file matches.
 await() { tail -n +1 -F "$2" 2>/dev/null | grep -q -m 1 "$1"; }
-# Where the next launcher will write. Asked on this host.
+# Sets `output` to the file that the next launcher will write; asks on this host.
 name_output() {
     output=regatta-$(on $1 $regatta ps --json | sed 's/.*"job":"\([^"]*\)".*/\1/; s/:/-/').out
 }
-# Waits for the launcher's end.
+# Waits for the end of the launcher, and prints its status.
 launcher_ends() {
     status=0
     wait $job || status=$?
     echo "the launcher's status: $status"
 }
-# The job ends well, as its last launcher writes; then this host ends the machine.
+# Waits until the last launcher reports success, then shuts the machine down from this host.
 job_ends_on() {
     await 'has ended with status 0' $output
     cat $output
     launcher_ends
     finish $1
 }
-# Has this host end the machine of those that are left, and shows that nothing of it runs.
+# Shuts down the machine of the remaining hosts from this host, and checks that nothing of it still runs.
 finish() {
     on $1 $regatta ps
     on $1 $regatta down || echo "some hosts did not answer"
     for host in h0 h1 h2 h3; do
         for pid in $(ip netns pids $host); do
-            # A daemon that was cut off belongs to nobody's machine; others may be about to end.
+            # A daemon that was cut off is in no machine; the others may be about to end.
             case $(cat /proc/$pid/comm) in regatta-daemon) kill $pid || true ;; *) echo "FAIL left on $host: $(cat /proc/$pid/comm)" ;; esac
         done
     done
@@ -94,10 +94,10 @@ fn outlive_with(arguments: &[&str], then: &str) -> Job {
 /// Both hosts are lost. The tasks on the others go on as before.
 const BOTH: &str = r#"
 pull
-# Two of four that have not agreed on being three are no majority.
+# Until the machine has agreed on having three hosts, two are no majority.
 sees h2 '"known":3'
 pull
-# One of those that were cut off may say that it has given up.
+# A launcher that was cut off may report that it has given up.
 await 'has ended with status 0' regatta-h0-*.out
 cat regatta-h0-*.out
 wait $job || echo "the launcher's status: $?"
@@ -151,14 +151,14 @@ launcher_ends
 for pid in $(ip netns pids h0); do
     case $(cat /proc/$pid/comm || true) in
     regatta-daemon) ;;
-    # The launcher's guard ends when it sees that the launcher has.
+    # The launcher's guard ends when it notices the launcher's end.
     *) timeout 20 tail --pid=$pid -f /dev/null || echo "FAIL still on h0: $(cat /proc/$pid/comm)" ;;
     esac
 done
 next_line word
 await 'has ended with status' regatta-h0-*.out
 cat regatta-h0-*.out
-# The network heals: h0 comes back as another, and has nothing of the job.
+# The network is repaired: h0 joins as a new host, and has nothing of the job.
 ip link set v0 up
 sees h0 '"known":4.*"reason":null'
 finish h0
@@ -209,7 +209,7 @@ const DAEMON: &str = r#"
 pull
 launcher_ends
 for pid in $(ip netns pids h0); do
-    # The launcher's guard ends when it sees that the launcher has.
+    # The launcher's guard ends when it notices the launcher's end.
     timeout 20 tail --pid=$pid -f /dev/null || echo "FAIL still on h0: $(cat /proc/$pid/comm)"
 done
 next_line word

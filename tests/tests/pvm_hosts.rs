@@ -20,9 +20,9 @@ mkfifo plug
 plug=$HOME/plug
 on h0 $regatta up --as h0:1 h1:1 h2:1 h3:1 >/dev/null
 sees h0 '"cores":1.*"cores":1.*"cores":1.*"cores":1'
-# The next line of a task. The writer of the line before may still have the pipe open, and its end is no end of ours.
+# Reads the next line of a task. If the previous writer still has the pipe open, its close may end this read, which is then repeated.
 next_line() { until read -r "$@" <plug; do :; done; }
-# Ends the machine of the hosts that are left, and shows that nothing of the programs runs.
+# Shuts down the machine of the remaining hosts, and checks that no process is left.
 finish() {
     on h1 $regatta down || true
     for host in h0 h1 h2 h3; do
@@ -44,7 +44,7 @@ next_line word
 echo "$word"
 on h3 $program late $plug &
 wait
-# The last word of whoever led the job.
+# Waits for the last line of the host that led the job.
 logs=$(for host in h1 h2 h3; do echo /run/user.$host/regatta/pvm.job.log; done)
 tail -q -n +1 -F $logs 2>/dev/null | grep -q -m 1 'has ended with status'
 cat $logs 2>/dev/null || true

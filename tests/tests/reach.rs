@@ -16,23 +16,23 @@ shift
 : >/run/said
 heard() { tail -n +1 -F /run/said 2>/dev/null | grep -q -m 1 -e "$1" -e FAIL -e HUNG -e 'is lost'; }
 now() { echo $(($(date +%s%N) / 1000000)); }
-# cut HOST ADDRESS [in|out]: what comes from there, or goes there, is lost.
+# cut HOST ADDRESS [in|out]: drops packets on HOST from ADDRESS (in), to it (out), or both.
 cut() {
     on $1 nft 'add table ip cut; add chain ip cut in { type filter hook input priority 0; }; add chain ip cut out { type filter hook output priority 0; }'
     case ${3:-in} in in) on $1 nft "add rule ip cut in ip saddr $2 drop" ;; esac
     case ${3:-out} in out) on $1 nft "add rule ip cut out ip daddr $2 drop" ;; esac
-    # And what goes past TCP/IP, of whatever host: the connections bring that.
+    # Also drops the frames of bypasses, of all hosts; the connections deliver those messages.
     on $1 nft 'add table netdev cut; add chain netdev cut in { type filter hook ingress device eth0 priority 0; }; add chain netdev cut out { type filter hook egress device eth0 priority 0; }'
     case ${3:-in} in in) on $1 nft 'add rule netdev cut in ether type 0x88b5 drop' ;; esac
     case ${3:-out} in out) on $1 nft 'add rule netdev cut out ether type 0x88b5 drop' ;; esac
 }
-# Waits until a cut is named; `start` is when it was made.
+# Waits until the cut is reported; `start` is when it was made.
 named() {
     heard 'cannot reach'
     echo "named after $(($(now) - start)) ms"
 }
 mend() { on $1 nft 'delete table ip cut; delete table netdev cut'; }
-# Begins a virtual machine of h0 and these, with a core each, all of which know each other's names.
+# Starts a virtual machine of h0 and these hosts, with one core each, and waits until all know each other.
 machine() {
     export REGATTA_RSH='env XDG_RUNTIME_DIR=/run/user.{host} ip netns exec {host}'
     others= all='"cores":1'
@@ -42,7 +42,7 @@ machine() {
     on h0 $regatta up --as h0:1 $others >/dev/null
     sees h0 "$all"
 }
-# Begins the job.
+# Starts the job, and waits until it has begun.
 begin() {
     "$@" >/run/said 2>&1 &
     job=$!
@@ -398,7 +398,7 @@ machine h1 h2
 begin on h0 "$@"
 cut h1 10.78.0.3
 sees h2 '"unreached":\[{'
-# The launcher's daemon gets no new connection to that of h2.
+# The daemon of h0 cannot open a new connection to that of h2.
 on h2 nft 'add table ip deaf; add chain ip deaf in { type filter hook input priority 0; }'
 on h2 nft 'add rule ip deaf in ip saddr 10.78.0.1 tcp flags & (syn | ack) == syn drop'
 mend h1
