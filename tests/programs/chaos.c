@@ -3,17 +3,16 @@
  * and stops processes, and workers revoke their groups, leave, and end themselves. The survivors shrink their group and
  * go on, and new workers are started for those that have ended.
  *
- * chaos captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and replaces those that end
+ *   chaos captain SECONDS WORKERS SEED    started as one task; spawns WORKERS on each host, and replaces those that end
  *   chaos worker SEED                     a spawned worker (chaos_worker.c)
- *   chaos worker SEED                     what it spawns (chaos_worker.c)
  *
  * The captain is never killed. It compares the reports of all members of a crew:
  *
- *  - a task that was reported dead has died, a task that was reported to have left has left, and a task that is missing
- * in a shrunk group has done one of both;
- *  - all members that complete an epoch have had the same agreements in it, and the same members after it;
- *  - a group that was found revoked has been revoked by a member that reports so, or a member that could have done it
- * has died or left.
+ * - a task that was reported dead has died, a task that was reported to have left has left, and a task that is missing
+ *   in a shrunk group has done one of both;
+ * - all members that complete an epoch have had the same agreements in it, and the same members after it;
+ * - a group that was found revoked has been revoked by a member that reports so, or a member that could have done it
+ *   has died or left.
  *
  * From time to time all members of a crew wait for the captain, which then has the newly started workers make a group
  * with them.

@@ -9,9 +9,9 @@
  *
  * `judge` accepts an error by these rules (docs/failures.md, regatta.h):
  *
- *   DEAD, LEFT   the error text names a member of the group, the peer if there is one; that task has died or left:
- * compared by the captain
- *   REVOKED      the group is revoked from then on; a member has revoked it: compared by the captain
+ *   DEAD, LEFT   the error text names a member of the group, the peer if there is one; that task has died or left (the
+ *                captain compares)
+ *   REVOKED      the group is revoked from then on; a member has revoked it (the captain compares)
  *   others       are wrong
  *
  * A call that begins when the group is known to be revoked must return REVOKED. Collectives fail once a death is known.
