@@ -30,7 +30,7 @@ pub(crate) const LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout
 
 /// Returns how many members a word counts that have entered or left.
 fn count(word: u64, of: u64) -> u64 {
-    word / of & (LEFT - 1)
+    (word / of) & (LEFT - 1)
 }
 
 impl BufferUsers {
