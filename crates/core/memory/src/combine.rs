@@ -530,7 +530,7 @@ mod tests {
         );
     }
 
-    // Not a skip: only this processor has these long doubles.
+    // not a skip: only this processor has these long doubles.
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn long_doubles() {

@@ -252,7 +252,7 @@ mod tests {
                             }
                             if passage == Crossing::Shut {
                                 ends.lock().unwrap().push((place, round, counted));
-                                // Not a skip: the thread's rounds are over.
+                                // not a skip: the thread's rounds are over.
                                 return;
                             }
                             round += 1;
