@@ -2,15 +2,13 @@
 
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
+mod support;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use regatta_race::network::Network;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::Results;
-use regatta_race::stop::Stop;
-use regatta_race::{compare, discover, race, speed};
+use regatta_race::{compare, speed};
 
 fn wishes() -> Wishes {
     Wishes {
@@ -26,36 +24,14 @@ fn wishes() -> Wishes {
     }
 }
 
-fn limit_against_itself() -> race::Race {
-    let mut competitors = discover::discover(Path::new("/nonexistent")).competitors;
-    competitors.retain(|c| c.name == "limit");
-    let mut again = competitors[0].clone();
-    again.name = "limit-again".to_owned();
-    competitors.push(again);
-    race::Race {
-        competitors,
-        network: Network::Local,
-        hosts: 1,
-        wishes: wishes(),
-        before: None,
-        seed: 1,
-        quiet: true,
-        notes: vec![],
-        command: "test".to_owned(),
-    }
-}
-
 #[test]
 fn limit_races_itself_and_leaves_nothing() {
     if speed::allowed().len() < 2 {
         skipped::skip("with one processor there is nothing to race between");
         return;
     }
-    let race = limit_against_itself();
     let before = Instant::now();
-    let results = race
-        .run(&Stop::on_signals().expect("signals are heard"))
-        .expect("the race runs");
+    let results = support::limit_against_itself(wishes());
     assert!(
         before.elapsed() < Duration::from_secs(180),
         "{:?}",

@@ -2,39 +2,21 @@
 
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
+mod support;
 
-use std::path::Path;
-
-use regatta_race::network::Network;
 use regatta_race::plan::{Effort, Wishes};
 use regatta_race::results::Results;
-use regatta_race::stop::Stop;
-use regatta_race::{discover, race, speed};
+use regatta_race::speed;
 
-fn limit_against_itself() -> race::Race {
-    let mut competitors = discover::discover(Path::new("/nonexistent")).competitors;
-    competitors.retain(|c| c.name == "limit");
-    let mut again = competitors[0].clone();
-    again.name = "limit-again".to_owned();
-    competitors.push(again);
-    race::Race {
-        competitors,
-        network: Network::Local,
-        hosts: 1,
-        wishes: Wishes {
-            suites: vec!["primitives".into()],
-            operations: vec!["one-to-one".into(), "barrier".into()],
-            tasks: vec![2],
-            bytes: vec![8, 4096],
-            effort: Effort::Quick,
-            launches: Some(2),
-            budget: Some(12.0),
-        },
-        before: None,
-        seed: 1,
-        quiet: true,
-        notes: vec![],
-        command: "test".to_owned(),
+fn wishes() -> Wishes {
+    Wishes {
+        suites: vec!["primitives".into()],
+        operations: vec!["one-to-one".into(), "barrier".into()],
+        tasks: vec![2],
+        bytes: vec![8, 4096],
+        effort: Effort::Quick,
+        launches: Some(2),
+        budget: Some(12.0),
     }
 }
 
@@ -44,9 +26,7 @@ fn environments_that_take_turns_are_compared_by_the_ratios_of_their_turns() {
         skipped::skip("with one processor there is nothing to race between");
         return;
     }
-    let results = limit_against_itself()
-        .run(&Stop::on_signals().expect("signals are heard"))
-        .expect("the race runs");
+    let results = support::limit_against_itself(wishes());
     assert_eq!(results.ratios.len(), 3, "{:#?}", results.ratios);
     for ratio in &results.ratios {
         assert_eq!((ratio.launches, ratio.rounds), (2, 12), "{ratio:?}");

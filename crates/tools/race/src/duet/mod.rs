@@ -334,11 +334,7 @@ impl<'a> Duet<'a> {
                 .iter()
                 .map(|(_, rounds)| rounds.iter().filter_map(pair).collect())
                 .collect();
-            let estimate = ratio::estimate(
-                &launches,
-                Looks::between(self.pace.heats),
-                place.point.bytes,
-            )?;
+            let estimate = self.estimate(&launches, place)?;
             let verdict = ratio::judge(estimate.ci95);
             let more = match verdict {
                 Verdict::Undecided => record.seconds * (ratio::effort_to_decide(&estimate) - 1.0),
@@ -401,6 +397,11 @@ impl<'a> Duet<'a> {
         others.into_iter().map(|(_, point)| at(point)).collect()
     }
 
+    fn estimate(&self, launches: &[Vec<f64>], place: &HeatPoint) -> Option<ratio::Estimate> {
+        let looks = Looks::between(self.pace.heats);
+        ratio::estimate(launches, looks, place.point.bytes)
+    }
+
     /// The ratio of two points in one environment, round by round of the heats that have both.
     fn pair(&self, place: &HeatPoint, by: &HeatPoint, competitor: usize) -> Option<Paired> {
         let (record, other) = (self.records.get(place)?, self.records.get(by)?);
@@ -416,11 +417,7 @@ impl<'a> Duet<'a> {
                 )
             })
             .collect();
-        let estimate = ratio::estimate(
-            &launches,
-            Looks::between(self.pace.heats),
-            place.point.bytes,
-        )?;
+        let estimate = self.estimate(&launches, place)?;
         Some(Paired {
             environment: self.runner.competitors[competitor].name.clone(),
             tasks: place.tasks,

@@ -186,17 +186,7 @@ mod tests {
 
     #[test]
     fn a_race_of_regatta_against_itself_has_a_peer() {
-        let mut results = sample::results();
-        results.rows.retain(|row| row.environment == OURS);
-        let again: Vec<Row> = results
-            .rows
-            .iter()
-            .map(|row| Row {
-                environment: "regatta-again".into(),
-                ..row.clone()
-            })
-            .collect();
-        results.rows.extend(again);
+        let results = sample::ours_again("regatta-again");
         let headlines = Headline::all(&results);
         assert!(
             headlines

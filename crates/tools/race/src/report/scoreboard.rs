@@ -268,17 +268,7 @@ mod tests {
 
     #[test]
     fn a_race_of_interfaces_has_no_peer() {
-        let mut results = sample::results();
-        results.rows.retain(|row| row.environment == "regatta");
-        let nx: Vec<Row> = results
-            .rows
-            .iter()
-            .map(|row| Row {
-                environment: "regatta-nx".into(),
-                ..row.clone()
-            })
-            .collect();
-        results.rows.extend(nx);
+        let results = sample::ours_again("regatta-nx");
         let sentence = sentence(&results);
         assert!(
             sentence.contains("Regatta and the best of its other interfaces tie"),
@@ -288,17 +278,7 @@ mod tests {
 
     #[test]
     fn a_race_against_itself_ends_in_a_tie() {
-        let mut results = sample::results();
-        results.rows.retain(|row| row.environment == "regatta");
-        let again: Vec<Row> = results
-            .rows
-            .iter()
-            .map(|row| Row {
-                environment: "regatta-again".into(),
-                ..row.clone()
-            })
-            .collect();
-        results.rows.extend(again);
+        let results = sample::ours_again("regatta-again");
         assert!(
             sentence(&results).contains("tie in all"),
             "{}",
