@@ -88,9 +88,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Returns the lengths and offsets of all parts, if the datatype is predefined and no part lies before the buffer's
-    /// address.
-    #[inline]
+    /// Returns those of all members, if the type is predefined and no part lies before the buffer's address.
+    #[inline(always)]
     pub unsafe fn new(peers: c_int, buffer: &Buffer) -> Option<Listed> {
         let Counts::Listed(counts, displs) = buffer.counts else {
             return None;
@@ -112,9 +111,8 @@ impl Listed {
         Some(listed)
     }
 
-    /// Returns the length in bytes of this process's part, if its other buffer has the same length and is not that part
-    /// itself.
-    #[inline]
+    /// Returns the bytes of this process' part, if its other buffer has as many and is not that part itself.
+    #[inline(always)]
     pub fn part(&self, all: &Buffer, one: &Buffer, rank: c_int) -> Option<usize> {
         let length = bytes(one)?;
         let own = all.address.wrapping_byte_add(self.offsets[rank as usize]);
