@@ -4,6 +4,25 @@
 //! Safety of all of them: pointers are valid as the standard requires, or null where the function's comment allows it.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments, missing_docs)]
 
+/// Makes calls that have the same parameters and differ in one thing, in the order of their names.
+///
+/// Their names, separated by commas, stand on one line with `pub unsafe fn`: so the table finds them.
+macro_rules! alike {
+    ($(
+        pub unsafe fn $($name:ident),+($($parameters:tt)*)
+            = |$with:ident| $call:expr, of $($what:expr),+;
+    )*) => {$(
+        alike! { @each ($($parameters)*) |$with| $call, $($name = $what;)+ }
+    )*};
+    (@each $parameters:tt |$with:ident| $call:expr, $($name:ident = $what:expr;)+) => {$(
+        pub unsafe fn $name $parameters -> $crate::error::Result {
+            let $with = $what;
+            // SAFETY: the caller's promise.
+            unsafe { $call }
+        }
+    )+};
+}
+
 pub mod allgather;
 pub mod alltoall;
 pub mod any;

@@ -61,60 +61,23 @@ unsafe fn keep(arguments: Arguments, begin: Begin, request: *mut Request) -> Res
     Ok(())
 }
 
-pub unsafe fn send_init(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { keep(arguments, isend, request) }
-}
-
-pub unsafe fn ssend_init(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { keep(arguments, issend, request) }
-}
-
-pub unsafe fn rsend_init(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { keep(arguments, irsend, request) }
-}
-
-pub unsafe fn bsend_init(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    let arguments = of_send(buf, count, datatype, dest, tag, comm)?;
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { keep(arguments, ibsend, request) }
+alike! {
+    pub unsafe fn send_init, ssend_init, rsend_init, bsend_init(
+        buf: *const c_void,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *mut Request,
+    )
+        = |begin| {
+            route(comm)?.destination(dest)?;
+            check_tag(tag)?;
+            let buf = buf.cast_mut();
+            keep(Arguments { buf, count, datatype, peer: dest, tag, comm }, begin, request)
+        },
+        of isend, issend, irsend, ibsend;
 }
 
 /// Begins a receive. It has the type of [`Begin`], but writes to the buffer.
@@ -129,26 +92,6 @@ unsafe fn begin_irecv(
 ) -> Result {
     // SAFETY: the caller upholds the safety contract of this function.
     unsafe { irecv(buf.cast_mut(), count, datatype, source, tag, comm, request) }
-}
-
-fn of_send(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-) -> Result<Arguments> {
-    route(comm)?.destination(dest)?;
-    check_tag(tag)?;
-    Ok(Arguments {
-        buf: buf.cast_mut(),
-        count,
-        datatype,
-        peer: dest,
-        tag,
-        comm,
-    })
 }
 
 pub unsafe fn recv_init(

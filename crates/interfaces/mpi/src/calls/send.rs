@@ -221,45 +221,9 @@ unsafe fn begin_apart(
     })
 }
 
-pub unsafe fn send(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-) -> Result {
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { blocking(STANDARD, buf, count, datatype, dest, tag, comm) }
-}
-
-pub unsafe fn ssend(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-) -> Result {
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { blocking(SYNCHRONOUS, buf, count, datatype, dest, tag, comm) }
-}
-
-pub unsafe fn rsend(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-) -> Result {
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { blocking(READY, buf, count, datatype, dest, tag, comm) }
-}
-
-/// Begins a send. Fast path: predefined datatype, valid arguments, and usually a message that is sent at once. Only the
-/// address of the request is kept across the engine's call. Every store here waits in the store buffer behind stores to
-/// ring lines that come from another core, so a dozen more stores would add half the time of a message.
+/// Most sends have a type of the standard's and an argument that is right each, and their message goes at once. For these nothing is kept over the call of
+/// the engine but the place of the request: what a send stores of its own stands in the processor's queue behind lines of the ring that
+/// come from another core, so a dozen stores more are half a message more.
 #[inline(always)]
 pub unsafe fn isend(
     buf: *const c_void,
@@ -306,28 +270,27 @@ unsafe fn isend_otherwise(
     unsafe { started(STANDARD, buf, count, datatype, dest, tag, comm, request) }
 }
 
-pub unsafe fn issend(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { started(SYNCHRONOUS, buf, count, datatype, dest, tag, comm, request) }
-}
+alike! {
+    pub unsafe fn send, ssend, rsend(
+        buf: *const c_void,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        comm: Comm,
+    )
+        = |mode| blocking(mode, buf, count, datatype, dest, tag, comm),
+        of STANDARD, SYNCHRONOUS, READY;
 
-pub unsafe fn irsend(
-    buf: *const c_void,
-    count: i64,
-    datatype: Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: *mut Request,
-) -> Result {
-    // SAFETY: the caller upholds the safety contract of this function.
-    unsafe { started(READY, buf, count, datatype, dest, tag, comm, request) }
+    pub unsafe fn issend, irsend(
+        buf: *const c_void,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *mut Request,
+    )
+        = |mode| started(mode, buf, count, datatype, dest, tag, comm, request),
+        of SYNCHRONOUS, READY;
 }
