@@ -220,9 +220,11 @@ impl<T: Transport> Engine<T> {
             Algorithm::Rounds(each) => Stage::Rounds(Rounds::new(each, facts.bytes)),
             Algorithm::Message => {
                 let pair = self.pair(id)?;
-                operation.terms().keep_own(operation.kind, (rank, 2));
-                let message = operation.terms().message(operation.kind, rank);
-                Stage::Messages(self.start_message(message, pair)?, facts.hosts > 1)
+                let terms = operation.terms();
+                let handle = self.start_message(terms.message(operation.kind, rank), pair)?;
+                // While the message is on its way.
+                terms.keep_own(operation.kind, (rank, 2));
+                Stage::Messages(handle, facts.hosts > 1)
             }
             Algorithm::Crossing => self.contribute_here(id, operation)?,
             algorithm => {

@@ -149,7 +149,11 @@ impl<'a> Terms<'a> {
                 let len = self.gives.longest();
                 Cow::Owned(self.given().pieces(from, n, len, size as usize))
             }
-            Form::Parts => stretch(self.given_to(kind, rank, other), (from, n)),
+            Form::Parts => {
+                let (len, offset) = self.gives.of(other);
+                let left = len.saturating_sub(from).min(n);
+                Cow::Owned(self.given().part(offset + from, left))
+            }
             // What is given beyond the own part is left out, as on other ways.
             Form::Whole if kind.gets() == Form::Parts => {
                 let n = self.left(rank, (from, n));
@@ -231,6 +235,12 @@ impl<T: Transport> Engine<T> {
                     _ => self.fold(round, upto, &out, what, work),
                 }
             }
+            _ if size == 2 => {
+                let other = 1 - rank.min(1);
+                if kind.hears(terms.root, rank, other) {
+                    self.take_part((kind, terms), place, round, stretch, other);
+                }
+            }
             _ => {
                 let heard = |&other: &u32| kind.hears(terms.root, rank, other);
                 for other in (0..size).filter(|&other| other != rank).filter(heard) {
@@ -291,7 +301,13 @@ impl<T: Transport> Engine<T> {
         (from, n): (usize, usize),
         other: u32,
     ) {
-        let into = terms.got_from(kind, other);
+        // No memory is cut twice: each cut is written and read again, in front of what the other one waits for.
+        let out = terms.out();
+        let (len, offset) = match kind.gets() {
+            Form::Parts => terms.gets.of(other),
+            Form::Whole | Form::Empty => (out.len(), 0),
+        };
+        let left = len.saturating_sub(from).min(n);
         let part = match kind.gives() {
             Form::Parts if size > 2 => Part {
                 offset: n * rank as usize,
@@ -299,10 +315,12 @@ impl<T: Transport> Engine<T> {
             },
             _ => Part {
                 offset: 0,
-                total: into.len().saturating_sub(from).min(n),
+                total: left,
             },
         };
-        let n = n.min(part.total);
-        self.collect(round, other, part, &stretch(into, (from, n)));
+        match left == out.len() {
+            true => self.collect(round, other, part, &out),
+            false => self.collect(round, other, part, &out.part(offset + from, left)),
+        }
     }
 }

@@ -83,7 +83,8 @@ impl<T: Transport> Groups<T> {
     /// Returns whether members that exchange send before they make their receives: across hosts, where a look for a message that cannot be there yet is a
     /// system call. What comes as a stream finds its place sooner if the receive is first.
     fn sends_first(&mut self, id: GroupId, operation: &Operation) -> Result<bool> {
-        Ok(operation.terms().bytes(operation.kind) <= SENT_FIRST_BYTES && self.hosts(id, 0)?.is_some())
+        Ok(operation.terms().bytes(operation.kind) <= SENT_FIRST_BYTES
+            && self.hosts(id, 0)?.is_some())
     }
 
     /// Returns the steps of a dissemination: in round `k` a member tells the one `2^k` on and hears from the one `2^k` back. Across hosts their leaders do.

@@ -5,7 +5,6 @@
 //! *Rules of small barriers and reductions to all:* one pass through the lock, no allocation, no system call unless a member sleeps. (docs/hot-paths.md names the
 //! test.)
 
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -242,8 +241,7 @@ fn run_message(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     let mut open = None;
     let done = pair_message(kind, group, terms, &mut open);
     if let Some(pair) = open {
-        let message = terms.message(kind, pair.rank);
-        return finish_message(group, kind, message, pair).map(|()| true);
+        return finish_message(group, kind, terms, pair).map(|()| true);
     }
     if let Some(done) = done {
         return Ok(done);
@@ -316,15 +314,14 @@ fn run_in_engine(group: GroupId, operation: Operation) -> Result<()> {
 
 /// Sends, or receives, the message of a one-way collective between two that did not go, or come, at once.
 #[inline(never)]
-fn finish_message(
-    group: GroupId,
-    kind: Kind,
-    message: std::result::Result<Cow<'_, Views>, Cow<'_, Views>>,
-    pair: PairMessage,
-) -> Result<()> {
+fn finish_message(group: GroupId, kind: Kind, terms: Terms<'_>, pair: PairMessage) -> Result<()> {
     let mut held = enter()?;
-    let pair = (pair.peer, pair.context, pair.tag);
-    let collective = held.engine.begin_message(group, kind, message, pair)?;
+    let message = terms.message(kind, pair.rank);
+    let way = (pair.peer, pair.context, pair.tag);
+    let collective = held.engine.begin_message(group, kind, message, way)?;
+    if pair.keeps_own {
+        terms.keep_own(kind, (pair.rank, 2));
+    }
     finish(held, collective)
 }
 

@@ -8,7 +8,7 @@
 use regatta_engine::{GroupId, Kind, Peer, Result, Round, Terms};
 
 use crate::collective::await_round;
-use crate::state::{Process, as_owner, enter};
+use crate::state::{Process, as_owner, enter, enter_or};
 
 /// How far a round of a pair has come without waiting.
 enum Begun {
@@ -21,26 +21,7 @@ enum Begun {
 /// Runs a round of a pair, by the quickest way in. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
 #[inline(always)]
 pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
-    let bytes = terms.bytes(kind);
-    let root = terms.root;
-    let begun = as_owner(|process| {
-        let (rank, size) = process.engine.place(group)?;
-        let is_simple = kind.parts_are_known() || terms.is_even();
-        if size != 2 || !is_simple || (kind.is_rooted() && root >= 2) {
-            return None;
-        }
-        let gives = terms.contribution(kind, (rank, 2), (0, bytes));
-        let round = process.engine.begin_pair_round(group, bytes, &gives)?;
-        terms.keep_own(kind, (rank, 2));
-        if kind.hears(root, rank, 1 - rank.min(1)) {
-            if !process.look_at_pair(&round) {
-                return Some(Begun::Open(round, rank));
-            }
-            process.read_round(kind, terms, (rank, 2), &round);
-        }
-        Some(Begun::Complete)
-    });
-    match begun {
+    match begin_pair_round(kind, group, terms) {
         None => return Ok(false),
         Some(Begun::Complete) => {}
         Some(Begun::Open(mut round, rank)) => {
@@ -49,6 +30,29 @@ pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Re
         }
     }
     Ok(true)
+}
+
+/// Begins a round of a pair, and takes this task's part if the other one contributes soon. `None`: nothing has been done, as the group is no pair or there is more
+/// to it.
+#[inline(always)]
+fn begin_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Option<Begun> {
+    enter_or!(try_enter_as_owner, process, None);
+    let (bytes, root) = (terms.bytes(kind), terms.root);
+    let (rank, size) = process.engine.place(group)?;
+    let is_simple = kind.parts_are_known() || terms.is_even();
+    if size != 2 || !is_simple || (kind.is_rooted() && root >= 2) {
+        return None;
+    }
+    let gives = terms.contribution(kind, (rank, 2), (0, bytes));
+    let round = process.engine.begin_pair_round(group, bytes, &gives)?;
+    terms.keep_own(kind, (rank, 2));
+    if kind.hears(root, rank, 1 - rank.min(1)) {
+        if !process.look_at_pair(&round) {
+            return Some(Begun::Open(round, rank));
+        }
+        process.read_round(kind, terms, (rank, 2), &round);
+    }
+    Some(Begun::Complete)
 }
 
 impl Process {
@@ -66,7 +70,13 @@ pub(crate) struct PairMessage {
     pub(crate) peer: Peer,
     pub(crate) context: u32,
     pub(crate) tag: i32,
+    /// What this member gets from itself is still to be copied.
+    pub(crate) keeps_own: bool,
 }
+
+/// Bytes of a message up to which this task's own part is copied before the receive is made, while the message is on its way. A longer message needs the receive
+/// first.
+const MAX_KEPT_FIRST_BYTES: usize = 16 << 10;
 
 /// Carries out a one-way collective of a group of two as far as it goes without waiting long. Returns whether it is done; if not, its message is in `open`.
 /// (Returned as well, it would be written field by field and read as a whole, which costs as much as the message.)
@@ -82,24 +92,30 @@ pub(crate) fn pair_message(
             return None;
         }
         let (rank, peer, context, tag) = process.engine.try_pair(group)?;
-        let done = match terms.message(kind, rank) {
+        let (done, kept) = match terms.message(kind, rank) {
             Ok(message) => {
                 let sent = process.engine.try_send(peer, context, tag, &message);
-                terms.keep_own(kind, (rank, 2));
-                sent
+                (sent, false)
             }
             Err(into) => {
-                terms.keep_own(kind, (rank, 2));
+                let kept = into.len() <= MAX_KEPT_FIRST_BYTES;
+                if kept {
+                    terms.keep_own(kind, (rank, 2));
+                }
                 let got = process.receive_soon(peer, context, tag, &into);
-                got.is_some()
+                (got.is_some(), kept)
             }
         };
+        if done && !kept {
+            terms.keep_own(kind, (rank, 2));
+        }
         if !done {
             *open = Some(PairMessage {
                 rank,
                 peer,
                 context,
                 tag,
+                keeps_own: !kept,
             });
         }
         Some(done)
