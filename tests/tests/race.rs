@@ -371,6 +371,7 @@ fn a_race_without_participants_is_refused() {
 #[test]
 fn a_library_without_optimisation_is_raced_only_on_request() {
     if !cfg!(debug_assertions) {
+        // not a skip: the libraries of an optimised build are raced as they are.
         return;
     }
     let out = Out::new("unoptimised");
