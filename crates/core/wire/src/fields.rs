@@ -272,7 +272,7 @@ impl Field for SocketAddr {
     }
 }
 
-/// Implements [`Field`](crate::fields::Field) for a structure: its fields, one after the other.
+/// Implements [`Field`] for a structure: its fields, one after the other.
 #[macro_export]
 macro_rules! fields {
     ($name:ident { $($field:ident),* $(,)? }) => {
@@ -288,7 +288,7 @@ macro_rules! fields {
     };
 }
 
-/// Implements [`Field`](crate::fields::Field) for an enumeration: a byte that identifies the variant, then the
+/// Implements [`Field`] for an enumeration: a byte that identifies the variant, then the
 /// variant's fields.
 #[macro_export]
 macro_rules! choices {
