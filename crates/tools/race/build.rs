@@ -1,9 +1,9 @@
-//! Lists the texts below `programs`, so that the command carries all of them.
+//! Generates the list of texts below `programs`, so that all of them are compiled into the command.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Endings of files that a program is made of, or reads.
+/// Extensions of the files that programs consist of or read.
 const EXTENSIONS: [&str; 8] = ["c", "h", "f", "f90", "inc", "scene", "pov", "ini"];
 
 fn main() -> io::Result<()> {
@@ -22,12 +22,13 @@ fn main() -> io::Result<()> {
     fs::write(out.join("texts.rs"), format!("&[\n{lines}]\n"))
 }
 
-/// Adds the texts of a folder and those below it. Cargo runs this again when one comes or goes.
+/// Adds the texts of a folder and of the folders below it. Cargo runs the build script again when a file is added or
+/// removed there.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder)? {
         let (kind, path) = match entry? {
-            // Editors leave hidden files and links beside what they edit.
+            // Editors leave hidden files and links beside the files that they edit.
             hidden if hidden.file_name().as_encoded_bytes().starts_with(b".") => continue,
             entry => (entry.file_type()?, entry.path()),
         };

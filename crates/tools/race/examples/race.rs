@@ -1,4 +1,4 @@
-//! `regatta race` alone, for work on the race itself: `cargo run --example race -- --quick`.
+//! The command `regatta race` alone, to work on the race itself: `cargo run --example race -- --quick`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! Report and picture of a recorded race, for a person to look at: `cargo run -p regatta-race --example report -- RESULTS.JSON DIR`.
+//! Writes the report and the picture of a recorded race: `cargo run -p regatta-race --example report -- RESULTS.JSON
+//! DIR`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! Compiling the programs of the race, the same text for every environment.
+//! Compiles the programs of the race, from the same text for every environment.
 //!
-//! The texts are part of the command, so that an installed `regatta` can race without its sources.
+//! The texts are compiled into the command, so that an installed `regatta` can race without its sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,12 @@ use crate::process::Supervisor;
 /// Time limit for a compiler.
 const COMPILE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Arguments of compilers by which a loop takes as long wherever the code before it ends. The same text with another library is other code: a loop that two lines of the
-/// instruction cache share took a quarter longer (Gaussian elimination, one task, Zen 4).
+/// Compiler arguments that make the time of a loop independent of the length of the code before it, which differs
+/// between libraries. Unaligned, a loop that spanned two lines of the instruction cache took a quarter longer (Gaussian
+/// elimination, one task, Zen 4).
 const ALIGNED: [&str; 2] = ["-falign-functions=64", "-falign-loops=64"];
 
-/// All texts below `programs`: their paths there, and what stands in them.
+/// All texts below `programs`: each path relative to that folder, and the text.
 const TEXTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 
 const REGATTA_H: &str = include_str!("../../../interfaces/c/include/regatta.h");
@@ -33,7 +34,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Write the texts below `work`.
+    /// Writes the texts below `work`.
     pub fn write(work: &Path, network: Network) -> Result<Sources> {
         let folder = work.join("programs");
         for (path, text) in TEXTS {
@@ -70,7 +71,7 @@ impl Sources {
         self.compile_text(supervisor, competitor, &name, Path::new(&text), &arguments)
     }
 
-    /// Compiles one text below `programs`. `arguments` follow it.
+    /// Compiles one text below `programs`. `arguments` are added after the text's path.
     fn compile_text(
         &self,
         supervisor: &Supervisor,
@@ -83,7 +84,7 @@ impl Sources {
         let environment = competitor.peer.program(competitor);
         let program = self.folder.join(format!("{name}-{environment}"));
         if program.exists() {
-            // Another environment's, on the libraries of this one.
+            // The program belongs to another environment and runs on this one's libraries.
             return Ok(program);
         }
         let mut command = Command::new(&competitor.compiler);
@@ -111,25 +112,25 @@ impl Sources {
         Ok(program)
     }
 
-    /// Where the programs are.
+    /// Returns the folder of the programs.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-/// The text of this path below `programs`.
+/// Returns the text with this path below `programs`.
 pub fn text(path: &str) -> Option<&'static str> {
     let found = TEXTS.iter().find(|(one, _)| *one == path);
     found.map(|(_, text)| *text)
 }
 
-/// The list by which the program includes the text of each operation.
+/// Returns the list by which the program includes the text of each operation.
 fn includes() -> String {
     let files = operations::programs().into_iter();
     files.map(|file| format!("#include \"{file}\"\n")).collect()
 }
 
-/// The library file a program was linked with, as the loader will find it.
+/// Returns the library file that a program was linked with, as the loader finds it.
 pub fn library_of(supervisor: &Supervisor, program: &Path, competitor: &Competitor) -> String {
     if competitor.peer.facts().libraries.is_empty() {
         return "none".to_owned();
@@ -166,7 +167,7 @@ mod tests {
     use crate::discover::tests::competitor;
     use crate::stop::Stop;
 
-    /// The limit has no memory of other tasks to write to; a launch that asks for that must still give the rest.
+    /// The limit cannot write to the memory of other tasks. A launch that asks for that must still measure the rest.
     #[test]
     fn a_program_says_what_it_cannot_run_and_runs_the_rest() {
         let work = std::env::temp_dir().join(format!("regatta-refusals-{}", std::process::id()));

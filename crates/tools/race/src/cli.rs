@@ -1,4 +1,4 @@
-//! `regatta race` as a command.
+//! The command `regatta race`.
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -63,7 +63,7 @@ enum Action {
     },
 }
 
-/// The form of exported results.
+/// The options that select the form of exported results.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Forms {
@@ -160,7 +160,7 @@ struct Options {
 }
 
 impl Race {
-    /// Run the command.
+    /// Runs the command.
     pub fn run(self) -> Result<ExitCode> {
         match self.action {
             Some(Action::Compare { a, b }) => compare_files(&a, &b),
@@ -183,14 +183,15 @@ impl Race {
     }
 }
 
-/// The command line of an earlier race.
+/// The arguments of an earlier race's command line.
 #[derive(Debug, Parser)]
 struct Again {
     #[command(flatten)]
     options: Options,
 }
 
-/// Makes a folder, which is tried before the race and not after it. Returns those that had to be made, the innermost first.
+/// Creates a folder before the race, so that a folder that cannot be created is noticed then. Returns the folders that
+/// had to be created, the innermost first.
 fn make_folder(out: &Path) -> Result<Vec<PathBuf>> {
     let missing = out.ancestors().take_while(|folder| !folder.exists());
     let missing = missing.map(Path::to_owned).collect();
@@ -238,7 +239,7 @@ fn get_peers(peers: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The table, and where the files are.
+/// Prints the table, and the folder of the files.
 fn print(results: &Results, out: &Path) -> Result<()> {
     say::line(table::render(results))?;
     say::line(format_args!(
@@ -263,14 +264,14 @@ impl Options {
             .unwrap_or_else(|| PathBuf::from(format!("results/race-{}", now())));
         let made = make_folder(&out)?;
         let outcome = self.race_into(&out, seed, None);
-        // A folder of a race that came to nothing is empty.
+        // The folder of a race without results is empty.
         for folder in made {
             let _ = fs::remove_dir(folder);
         }
         outcome
     }
 
-    /// Races what an interrupted race has left open, and writes all of it to its folder.
+    /// Resumes an interrupted race, and writes old and new results to its folder.
     fn go_on(self, results: &Path) -> Result<ExitCode> {
         let old = Results::read(results)?;
         let folder = match results.is_dir() {
@@ -291,13 +292,14 @@ impl Options {
                 "a race between hosts, or of one environment against itself, cannot be resumed: run it again"
             );
         }
-        // Before the race, not after it: is there a place for its results?
+        // Fails before the race, not after it, if results cannot be written.
         new_file(folder)?;
         let seed = old.machine.seed;
         options.race_into(folder, seed, Some((old, before)))
     }
 
-    /// The options of an earlier command line. Programs are not taken from a folder that only this names.
+    /// Parses an earlier command line. A folder of peers that only the earlier command line names is refused, since
+    /// programs from it would be run.
     fn of_command(self, command: &str) -> Result<Options> {
         let words = shlex::split(command)
             .with_context(|| format!("the command of that race cannot be read again: {command}"))?;
@@ -318,7 +320,7 @@ impl Options {
         })
     }
 
-    /// The race, whose results are written to this folder, with those of a race that it goes on with.
+    /// Runs the race and writes its results to `folder`, merged with those of the race that it resumes, if any.
     fn race_into(
         self,
         out: &Path,
@@ -329,7 +331,7 @@ impl Options {
             discover::discover(&self.peers.clone().unwrap_or_else(discover::default_peers));
         let mut notes = std::mem::take(&mut found.missing);
         if !self.environment.is_empty() {
-            // A user who names environments knows which are left out.
+            // A user who names environments knows which ones are left out.
             notes.clear();
         }
         let mut competitors = self.choose(found)?;
@@ -382,7 +384,7 @@ impl Options {
         })
     }
 
-    /// Refuses names and numbers that no race could have.
+    /// Fails if names or numbers are not valid for any race.
     fn check(&self) -> Result<()> {
         let known = suites::ALL.iter().map(|one| one.name);
         check_names("suite", &self.suite, known.chain([suites::PAPERS]))?;
@@ -430,7 +432,7 @@ impl Options {
         }
     }
 
-    /// The environments asked for, or all that take part unasked.
+    /// Returns the environments that were asked for, or all that take part by default.
     fn choose(&self, found: Found) -> Result<Vec<Competitor>> {
         let names: Vec<&str> = found.competitors.iter().map(|c| c.name.as_str()).collect();
         for asked in &self.environment {
@@ -447,9 +449,9 @@ impl Options {
                 }
             }
         }
-        // Without a network there is nothing to encrypt, and nothing to bypass.
+        // Variants for encryption and bypass differ only where there is a network.
         let fits = |c: &Competitor| !self.network.is_local() || !peers::is_between_hosts(&c.name);
-        // Some suites call environments that others race on request only.
+        // Some suites include environments that other suites race on request only.
         let wishes = self.wishes();
         let raced = |suite: &&&Suite| operations::of(suite).any(|one| wishes.ask(suite, one));
         let raced: Vec<&Suite> = suites::ALL.iter().filter(raced).copied().collect();
@@ -462,7 +464,7 @@ impl Options {
             [] => called(c) || !c.on_request || (self.full && !peers::is_of_a_suite(&c.name)),
             asked => asked.contains(&c.name),
         };
-        // Nothing is said of those that take part in none of the suites.
+        // Environments that take part in none of the suites are not mentioned.
         let plays = |c: &Competitor| {
             let suites = || wishes.suites.iter().filter_map(|name| suites::find(name));
             wishes.suites.is_empty() || suites().any(|suite| (suite.takes)(c.peer))
@@ -471,7 +473,7 @@ impl Options {
         Ok(all.filter(fits).filter(wanted).filter(plays).collect())
     }
 
-    /// Refuses a race between hosts of which no number of tasks gives every host as many as the others.
+    /// Fails if a race between hosts has no number of tasks that can be split evenly among the hosts.
     fn check_tasks(&self) -> Result<()> {
         let even = |tasks: &u32| tasks.is_multiple_of(self.hosts);
         match self.tasks.first() {
@@ -484,7 +486,7 @@ impl Options {
     }
 }
 
-/// The status of a command that a signal has interrupted, as shells have it.
+/// Returns the exit status of a command that was interrupted by a signal, as shells report it.
 fn interrupted(stop: &Stop) -> Option<ExitCode> {
     stop.asked()
         .map(|signal| ExitCode::from((128 + signal) as u8))
@@ -513,7 +515,7 @@ fn check_names<'a>(
     Ok(())
 }
 
-/// Takes those out of a race who cannot take part on this network; the notes that say so.
+/// Removes the environments that cannot take part on this network. Returns notes that say which and why.
 fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String> {
     let mut notes = Vec::new();
     competitors.retain(|one| match (one.peer.facts().misses)(network) {
@@ -526,7 +528,7 @@ fn leave_out(competitors: &mut Vec<Competitor>, network: Network) -> Vec<String>
     notes
 }
 
-/// Notes for readers about the peers that take part.
+/// Returns notes for readers about the peers that take part.
 fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
     let note = |c: &Competitor| {
         let why = c.peer.facts().crowded.err()?;
@@ -541,7 +543,7 @@ fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
     notes
 }
 
-/// Enter the only environment a second time.
+/// Adds a copy of the only environment, to race it against itself.
 fn twin(competitors: &mut Vec<Competitor>, delay: Option<u32>) -> Result<(String, String)> {
     let [one] = competitors.as_slice() else {
         bail!("--aa races one environment against itself: name it, like --aa --environment limit");
@@ -558,7 +560,7 @@ fn twin(competitors: &mut Vec<Competitor>, delay: Option<u32>) -> Result<(String
     Ok(names)
 }
 
-/// The verdict goes to stderr, so that --json keeps stdout to itself.
+/// Prints the verdict to stderr, so that stdout has only the JSON with `--json`.
 fn judge_twins(results: &Results, a: &str, b: &str, delay: Option<u32>) -> ExitCode {
     let differences = compare::within(results, a, b);
     say::aside(format_args!(
@@ -589,29 +591,29 @@ fn judge_twins(results: &Results, a: &str, b: &str, delay: Option<u32>) -> ExitC
     ExitCode::FAILURE
 }
 
-/// This command's own words, from `race` on, as a shell takes them.
+/// Returns the command's own arguments from `race` on, quoted for a shell.
 fn command_line() -> String {
     let words: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    // A word with a zero byte cannot come from a command line.
+    // Quoting fails only for a NUL byte, which arguments cannot have.
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// A file without a name yet, in this folder.
+/// Creates an unnamed temporary file in this folder.
 fn new_file(folder: &Path) -> Result<NamedTempFile> {
     let folder = match folder.as_os_str().is_empty() {
         true => Path::new("."),
         false => folder,
     };
-    // The umask takes from this what the user does not want others to have.
+    // The umask removes the permissions that the user does not want to give.
     let readable = Permissions::from_mode(0o666);
     let file = Builder::new().permissions(readable).tempfile_in(folder);
     file.with_context(|| format!("cannot write into {}", folder.display()))
 }
 
-/// Writes all files of a race. Each is whole, or what it was before.
+/// Writes all files of a race. Each file is replaced atomically: it has its new content or its old one.
 fn write(out: &Path, results: &Results) -> Result<()> {
     let files = [
         (results::JSON, results.to_json()),
@@ -620,7 +622,7 @@ fn write(out: &Path, results: &Results) -> Result<()> {
         ("report.html", report::render(results, &reference::points())),
         ("picture.svg", report::picture(results)),
     ];
-    // Few races have it.
+    // Few races have paired ratios.
     let paired = (!results.paired.is_empty()).then(|| results.paired_to_csv());
     let paired = paired.map(|text| (spreadsheet::PAIRED, text));
     for (name, text) in files.into_iter().chain(paired) {
@@ -645,7 +647,8 @@ mod tests {
         Again::try_parse_from(words).expect("options").options
     }
 
-    /// The old file stays whole for a reader that has it open: a full disk or a kill while writing would leave just that.
+    /// A reader that has the old file open keeps seeing it whole. If it does, a full disk or a kill during writing
+    /// leaves the old file too.
     #[test]
     fn old_results_are_whole_until_the_new_ones_are() {
         let folder = tempfile::tempdir().expect("a folder");

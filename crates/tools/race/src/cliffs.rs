@@ -1,7 +1,7 @@
-//! The suite `cliffs`: which operations of Regatta's MPI take a multiple of the time of the better peer.
+//! The suite `cliffs`: finds operations of Regatta's MPI that take a multiple of the better peer's time.
 //!
-//! A cliff is a point at which the whole interval of the ratio lies above [`CLIFF_RATIO`]; until it lies on one side of it, the race goes on with that
-//! point as long as it has time.
+//! A point is a cliff if the whole interval of the ratio is above [`CLIFF_RATIO`]. While the interval contains that
+//! value, the race continues with the point as long as it has time.
 
 use std::fmt::Write as _;
 
@@ -13,21 +13,21 @@ use crate::table::{align, best_peer, is_peer, quantity, size_of, times};
 /// Ratio of two times above which a point is a cliff.
 pub const CLIFF_RATIO: f64 = 2.0;
 
-/// One point, held against the better peer.
+/// One point, compared with the better peer.
 pub struct Check<'a> {
-    /// Our row.
+    /// Row of Regatta's environment.
     pub row: &'a Row,
-    /// The better peer's.
+    /// Row of the better peer.
     pub peer: &'a Row,
-    /// The ratio of the times,
+    /// Ratio of the times.
     pub ratio: f64,
-    /// and its 95 % interval.
+    /// 95 % interval of `ratio`.
     pub ci95: [f64; 2],
-    /// Whether it is no cliff.
+    /// Whether the point is no cliff.
     pub kept: Kept,
 }
 
-/// All points of the suite that ours and a peer have, the largest ratio first.
+/// Returns all points of the suite that both Regatta and a peer have, the largest ratio first.
 pub fn checks<'a>(results: &'a Results) -> Vec<Check<'a>> {
     let ours = results.rows_of(results.ours());
     let ours = ours.filter(|row| row.suite == CLIFFS.name && row.measured());
@@ -51,20 +51,20 @@ pub fn checks<'a>(results: &'a Results) -> Vec<Check<'a>> {
     checks
 }
 
-/// The points that ours has not, and why.
+/// Returns the rows of Regatta that have no figure; their flags say why.
 pub fn missing(results: &Results) -> Vec<&Row> {
     let ours = results.rows_of(results.ours());
     ours.filter(|row| row.suite == CLIFFS.name && !row.measured())
         .collect()
 }
 
-/// Counts cliffs, points that are none, and points that are not decided.
+/// Returns the numbers of cliffs, of points that are no cliffs, and of undecided points.
 pub fn count(checks: &[Check<'_>]) -> [usize; 3] {
     [Kept::No, Kept::Yes, Kept::Open]
         .map(|kept| checks.iter().filter(|check| check.kept == kept).count())
 }
 
-/// In words.
+/// Returns the verdict in words.
 pub fn verdict(kept: Kept) -> &'static str {
     match kept {
         Kept::Yes => "",
@@ -73,13 +73,13 @@ pub fn verdict(kept: Kept) -> &'static str {
     }
 }
 
-/// Is it still open whether this is a cliff? None: the ratio is of another suite.
+/// Returns whether it is undecided that this point is a cliff, or `None` if the ratio is of another suite.
 pub fn is_open(ratio: &Ratio) -> Option<bool> {
     let held = ratio.suite == CLIFFS.name && is_peer(&ratio.against);
     held.then(|| judge(ratio.ci95, CLIFF_RATIO) == Kept::Open)
 }
 
-/// The table in a terminal; empty for races of other suites.
+/// Returns the table for a terminal, which is empty for races of other suites.
 pub fn render(results: &Results) -> String {
     let checks = checks(results);
     if checks.is_empty() {
@@ -147,7 +147,7 @@ mod tests {
         ])
     }
 
-    /// Rows have intervals of 1 % round their medians, so the ratio's is 2 % wide on each side.
+    /// Rows have intervals of 1 % around their medians, so the ratio's interval is 2 % wide on each side.
     #[test]
     fn a_cliff_is_above_twice_the_better_peer_with_its_whole_interval() {
         for (us, kept) in [(1.9, Kept::Yes), (2.01, Kept::Open), (2.1, Kept::No)] {

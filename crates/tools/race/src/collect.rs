@@ -1,8 +1,8 @@
-//! From launches to rows.
+//! Computes rows from launches.
 //!
-//! Every launch gives one median per point; a row is the median of those. Launches during which the
-//! machine was faster or slower than in the rest of the race are left out when enough others are
-//! left. That choice looks only at the driver's own measurement of the machine, never at results.
+//! Every launch gives one median per point; a row is the median of those. Launches during which the machine was faster
+//! or slower than in the rest of the race are left out if enough other launches remain. That choice depends only on the
+//! driver's own measurement of the machine, never on results.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use crate::run::{Measured, Outcome};
 use crate::stats;
 use crate::suites::PRIMITIVES;
 
-/// A machine this far from the race's median is another machine.
+/// Largest relative deviation from the race's median speed at which the machine counts as unchanged.
 pub const UNSTEADY: f64 = 0.25;
-/// Minimum number of launches of a point that must be left when unsteady ones are left out.
+/// Minimum number of launches of a point that must remain when unsteady ones are left out.
 pub const MIN_STEADY_LAUNCHES: usize = 3;
 
-/// Which point: index of the group (environment, suite, tasks), operation, bytes, metric.
+/// Key of a point: index of the group (environment, suite, tasks), operation, bytes, metric.
 type Key = (usize, String, u64, Metric);
 
-/// One launch's share of a point.
+/// The contribution of one launch to a point.
 struct Share {
     steady: bool,
     samples: Vec<f64>,
 }
 
-/// Median of the machine's speed over all launches, ns; 0 where it cannot be measured.
+/// Returns the median of the machine's speed over all launches in ns, or 0 where it cannot be measured.
 pub fn usual_line_ns(outcomes: &[Outcome]) -> f64 {
     usual(outcomes.iter().map(|outcome| outcome.line_ns))
 }
 
-/// The median of such measurements; 0 where there are none.
+/// Returns the median of measurements of the machine's speed, or 0 if there are none.
 pub fn usual(line_ns: impl Iterator<Item = [f64; 2]>) -> f64 {
     let all: Vec<f64> = line_ns.flatten().filter(|ns| *ns > 0.0).collect();
     match all.is_empty() {
@@ -43,18 +43,18 @@ pub fn usual(line_ns: impl Iterator<Item = [f64; 2]>) -> f64 {
     }
 }
 
-/// Was the machine, before and after the launch, what it was for the whole race?
+/// Returns whether the machine's speed before and after the launch was that of the whole race.
 pub fn steady(outcome: &Outcome, usual: f64) -> bool {
     is_usual(outcome.line_ns, usual)
 }
 
-/// Are these two measurements of the machine's speed what they usually are?
+/// Returns whether these two measurements of the machine's speed are near the usual one.
 pub fn is_usual(line_ns: [f64; 2], usual: f64) -> bool {
     let near = |ns: &f64| (ns / usual - 1.0).abs() <= UNSTEADY;
     usual == 0.0 || line_ns.iter().all(near)
 }
 
-/// All rows of a race, in the order of groups and operations.
+/// Returns all rows of a race, in the order of groups and operations.
 pub fn rows(
     groups: &[Group],
     competitors: &[Competitor],
@@ -67,7 +67,7 @@ pub fn rows(
         let group = outcome.launch.group;
         for (operation, bytes, metric, samples) in samples(&groups[group].work, outcome) {
             let share = Share {
-                // Memory and start-up do not hang on the distance of two cores.
+                // Memory and start-up do not depend on the distance of two cores.
                 steady: steady(outcome, usual) || !matches!(groups[group].work, Work::Points(_)),
                 samples,
             };
@@ -94,17 +94,17 @@ pub fn rows(
     rows
 }
 
-/// The beginning of the flag of a point that its environment cannot run: the reason follows.
+/// Beginning of the flag of a point that its environment cannot run. The reason follows.
 pub const CANNOT: &str = "cannot run: ";
 
-/// Flags of a planned point without a figure or a known reason.
+/// Flags of planned points without a figure or a known reason.
 const NO_FIGURE: &str = "no figure: its program came to its end and printed none";
 const NOT_LAUNCHED: &str = "not launched before the time was up";
 
-/// The flag of a point that was still to be measured when the race was interrupted.
+/// Flag of a point that was not yet measured when the race was interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Flags the points of an interrupted race that were not reached: they have not failed.
+/// Flags the points of an interrupted race that were not reached. They do not count as failed.
 pub fn flag_interrupted(rows: &mut [Row]) {
     let failed = |row: &Row| {
         let is_failure = |flag: &String| flag.contains("launches:") || flag.starts_with(CANNOT);
@@ -124,7 +124,7 @@ fn of_group(outcomes: &[Outcome], group: usize) -> Vec<&Outcome> {
         .collect()
 }
 
-/// The points a group promises.
+/// Returns the points that a group is planned to measure.
 fn points(work: &Work) -> Vec<(String, u64, Metric)> {
     let name = work.operation().to_owned();
     match work {
@@ -158,7 +158,7 @@ fn points(work: &Work) -> Vec<(String, u64, Metric)> {
     }
 }
 
-/// The samples of each point.
+/// Returns the samples of each point.
 fn of_points(points: &[crate::output::Point]) -> Vec<(String, u64, Metric, Vec<f64>)> {
     let each = |point: &crate::output::Point| {
         let metric = operations::metric(&point.operation);
@@ -174,7 +174,7 @@ fn of_points(points: &[crate::output::Point]) -> Vec<(String, u64, Metric, Vec<f
     all.filter(|point| !point.3.is_empty()).collect()
 }
 
-/// The values of an application's launch.
+/// Returns the values of an application's launch.
 fn of_application(work: &Work, measured: &Measured) -> Vec<(Metric, f64)> {
     let output = &measured.output;
     match work {
@@ -194,7 +194,7 @@ fn of_application(work: &Work, measured: &Measured) -> Vec<(Metric, f64)> {
     }
 }
 
-/// The samples of one launch for each point, in the metric's unit.
+/// Returns the samples of one launch for each point, in the metric's unit.
 pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metric, Vec<f64>)> {
     let name = work.operation().to_owned();
     let measured = &outcome.measured;
@@ -203,7 +203,7 @@ pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metri
         | Work::Own(Kind::Points | Kind::Spawn | Kind::Notify | Kind::Application) => {
             of_points(&measured.output.points)
         }
-        // A job that failed has no honest time.
+        // The time of a failed job is meaningless.
         Work::Own(Kind::JoinLeave) if outcome.failure.is_some() => vec![],
         Work::Own(Kind::JoinLeave) => measured
             .job
@@ -219,7 +219,7 @@ pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metri
             }
             None => vec![],
         },
-        // A wrong answer has no honest time either.
+        // The time of a wrong answer is meaningless too.
         Work::Application(..) | Work::Counted(..) if outcome.failure.is_some() => vec![],
         Work::Application(_, size) | Work::Counted(_, size) => of_application(work, measured)
             .into_iter()
@@ -233,7 +233,7 @@ pub(crate) fn samples(work: &Work, outcome: &Outcome) -> Vec<(String, u64, Metri
     }
 }
 
-/// The common part of a group's rows.
+/// The fields that all rows of a group have in common.
 struct Context<'a> {
     group: &'a Group,
     competitors: &'a [Competitor],

@@ -1,4 +1,4 @@
-//! Two races against each other, point by point.
+//! Comparison of two races, point by point.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use crate::results::{Metric, Results, Row};
 use crate::stats::{self, Verdict};
 use crate::table;
 
-/// The change of one point between two races (or two environments of one).
+/// The change of one point between two races, or between two environments of one race.
 #[derive(Debug, Clone)]
 pub struct Difference<'a> {
     /// The first race's row.
@@ -16,11 +16,11 @@ pub struct Difference<'a> {
     pub b: &'a Row,
     /// How the second stands against the first.
     pub verdict: Verdict,
-    /// Its time in units of the first one's.
+    /// Time of `b` divided by the time of `a`.
     pub ratio: f64,
 }
 
-/// All points both races measured.
+/// Returns the differences at all points that both races measured.
 pub fn differences<'a>(a: &'a Results, b: &'a Results) -> Vec<Difference<'a>> {
     let key = |row: &'a Row| (row.environment.as_str(), row.point());
     let second: BTreeMap<_, _> = b
@@ -43,7 +43,7 @@ pub fn differences<'a>(a: &'a Results, b: &'a Results) -> Vec<Difference<'a>> {
     .collect()
 }
 
-/// Points of one environment against another in the same race.
+/// Returns the differences of environment `b` from environment `a` at the points of one race.
 pub fn within<'a>(results: &'a Results, a: &str, b: &'a str) -> Vec<Difference<'a>> {
     let second: BTreeMap<_, _> = results
         .rows_of(b)
@@ -67,7 +67,7 @@ pub fn within<'a>(results: &'a Results, a: &str, b: &'a str) -> Vec<Difference<'
     .collect()
 }
 
-/// How many points went which way: faster, slower, tie.
+/// Returns the numbers of points at which the second row is faster, slower, and tied.
 pub fn count(differences: &[Difference<'_>]) -> (usize, usize, usize) {
     let number = |verdict| differences.iter().filter(|d| d.verdict == verdict).count();
     (
@@ -77,7 +77,7 @@ pub fn count(differences: &[Difference<'_>]) -> (usize, usize, usize) {
     )
 }
 
-/// A line per point that differs, and the count of all.
+/// Returns a line for each point that differs, and the counts of all points.
 pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
     let mut text = String::new();
     for difference in differences.iter().filter(|d| d.verdict != Verdict::Tie) {
@@ -112,7 +112,7 @@ pub fn render(differences: &[Difference<'_>], a: &str, b: &str) -> String {
     text
 }
 
-/// Sentences about what makes the comparison less than fair.
+/// Returns sentences about conditions that make the comparison unfair.
 pub fn warnings(a: &Results, b: &Results) -> Vec<String> {
     let mut warnings = Vec::new();
     let (x, y) = (&a.machine, &b.machine);

@@ -1,4 +1,4 @@
-//! Which environments are here, and what it takes to compile and start programs for each.
+//! Discovery of the environments on this machine, and how programs are compiled and started for each.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,18 @@ pub struct Competitor {
     pub compiler: PathBuf,
     /// The compiler's arguments besides the program.
     pub flags: Vec<String>,
-    /// The launcher, or the daemon of its machine; empty if its programs need none.
+    /// The launcher, or the daemon of its virtual machine. Empty if its programs need neither.
     pub launcher: PathBuf,
-    /// The arguments of its launcher in every launch.
+    /// The launcher's arguments in every launch.
     pub arguments: Vec<String>,
-    /// Variables every launch needs.
+    /// Environment variables of every launch.
     pub variables: Vec<(String, String)>,
-    /// Raced only when named with --environment.
+    /// Whether it is raced only when named with `--environment`.
     pub on_request: bool,
 }
 
 impl Competitor {
-    /// An environment without a library and without a launcher: the compiler alone makes its programs.
+    /// Returns an environment without library and launcher, whose programs need the compiler alone.
     pub fn bare(name: &str, peer: &'static dyn Peer) -> Competitor {
         Competitor {
             name: name.to_owned(),
@@ -48,13 +48,13 @@ impl Competitor {
 /// The peers that were found, and sentences about the missing ones.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// In the order they are shown.
+    /// The environments, in the order in which they are shown.
     pub competitors: Vec<Competitor>,
-    /// The missing parts, and how to get them.
+    /// Sentences that say which parts are missing and how to get them.
     pub missing: Vec<String>,
 }
 
-/// Where peers are kept that were installed for the race only.
+/// Returns the default folder of peers that were installed for the race only.
 pub fn default_peers() -> PathBuf {
     let cache = env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -67,7 +67,7 @@ pub fn default_peers() -> PathBuf {
         .join("peers")
 }
 
-/// Looks for every environment this version knows.
+/// Finds all known environments.
 pub fn discover(peers: &Path) -> Found {
     let mut found = Found::default();
     for &peer in peers::ALL {
@@ -85,7 +85,7 @@ pub fn discover(peers: &Path) -> Found {
     found
 }
 
-/// The C compiler, unless a library brings its own wrapper.
+/// Returns the C compiler for environments without a compiler wrapper of their own.
 pub fn c_compiler() -> PathBuf {
     PathBuf::from(env::var_os("CC").unwrap_or_else(|| "cc".into()))
 }
@@ -94,7 +94,7 @@ pub fn c_compiler() -> PathBuf {
 pub(crate) mod tests {
     use super::*;
 
-    /// An environment of this peer for tests.
+    /// Returns an environment of this peer for tests.
     pub(crate) fn competitor(name: &str, peer: &'static dyn Peer) -> Competitor {
         Competitor {
             name: name.to_owned(),

@@ -1,4 +1,5 @@
-//! Rows in which a library is surely faster than `limit`. There `limit` is no limit, which is a fault of the race.
+//! Rows in which a library is certainly faster than `limit`. Since nothing can be faster than a limit, such a row shows
+//! a fault of the race.
 
 use crate::results::Ratio;
 use crate::stats::Verdict;
@@ -6,7 +7,8 @@ use crate::stats::Verdict;
 /// Maximum number of rows that a note names.
 const MAX_NAMED: usize = 6;
 
-/// Returns a note of the rows in which an environment for which `limit` is true was surely beaten, the worst first.
+/// Returns a note of the rows in which an environment for which `limit` returns true was certainly beaten, the worst
+/// first.
 pub fn note(ratios: &[Ratio], limit: impl Fn(&str) -> bool) -> Option<String> {
     let is_beaten = |ratio: &&Ratio| limit(&ratio.against) && ratio.verdict == Verdict::Ahead;
     let mut beaten: Vec<&Ratio> = ratios.iter().filter(is_beaten).collect();

@@ -1,4 +1,4 @@
-//! A heat: the groups whose jobs are up together, and a stage on which they take turns.
+//! A heat: the groups whose jobs run at the same time, and the stage on which they take turns.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
@@ -15,7 +15,7 @@ use crate::run::{Measured, Outcome, Runner, failure_of};
 use crate::stop::Stop;
 use crate::suites;
 
-/// Groups with common points, one of each environment.
+/// Groups with common points, one group of each environment.
 pub(super) struct Heat {
     number: usize,
     suite: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Heat {
 }
 
 impl Heat {
-    /// All heats of these groups: operations that the same groups have share one.
+    /// Returns all heats of these groups. Operations that the same groups have share a heat.
     pub(super) fn all(groups: &[Group], playing: &[usize]) -> Vec<Heat> {
         let mut owners: BTreeMap<(u32, &str, &str), Vec<usize>> = BTreeMap::new();
         let mut sizes: Vec<(u32, &'static str, &str, &[u64])> = Vec::new();
@@ -86,12 +86,12 @@ impl Heat {
         }
     }
 
-    /// The places of all its points.
+    /// Returns the points of the heat, each with its suite and number of tasks.
     pub(super) fn places(&self) -> impl Iterator<Item = HeatPoint> {
         self.points.iter().map(|point| self.place(point))
     }
 
-    /// For people.
+    /// Returns a name for progress output.
     pub(super) fn name(&self) -> String {
         let operations = self.points.iter().map(|point| point.operation.as_str());
         let operations = operations::distinct(operations);
@@ -99,8 +99,8 @@ impl Heat {
     }
 }
 
-/// Puts the operations of suites with one job of each environment into one heat for each number of tasks, those of a size after each other. An
-/// environment has no turn at a point that its program cannot run.
+/// Merges the heats of a suite whose environments run one job each (`one_setting`) into one heat for each number of
+/// tasks, with points in the order of their sizes. An environment has no turn at a point that its program cannot run.
 fn together(heats: Vec<Heat>) -> Vec<Heat> {
     let shares = |heat: &Heat| suites::find(heat.suite).is_some_and(|suite| suite.one_setting);
     let mut all: Vec<Heat> = Vec::new();
@@ -128,19 +128,19 @@ fn together(heats: Vec<Heat>) -> Vec<Heat> {
     all
 }
 
-/// An environment on stage.
+/// An environment whose job takes part in a heat.
 struct Part {
     group: usize,
     competitor: usize,
-    /// None: it has failed, which `failure` says.
+    /// The job, or `None` if it has failed (see `failure`).
     player: Option<Player>,
     failure: Option<String>,
-    /// Operations of a slice of the point at hand; 0: it does not have that point.
+    /// Number of operations in a slice of the current point, or 0 if the program cannot run that point.
     length: u64,
     points: Vec<output::Point>,
 }
 
-/// The environments of a heat, all up.
+/// The environments of a heat, whose jobs all run.
 pub(super) struct Stage<'a> {
     runner: &'a Runner,
     parts: Vec<Part>,
@@ -149,7 +149,7 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Starts them one after the other, unless the race is to stop. One that cannot be started takes no turns.
+    /// Starts the jobs one after the other, until the race is to stop. A job that cannot be started takes no turns.
     pub(super) fn start(
         runner: &'a Runner,
         groups: &[Group],
@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
             };
             let (player, failure) = match enter(runner, &group, index, seed) {
                 Ok(player) => (Some(player), None),
-                // It may have been well.
+                // The job may have failed only because of the request to stop.
                 Err(_) if runner.stop().is_asked() => (None, None),
                 Err(error) => (None, Some(format!("failed: {error:#}"))),
             };
@@ -191,8 +191,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Makes a point ready in all environments. `known` is told what was found (0: nothing was looked for), and says how many operations a
-    /// slice has.
+    /// Prepares a point in all environments. `known` gets an environment and the number of operations that its program
+    /// found for a slice (0 if none was searched for), and returns the number to use.
     pub(super) fn prepare(
         &mut self,
         point: &Point,
@@ -219,8 +219,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A turn of each environment, in an order drawn anew; microseconds of an operation, by environment. A round that the race's end
-    /// cuts short has the turns that were over.
+    /// Runs a turn of each environment in a newly drawn order. Returns the microseconds of an operation, by
+    /// environment. If the race is to stop, the result has only the turns that were completed.
     pub(super) fn round(
         &mut self,
         point: &Point,
@@ -246,7 +246,8 @@ impl<'a> Stage<'a> {
         times
     }
 
-    /// Lets all leave; a launch of each. When the race is to stop they leave together, and soon.
+    /// Ends all jobs, and returns a launch of each. If the race is to stop, all jobs are asked to end at once and get
+    /// little time.
     pub(super) fn finish(self, round: u32) -> Vec<Outcome> {
         let (before, began) = (self.line_ns, self.began);
         let stop = self.runner.stop();
@@ -274,7 +275,7 @@ impl<'a> Stage<'a> {
             outcome.line_ns[1] = after;
             outcome.seconds = began.elapsed().as_secs_f64();
         }
-        // A launch that the race's end has cut short before it gave anything is none.
+        // Drops launches that the end of the race cut short before they gave any figure.
         outcomes.retain(|outcome| !(stop.is_asked() && outcome.is_empty()));
         outcomes
     }
@@ -283,7 +284,7 @@ impl<'a> Stage<'a> {
 impl Part {
     fn fail(&mut self, error: &anyhow::Error) {
         self.failure = Some(format!("failed: {error:#}"));
-        // Ends it with all its processes.
+        // Dropping the player ends the job with all its processes.
         self.player = None;
     }
 
@@ -302,7 +303,7 @@ impl Part {
         }
     }
 
-    /// A launch that has ended like this; what ends because the race is to stop has not failed.
+    /// Returns the launch of this job. A job that ended because the race is to stop does not count as failed.
     fn outcome(
         self,
         finished: Option<Result<Finished>>,
@@ -338,7 +339,7 @@ impl Part {
     }
 }
 
-/// Points as the plan has them: operations with their sizes.
+/// Returns the points in the form of the plan: operations with their sizes.
 fn by_operation(points: &[Point]) -> Vec<(String, Vec<u64>)> {
     let mut all: Vec<(String, Vec<u64>)> = Vec::new();
     for point in points {
@@ -376,7 +377,7 @@ mod tests {
     use super::*;
     use crate::settings::Resolved;
 
-    /// Two environments, of which the second one lacks the expression.
+    /// Returns two environments, of which the second lacks the expression.
     fn groups(suite: &'static str) -> [Group; 2] {
         let group = |competitor, operations: &[&str]| Group {
             competitor,

@@ -1,17 +1,22 @@
 //! Environments that take turns within milliseconds.
 //!
-//! A machine with neighbours changes its speed by the second. Launches one after the other then differ by the machine's moods more than
-//! by the libraries. So the jobs of all environments are up at the same time (a *heat*), and take turns of some milliseconds (*slices*) in
-//! an order that is drawn anew for each *round*; whoever has no turn sleeps outside its library. The sample is the ratio of two slices
-//! of one round (duet benchmarking: Bulej and others, 2020). Heats are repeated, because a job's luck with its memory is part of the noise.
+//! The speed of a machine with neighbours changes from second to second, so launches one after the other differ more by
+//! the machine's speed than by the libraries. Therefore the jobs of all environments run at the same time (a *heat*),
+//! and take turns of some milliseconds (*slices*) in an order that is drawn anew for each *round*. A job without its
+//! turn sleeps outside its library. The sample is the ratio of two slices of one round (duet benchmarking: Bulej and
+//! others, 2020). Heats are repeated, because the placement of a job's memory is part of the noise.
 //!
-//! *A turn's time* is the median of its parts ([`Player::slice`](player::Player::slice)): a neighbour on a core only adds time, a few
-//! milliseconds at once, which is in some parts of a turn and not in the others.
+//! *A turn's time* is the median of its parts ([`Player::slice`](player::Player::slice)). A neighbour on a core only
+//! adds time, a few milliseconds at once, so it lengthens some parts of a turn and not the others.
 //!
-//! *Order of spending.* Every heat is run as often as intervals need at least. Then points that are open go on: first those a reader asks for
-//! first ([`headline`]), against the fastest peers there; then all, until none is open, or the time is up. A point is open while some peer's
-//! verdict is ([`ratio::judge`]); that it is judged after each heat is in the intervals.
-//! *Takes part:* environments of one host whose tasks can wait outside their library without using a processor. The others (PVM's
+//! *Order of spending.* Every heat is run as often as intervals need at least. Then open points continue: first the
+//! points that readers ask for first ([`headline`]), against the fastest peers there; then all points, until none is
+//! open or the time is up. A point is open while the verdict against some peer is undecided ([`ratio::judge`]). The
+//! intervals allow for the repeated judging after each heat.
+//!
+//! *Environments that take part* run on one host, and their tasks can wait outside their library without using a
+//! processor. The others (PVM's daemons route messages) are launched one after the other, and compared by their own
+//! intervals.
 //! daemons route messages) are launched in turn as before, and compared by their own intervals.
 
 mod beaten;
@@ -38,16 +43,17 @@ use heat::Heat;
 use player::Point;
 use ratio::Looks;
 
-/// How much time a duet spends.
+/// The time that a duet spends.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
-    /// A slice, in seconds.
+    /// Duration of a slice, in seconds.
     slice: f64,
-    /// Rounds of a point in one heat: of most points, of those with more than two tasks, and of those asked for first.
+    /// Rounds of a point in one heat: of most points, of points with more than two tasks, and of points asked for
+    /// first.
     rounds: [u32; 3],
-    /// How often each heat is run, at least and at most.
+    /// Minimum and maximum number of times that each heat is run.
     heats: [u32; 2],
-    /// All heats.
+    /// Time for all heats.
     budget: Duration,
 }
 
@@ -69,35 +75,36 @@ impl Pace {
     }
 }
 
-/// How long turns go on in a race, unless the least that each point needs takes longer.
+/// Returns the longest duration of the turns of a race. The minimum number of heats may take longer.
 pub fn longest(wishes: &Wishes) -> Duration {
     Pace::of(wishes).budget
 }
 
-/// Which points of a heat go on.
+/// The points of a heat that continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
-    /// All: they have not been measured often enough to be judged.
+    /// All points, since none has been measured often enough to be judged.
     All,
-    /// The open ones among those that readers ask for first.
+    /// The open points among those that readers ask for first.
     AskedFirst,
-    /// All that are open.
+    /// All open points.
     Open,
 }
 
-/// Minimum number of operations in a turn of a point that is asked for first, so that the median of its parts can pass over some.
+/// Minimum number of operations in a turn of a point that is asked for first: enough parts for a median that ignores
+/// outliers.
 const MIN_OPERATIONS: u64 = 5;
-/// Peers whose times lie so near the fastest one's, as a share of them, may turn out to be the fastest.
+/// Share of the fastest peer's speed from which another peer may turn out to be the fastest.
 const NEAR: f64 = 0.9;
 
-/// Can this group's environment take turns with others?
+/// Returns whether this group's environment can take turns with others.
 pub fn takes_part(group: &Group, peer: &dyn Peer, network: Network) -> bool {
     let points = matches!(group.work, Work::Points(_));
     let launched = suites::find(group.suite).is_some_and(|suite| suite.launched);
     network.is_local() && points && peer.facts().takes_turns && !launched
 }
 
-/// The times of one point in one heat: of each round, the microseconds of each environment that had its turn.
+/// The times of one point in one heat: for each round, the microseconds of each environment that had its turn.
 type Rounds = Vec<BTreeMap<usize, f64>>;
 
 /// A point with its number of tasks and its suite.
@@ -108,17 +115,18 @@ struct HeatPoint {
     point: Point,
 }
 
-/// All that was measured of a point.
+/// All measurements of a point.
 #[derive(Debug, Default)]
 struct Record {
-    /// Each with its number among all heats.
+    /// The rounds of each heat, with the heat's index in `Duet::speeds`.
     heats: Vec<(usize, Rounds)>,
     seconds: f64,
 }
 
 impl Record {
-    /// The heats during which the machine was what it usually is, when these are enough; otherwise all. Libraries are hit differently when
-    /// cores get further apart, so heats of two kinds of machine have no common ratio. The choice never looks at times of libraries.
+    /// Returns the heats during which the machine had its usual speed if there are enough of them, else all heats. A
+    /// larger distance between cores slows some libraries more than others, so heats at different speeds have no common
+    /// ratio. The choice never depends on times of libraries.
     fn calm(&self, speeds: &[[f64; 2]]) -> Vec<&(usize, Rounds)> {
         let usual = collect::usual(speeds.iter().copied());
         let is_calm = |number: usize| {
@@ -134,20 +142,20 @@ impl Record {
     }
 }
 
-/// Findings of a duet.
+/// The results of a duet.
 #[derive(Default)]
 pub struct Played {
     /// A launch of each environment for each heat.
     pub outcomes: Vec<Outcome>,
-    /// Of each point, the ratios of the first environment to the others.
+    /// The ratios of the first environment to the others, at each point.
     pub ratios: Vec<Ratio>,
-    /// Of the suite `guidelines`, the ratios of two points of one environment.
+    /// The ratios of two points of one environment, in the suite `guidelines`.
     pub paired: Vec<Paired>,
-    /// Sentences about it.
+    /// Sentences for readers about the duet.
     pub notes: Vec<String>,
 }
 
-/// A duet under way.
+/// A running duet.
 pub struct Duet<'a> {
     runner: &'a Runner,
     groups: &'a [Group],
@@ -156,10 +164,10 @@ pub struct Duet<'a> {
     pace: Pace,
     random: fastrand::Rng,
     records: BTreeMap<HeatPoint, Record>,
-    /// How many operations of a point are a slice, by environment.
+    /// Number of operations in a slice of a point, by environment.
     lengths: BTreeMap<(usize, HeatPoint), u64>,
     failures: BTreeMap<usize, u32>,
-    /// How often each heat has been run.
+    /// Number of times that each heat has been run.
     launches: BTreeMap<usize, u32>,
     /// The machine's speed before and after each heat, as in [`Outcome::line_ns`].
     speeds: Vec<[f64; 2]>,
@@ -167,14 +175,14 @@ pub struct Duet<'a> {
     asked_first: BTreeSet<HeatPoint>,
 }
 
-/// Is the side of this ratio still to be found; or, where there is a bound on it, whether that is kept?
+/// Returns whether the ratio is undecided: against its bound, if it has one, else whether one side is ahead.
 fn is_open(ratio: &Ratio) -> bool {
     let bound = targets::is_open(ratio).or_else(|| cliffs::is_open(ratio));
     let bound = bound.or_else(|| guidelines::is_open(ratio));
     bound.unwrap_or(ratio.verdict == Verdict::Undecided)
 }
 
-/// The places of these heats that readers ask for first.
+/// Returns the points of these heats that readers ask for first.
 fn asked_first(heats: &[Heat]) -> BTreeSet<HeatPoint> {
     let places = || heats.iter().flat_map(Heat::places);
     let most = places().map(|place| place.tasks).max().unwrap_or(0);
@@ -194,11 +202,11 @@ fn asked_first(heats: &[Heat]) -> BTreeSet<HeatPoint> {
     places().filter(is_first).collect()
 }
 
-/// Number of failures after which an environment takes part no more.
+/// Number of failures after which an environment no longer takes part.
 const FAILURES_BEFORE_EXCLUSION: u32 = 2;
 
 impl<'a> Duet<'a> {
-    /// A duet of these groups, or of some of them.
+    /// Creates a duet of these groups.
     pub fn new(runner: &'a Runner, groups: &'a [Group], wishes: &Wishes, seed: u64) -> Duet<'a> {
         let ours = runner
             .competitors
@@ -219,7 +227,7 @@ impl<'a> Duet<'a> {
         }
     }
 
-    /// Plays all heats of the groups with these indices; begins none after `no_later`.
+    /// Plays all heats of the groups with the indices `playing`. Begins no heat after `no_later`.
     pub fn play(mut self, playing: &[usize], no_later: Instant, progress: &mut Progress) -> Played {
         let heats = Heat::all(self.groups, playing);
         self.asked_first = asked_first(&heats);
@@ -242,7 +250,7 @@ impl<'a> Duet<'a> {
         played
     }
 
-    /// Runs each heat that has wanted points once, as long as there is time; true if there was one.
+    /// Runs each heat that has wanted points once, until `end`. Returns true if a heat was run and the time is not up.
     fn pass(
         &mut self,
         heats: &[Heat],
@@ -275,7 +283,7 @@ impl<'a> Duet<'a> {
         ran
     }
 
-    /// The points of a heat that are still to be measured.
+    /// Returns the points of a heat that are still to be measured.
     fn wanted_points(&self, heat: &Heat, wanted: Wanted, open: &BTreeSet<HeatPoint>) -> Vec<Point> {
         let [_, most] = self.pace.heats;
         let goes_on = |point: &&Point| {
@@ -300,7 +308,7 @@ impl<'a> Duet<'a> {
         heat.points().iter().filter(goes_on).cloned().collect()
     }
 
-    /// Is the verdict open against the fastest peer, or one that may be the fastest?
+    /// Returns whether the verdict is open against the fastest peer, or against a peer that may be the fastest.
     fn is_headline_open(&self, place: &HeatPoint) -> bool {
         let mut ratios = self.ratios_of(place);
         ratios.retain(|ratio| table::is_peer(&ratio.against));
@@ -320,7 +328,7 @@ impl<'a> Duet<'a> {
         self.records.keys().flat_map(of).collect()
     }
 
-    /// Ours to each other environment that was there.
+    /// Returns the ratios of the first environment to each other one that was measured at this point.
     fn ratios_of(&self, place: &HeatPoint) -> Vec<Ratio> {
         let Some(record) = self.records.get(place) else {
             return Vec::new();
@@ -359,7 +367,8 @@ impl<'a> Duet<'a> {
         others.filter_map(of).collect()
     }
 
-    /// The ratios of two points of one environment that guidelines hold against each other, of the environments chosen.
+    /// Returns the ratios of the points that guidelines compare within one environment, for the environments that
+    /// `chosen` accepts.
     fn paired(&self, chosen: impl Fn(&Competitor) -> bool) -> Vec<Paired> {
         let mut all = Vec::new();
         for place in self
@@ -378,7 +387,7 @@ impl<'a> Duet<'a> {
         all
     }
 
-    /// The points that this one may not take longer than.
+    /// Returns the points that this point may not take longer than.
     fn partners(&self, place: &HeatPoint) -> Vec<HeatPoint> {
         let same_job =
             |other: &&HeatPoint| (other.suite, other.tasks) == (place.suite, place.tasks);
@@ -402,7 +411,7 @@ impl<'a> Duet<'a> {
         ratio::estimate(launches, looks, place.point.bytes)
     }
 
-    /// The ratio of two points in one environment, round by round of the heats that have both.
+    /// Returns the ratio of two points in one environment, from the rounds of the heats that have both.
     fn pair(&self, place: &HeatPoint, by: &HeatPoint, competitor: usize) -> Option<Paired> {
         let (record, other) = (self.records.get(place)?, self.records.get(by)?);
         let heats = record.calm(&self.speeds);
@@ -432,7 +441,7 @@ impl<'a> Duet<'a> {
         })
     }
 
-    /// Both sides of guidelines that are not decided for an environment of ours.
+    /// Returns the points on either side of guidelines that are undecided for one of Regatta's environments.
     fn open_sides(&self) -> BTreeSet<HeatPoint> {
         let mut open = self.paired(|competitor| competitor.peer.facts().ours);
         open.retain(guidelines::is_paired_open);
@@ -471,7 +480,8 @@ impl<'a> Duet<'a> {
         })
     }
 
-    /// One heat: all environments are up, and take turns. When the race is to stop nothing more is begun.
+    /// Runs one heat: starts the jobs of all environments, which then take turns. Begins no further point if the race
+    /// is to stop.
     fn run(
         &mut self,
         heat: &Heat,
@@ -517,7 +527,7 @@ impl<'a> Duet<'a> {
         outcomes
     }
 
-    /// All rounds of one point.
+    /// Runs all rounds of one point.
     fn take_turns(&mut self, stage: &mut heat::Stage<'_>, place: &HeatPoint, first: bool) {
         let point = &place.point;
         let started = Instant::now();
@@ -619,7 +629,8 @@ mod tests {
         assert_eq!(times(3, &[[0.0; 2]; 3]), [0.0, 1.0, 2.0], "nobody knows");
     }
 
-    /// A sum takes 1.3 times as long as its expression in each round of the heats that have both; a heat that has one side alone does not count.
+    /// A sum takes 1.3 times as long as its expression in each round of the heats that have both. A heat that has only
+    /// one side does not count.
     #[test]
     fn two_points_of_one_environment_are_held_against_each_other_round_by_round() {
         let runner = runner(false);
@@ -686,7 +697,7 @@ mod tests {
         let measured = |stop: bool| {
             let runner = runner(stop);
             let mut duet = Duet::new(&runner, &groups, &wishes, 1);
-            // Its program would not start: points are gone through without it.
+            // The program would not start, so no turns are taken.
             duet.failures.insert(0, FAILURES_BEFORE_EXCLUSION);
             let mut progress = Progress::new(0, true);
             duet.run(heat, heat.points(), 0, &mut progress);

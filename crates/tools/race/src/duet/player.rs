@@ -1,7 +1,8 @@
-//! One environment's job in a duet: it is up all the time, and asleep outside its library when others have their turn.
+//! One environment's job in a duet. The job runs all the time, and sleeps outside its library while others have their
+//! turns.
 //!
-//! Each task connects to a socket of the driver's; `programs/primitives/duet.h` has the words. A job that does not answer in time
-//! is ended with all its processes.
+//! Each task connects to a socket of the driver. `programs/primitives/duet.h` has the protocol. A job that does not
+//! answer in time is ended with all its processes.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
@@ -17,15 +18,15 @@ use crate::process::{Finished, Running, Supervisor};
 use crate::stats::median;
 use crate::stop::Woken;
 
-/// Time the tasks of all jobs have to leave once the race is to stop.
+/// Time for the tasks of all jobs to end once the race is to stop.
 const LEAVE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// A point as the program names it.
+/// A point, named as in the program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
     /// Name of the operation.
     pub operation: String,
-    /// Bytes of a message.
+    /// Size of a message in bytes.
     pub bytes: u64,
 }
 
@@ -34,13 +35,12 @@ pub struct Player {
     running: Option<Running>,
     tasks: Vec<Task>,
     limit: Duration,
-    /// Its socket, which goes with it.
+    /// Path of the job's socket, which is removed when this is dropped.
     socket: PathBuf,
 }
 
 impl Player {
-    /// Starts the job and waits until all its tasks have come. `command` gets the socket's path as its last argument but those of
-    /// the program.
+    /// Starts the job and waits until all its tasks have connected. `command` already contains the path of `socket`.
     pub fn start(
         supervisor: &Supervisor,
         command: &mut Command,
@@ -56,7 +56,7 @@ impl Player {
             socket: socket.to_owned(),
         };
         let deadline = Instant::now() + limit;
-        // A task that is awaited may go away again.
+        // A task may close its connection between the poll and the accept.
         listener.set_nonblocking(true)?;
         while player.tasks.len() < tasks as usize {
             player.await_task(&listener, deadline)?;
@@ -79,7 +79,7 @@ impl Player {
         self.running.as_ref().context("it has ended")
     }
 
-    /// Waits for a task at the listener; an error if the job ends before, the time is up or the race is to stop.
+    /// Waits until a task connects to the listener. Fails if the job ends first, the time is up or the race is to stop.
     fn await_task(&self, listener: &UnixListener, deadline: Instant) -> Result<()> {
         let running = self.running()?;
         let ended = running.tree().watch()?;
@@ -96,8 +96,8 @@ impl Player {
         }
     }
 
-    /// Checks a point, and finds how many operations of it take so many seconds; 0 seconds: only checks it. None: the program cannot run it,
-    /// and says why in what it prints.
+    /// Checks a point, and returns how many operations of it take `seconds`. With 0 seconds the point is only checked.
+    /// Returns `None` if the program cannot run the point; its output then has the reason.
     pub fn prepare(&mut self, point: &Point, seconds: f64) -> Result<Option<u64>> {
         self.say("prepare", point, seconds)?;
         let answers = self.answers("")?;
@@ -117,8 +117,9 @@ impl Player {
         Ok(Some(longest as u64))
     }
 
-    /// Has a turn of `number` operations; the microseconds of one, in the slowest task. Tasks time the parts of a turn, and the median
-    /// of these counts: a task that loses its processor for a moment lengthens one or two of them, and would lengthen the mean.
+    /// Runs a turn of `number` operations. Returns the microseconds of one operation in the slowest task. Tasks time
+    /// the parts of a turn, and the result is the median of the parts: a task that loses its processor for a moment
+    /// lengthens one or two parts, which would change the mean.
     pub fn slice(&mut self, point: &Point, number: u64) -> Result<f64> {
         self.say("slice", point, number as f64)?;
         let tasks = self.lists("took")?;
@@ -144,7 +145,7 @@ impl Player {
         Ok(())
     }
 
-    /// A line of each task; the words behind the first, which is `word`.
+    /// Reads a line from each task. Returns the rest of each line after `word`, with which it must begin.
     fn answers(&mut self, word: &str) -> Result<Vec<String>> {
         let mut all = Vec::with_capacity(self.tasks.len());
         let deadline = Instant::now() + self.limit;
@@ -165,7 +166,7 @@ impl Player {
         Ok(all)
     }
 
-    /// The numbers that each task says.
+    /// Reads a list of numbers from each task, after `word`.
     fn lists(&mut self, word: &str) -> Result<Vec<Vec<f64>>> {
         let parse = |text: &str| {
             let number = text.parse::<f64>().ok();
@@ -182,14 +183,15 @@ impl Player {
         }
     }
 
-    /// Lets the job leave; all that it has printed.
+    /// Asks the job to end, waits for that, and returns its output.
     pub fn finish(mut self) -> Result<Finished> {
         self.say_end();
         let running = self.running.take().context("it has ended")?;
         running.finish_within(self.limit)
     }
 
-    /// Lets several jobs leave because the race is to stop; those that do not leave at once are ended, all in the time of one.
+    /// Asks several jobs to end because the race is to stop. Jobs that do not end within `LEAVE_TIMEOUT` are killed,
+    /// all within the time for one.
     pub fn leave_together(mut players: Vec<Player>) -> Vec<Finished> {
         players.iter_mut().for_each(Player::say_end);
         let all = players.iter_mut().filter_map(|one| one.running.take());
@@ -218,7 +220,8 @@ mod tests {
         Supervisor::new(&Stop::new().expect("a pair of sockets"))
     }
 
-    /// A job of `tasks` tasks which are threads of this test, each doing `act`; the process that was launched only waits.
+    /// Starts a job of `tasks` tasks, which are threads of this test that each run `act`. The launched process only
+    /// sleeps.
     fn play(name: &str, tasks: u32, act: fn(UnixStream)) -> Result<Player> {
         let folder = std::env::temp_dir().join(format!("regatta-player-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
@@ -241,7 +244,7 @@ mod tests {
         )
     }
 
-    /// A task that does what it is told in this many microseconds.
+    /// A task that answers each request, and claims 2.5 us for an operation.
     fn obedient(mut stream: UnixStream) {
         let mut lines = BufReader::new(stream.try_clone().expect("a second handle"));
         let _ = stream.write_all(b"task 0 of 2\n");
@@ -367,7 +370,7 @@ mod tests {
         assert!(player.slice(&point(), 1).is_err());
     }
 
-    /// A heat that is to stop while a job has been launched and has said nothing.
+    /// A heat whose race is to stop when its job has been launched and no task has sent anything.
     #[test]
     fn a_job_that_says_nothing_is_not_awaited_once_the_race_is_to_stop() {
         let socket =
@@ -382,7 +385,7 @@ mod tests {
         let refused = std::thread::scope(|scope| {
             let start = || Player::start(&supervisor, &mut command, listener, &socket, 1, limit);
             let starting = scope.spawn(start);
-            // Its task comes and says nothing: what is awaited next is its first word.
+            // The task connects and sends nothing, so its first line is awaited next.
             let task = UnixStream::connect(&socket).expect("it listens");
             supervisor.stop().ask(2);
             let refused = starting.join().expect("no panic").err();
@@ -394,7 +397,7 @@ mod tests {
         assert!(supervisor.processes().is_empty());
     }
 
-    /// Keeps the connection open until the other side closes it.
+    /// Keeps a connection open until the other side closes it.
     trait UntilClosed {
         fn read_to_end_of_words(&mut self) -> std::io::Result<usize>;
     }

@@ -1,34 +1,36 @@
-//! Paired ratios: how much time one environment takes of another's, and how sure that is.
+//! Paired ratios: the time of one environment divided by that of another, with an interval.
 //!
-//! The sample is the ratio of two turns of one round, which are milliseconds apart: the machine's moods are in both. Rounds of one
-//! launch share its luck (placement of pages and processes), so intervals come of a bootstrap in two steps: launches are
-//! drawn with replacement, then rounds within each. Few launches make such intervals too narrow by about the root of n / (n - 1), so they are
-//! widened by that, and by what Student's distribution has more than the normal one.
+//! The sample is the ratio of two turns of one round, which are milliseconds apart, so the machine's speed affects
+//! both. Rounds of one launch share its placement of pages and processes, so intervals come from a bootstrap in two
+//! steps: launches are drawn with replacement, then rounds within each. With few launches such intervals are too narrow
+//! by about the root of n / (n - 1). They are widened by that, and by the ratio of Student's distribution to the normal
+//! one.
 //!
-//! *Many looks.* A comparison that is open goes on, and is looked at after each launch; it ends with the first look that decides it. With
-//! intervals that hold at one look, one of four comparisons of a thing with itself would have a side in the end. So all looks have one stricter
-//! level, as Pocock has it (1977), and an interval holds at all of them together with 95 % (a repeated confidence interval).
+//! *Repeated looks.* An open comparison continues, and is judged after each launch; the first look that decides it ends
+//! it. With intervals that hold at one look, one of four comparisons of an environment with itself would end with a
+//! verdict for one side. So all looks use one stricter level, as in Pocock (1977), and an interval holds at all of them
+//! together with 95 % (a repeated confidence interval).
 
 use crate::stats::{Verdict, median, quantile};
 
-/// Bootstrap samples.
+/// Number of bootstrap samples.
 const DRAWS: usize = 800;
-/// Ratios between these are a tie: neither takes 5 % longer than the other.
+/// Ratios between these are a tie: neither side takes 5 % longer than the other.
 pub const TIE: [f64; 2] = [1.0 / 1.05, 1.05];
 
-/// How often a comparison is looked at while it is measured, at most.
+/// Maximum number of times that a comparison is judged while it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looks {
-    /// At the end, after a number of launches that was set before.
+    /// Once at the end, after a fixed number of launches.
     Once,
-    /// After each launch from some number on, a dozen times.
+    /// After each launch from some number on, at most a dozen times.
     Dozen,
-    /// After each launch from some number on, thirty times.
+    /// After each launch from some number on, at most thirty times.
     Thirty,
 }
 
 impl Looks {
-    /// Of a comparison that has this many launches at least and at most.
+    /// Returns the number of looks at a comparison that has at least `fewest` and at most `most` launches.
     pub fn between([fewest, most]: [u32; 2]) -> Looks {
         match most.saturating_sub(fewest) {
             0 => Looks::Once,
@@ -37,7 +39,8 @@ impl Looks {
         }
     }
 
-    /// Distance from the median, in standard errors, that so many launches exceed by chance at the level of one look.
+    /// Returns the distance from the median, in standard errors, that this many launches exceed by chance at the level
+    /// of one look.
     fn critical(self, launches: usize) -> f64 {
         let by_freedom = match self {
             Looks::Once => &AT_5,
@@ -48,26 +51,26 @@ impl Looks {
     }
 }
 
-/// Student's distribution at 5 %, both sides together, by degrees of freedom from 1 on.
+/// Two-sided critical values of Student's distribution at 5 %, by degrees of freedom from 1 on.
 const AT_5: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// At 1 %. Simulated comparisons of a thing with itself, with much noise between launches, have a side at the end in 4 to 5 % of all cases, at
-/// 3 to 9 launches and at 4 to 15.
+/// As [`AT_5`], at 1 %. Simulated comparisons of an environment with itself, with much noise between launches, end with
+/// a side ahead in 4 to 5 % of all cases, at 3 to 9 launches and at 4 to 15.
 const AT_1: [f64; 30] = [
     63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012,
     2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779,
     2.771, 2.763, 2.756, 2.750,
 ];
-/// At 0.4 %. Simulated comparisons likewise, at 6 to 30 launches.
+/// As [`AT_5`], at 0.4 %. Simulated comparisons as for [`AT_1`], at 6 to 30 launches.
 const AT_0_4: [f64; 30] = [
     159.153, 15.764, 8.053, 5.951, 5.030, 4.524, 4.207, 3.991, 3.835, 3.716, 3.624, 3.550, 3.489,
     3.438, 3.395, 3.358, 3.326, 3.298, 3.273, 3.251, 3.231, 3.214, 3.198, 3.183, 3.170, 3.158,
     3.147, 3.136, 3.127, 3.118,
 ];
-/// The normal distribution at 5 %: how far the ends of a bootstrap's interval are away.
+/// Two-sided critical value of the normal distribution at 5 %, as for the ends of a bootstrap's interval.
 const NORMAL: f64 = 1.960;
 
 /// The ratio of one point.
@@ -75,11 +78,11 @@ const NORMAL: f64 = 1.960;
 pub struct Estimate {
     /// Median over rounds.
     pub median: f64,
-    /// 95 % interval of it, at all looks together.
+    /// 95 % interval of the median, at all looks together.
     pub ci95: [f64; 2],
 }
 
-/// The ratios of all rounds, by launch. None without two launches.
+/// Returns the estimate from the ratios of all rounds, by launch. Returns `None` for fewer than two launches.
 pub fn estimate(launches: &[Vec<f64>], looks: Looks, seed: u64) -> Option<Estimate> {
     let logarithms = |rounds: &Vec<f64>| rounds.iter().map(|ratio| ratio.ln()).collect();
     let launches: Vec<Vec<f64>> = launches
@@ -111,7 +114,8 @@ pub fn estimate(launches: &[Vec<f64>], looks: Looks, seed: u64) -> Option<Estima
     })
 }
 
-/// The verdict of an interval of ratios. A tie is a statement as well: the ratio lies between the two numbers of [`TIE`].
+/// Returns the verdict of an interval of ratios. [`Verdict::Tie`] says that the ratio certainly lies between the two
+/// numbers of [`TIE`].
 pub fn judge(ci95: [f64; 2]) -> Verdict {
     match ci95 {
         [low, high] if low >= TIE[0] && high <= TIE[1] => Verdict::Tie,
@@ -121,13 +125,13 @@ pub fn judge(ci95: [f64; 2]) -> Verdict {
     }
 }
 
-/// How many times as long as so far it would take to decide a point that is open: intervals shrink with the root of the number of
-/// samples.
+/// Returns the factor by which the measuring time would have to grow to decide an open point. The width of an interval
+/// is proportional to the inverse root of the number of samples.
 pub fn effort_to_decide(estimate: &Estimate) -> f64 {
     let [low, high] = estimate.ci95.map(f64::ln);
     let half = (high - low) / 2.0;
     let away = estimate.median.ln().abs();
-    // Either far enough from 1, or near enough to it.
+    // The interval must be narrow enough to exclude 1, or to lie within the tie.
     let goal = away.max(TIE[1].ln() - away).max(1e-3);
     (half / goal).powi(2).max(1.0)
 }
@@ -136,7 +140,7 @@ pub fn effort_to_decide(estimate: &Estimate) -> f64 {
 mod tests {
     use super::*;
 
-    /// Launches with ratios of this many rounds around `ratio`, with noise between launches and between rounds.
+    /// Returns launches with ratios of this many rounds around `ratio`, with noise between launches and between rounds.
     fn endless(
         ratio: f64,
         [between, within]: [f64; 2],
@@ -161,8 +165,8 @@ mod tests {
             .collect()
     }
 
-    /// How many of so many comparisons have a side when they end: with the first look that decides them, from 3 launches on, or after 9, as in
-    /// a quick race.
+    /// Returns how many of `comparisons` end with one side ahead. A comparison ends with the first look that decides
+    /// it, from 3 launches on, or after 9 launches, as in a quick race.
     fn sides(ratio: f64, noise: [f64; 2], comparisons: u64) -> usize {
         let has_side = |seed: &u64| {
             let mut measured: Vec<Vec<f64>> = Vec::new();
@@ -184,16 +188,17 @@ mod tests {
 
     #[test]
     fn one_thing_against_itself_seldom_has_a_side_however_often_it_is_looked_at() {
-        // Noise between launches is the worst kind: intervals are of few numbers then.
+        // Noise between launches is the worst kind, since intervals then depend on few numbers.
         let apart = sides(1.0, [0.3, 0.1], 50);
         assert!(apart <= 4, "{apart} of 50");
     }
 
-    /// A turn beside a neighbour that takes half of a core in pieces of 3 ms: its operations take `us` each, a part is 125 us long, and of
-    /// the slices the median counts, as in [`Player::slice`](crate::duet::player::Player::slice), or the mean.
+    /// Returns the time of a turn beside a neighbour that takes half of a core in pieces of 3 ms. Operations take `us`
+    /// each, and a part takes 125 us. `middle` is the median of the parts, as in
+    /// [`Player::slice`](crate::duet::player::Player::slice), or the mean.
     fn disturbed(us: f64, middle: fn(&[f64]) -> f64, random: &mut fastrand::Rng) -> f64 {
         let (part, piece) = (125.0, 3000.0);
-        // The neighbour comes when the task has had a piece itself.
+        // The neighbour runs when the task has used up a piece itself.
         let mut left = piece * random.f64();
         let mut one = || {
             left -= part;
@@ -210,7 +215,7 @@ mod tests {
         middle(&parts)
     }
 
-    /// The verdict of such a comparison after this many launches of six rounds.
+    /// Returns the verdict of such a comparison after this many launches of six rounds.
     fn beside_a_neighbour(
         ratio: f64,
         middle: fn(&[f64]) -> f64,

@@ -1,6 +1,6 @@
-//! One task of a job that takes turns: its connection to the driver, and the lines on it.
+//! One task of a job that takes turns: its connection to the driver, and the lines on that.
 //!
-//! Lines of a task are untrusted: each has an end and a greatest length, and comes in time; none is awaited once the race is to stop.
+//! Lines of a task are untrusted. Each has a maximum length and a deadline, and reading ends once the race is to stop.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ const MAX_LINE_BYTES: usize = 512;
 /// A task's connection.
 pub(super) struct Task {
     stream: UnixStream,
-    /// Bytes that have come behind the last line that was taken.
+    /// Bytes received after the last line that was returned.
     ahead: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Task {
         })
     }
 
-    /// Says a line to it.
+    /// Sends a line to the task. Blocks until the deadline at most.
     pub(super) fn say(&mut self, line: &str, deadline: Instant, stop: &Stop) -> Result<()> {
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
@@ -47,13 +47,13 @@ impl Task {
         Ok(())
     }
 
-    /// Says a line to it if it takes that at once.
+    /// Sends a line to the task if that does not block.
     pub(super) fn say_now(&mut self, line: &str) {
-        // A task that has ended says so in its status.
+        // The exit status of a task that has ended shows the failure.
         let _ = self.stream.write(line.as_bytes());
     }
 
-    /// Its next line, without the end.
+    /// Returns the task's next line, without the newline. Blocks until the deadline at most.
     pub(super) fn line(&mut self, deadline: Instant, stop: &Stop) -> Result<String> {
         loop {
             if let Some(end) = self.ahead.iter().position(|&byte| byte == b'\n') {
