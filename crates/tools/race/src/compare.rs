@@ -10,11 +10,11 @@ use crate::table;
 /// The change of one point between two races, or between two environments of one race.
 #[derive(Debug, Clone)]
 pub struct Difference<'a> {
-    /// The first race's row.
+    /// Row of the first race.
     pub a: &'a Row,
-    /// The second race's row.
+    /// Row of the second race.
     pub b: &'a Row,
-    /// How the second stands against the first.
+    /// Verdict for `b` against `a`.
     pub verdict: Verdict,
     /// Time of `b` divided by the time of `a`.
     pub ratio: f64,

@@ -8,11 +8,11 @@ use crate::peers::{self, Machine, Peer};
 /// An environment that can take part.
 #[derive(Debug, Clone)]
 pub struct Competitor {
-    /// Name in results: `openmpi`, `openmpi-default`, ...
+    /// Its name in results: `openmpi`, `openmpi-default`, ...
     pub name: String,
-    /// How programs are compiled for it and started, and its settings.
+    /// How programs are compiled and started for it, and its settings.
     pub peer: &'static dyn Peer,
-    /// At its best settings, or as it comes.
+    /// Whether it runs with its best settings, not with its defaults.
     pub tuned: bool,
     /// The compiler, or the library's compiler wrapper.
     pub compiler: PathBuf,

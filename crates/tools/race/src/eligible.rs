@@ -1,4 +1,5 @@
-//! Which wishes can be met: the numbers of tasks that operations take, and the environments that lack what one needs.
+//! Checks which of the user's wishes can be met: the numbers of tasks that operations take, and the environments that
+//! lack an ability that an operation needs.
 
 use anyhow::{Result, bail};
 
@@ -7,10 +8,10 @@ use crate::network::Network;
 use crate::operations::{self, Kind, Operation, TASKS_OF_A_LAUNCH};
 use crate::plan::Wishes;
 
-/// Operations that a note names before it counts the rest.
+/// Maximum number of operations that a note names; it counts the rest.
 const MAX_NAMED_OPERATIONS: usize = 4;
 
-/// Are these numbers of tasks what each operation asked for can do?
+/// Fails if one of these numbers of tasks is not valid for the operations asked for.
 pub fn check_tasks(names: &[String], tasks: &[u32]) -> Result<()> {
     let asked = || names.iter().filter_map(|name| operations::find(name));
     let (least, most) = TASKS_OF_A_LAUNCH;
@@ -30,7 +31,7 @@ pub fn check_tasks(names: &[String], tasks: &[u32]) -> Result<()> {
     }
 }
 
-/// What is left out between so many hosts, because not every host would get as many tasks as the others.
+/// Returns notes of what is left out between this many hosts because the tasks cannot be split evenly among them.
 pub fn uneven_notes(wishes: &Wishes, hosts: u32) -> Vec<String> {
     let uneven = |tasks: &u32| !tasks.is_multiple_of(hosts);
     let asked = wishes.tasks.iter().filter(|tasks| uneven(tasks)).map(|tasks| {
@@ -44,7 +45,8 @@ pub fn uneven_notes(wishes: &Wishes, hosts: u32) -> Vec<String> {
     asked.chain(fixed).collect()
 }
 
-/// The environments that are left out of operations asked for, and why; none of operations that are not raced.
+/// Returns notes of the environments that are left out of operations asked for, with the reasons. Operations that are
+/// not raced have no note.
 pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> Vec<String> {
     let mut out: Vec<(Vec<&str>, &str, Vec<&str>)> = Vec::new();
     let mut notes = Vec::new();
@@ -54,7 +56,7 @@ pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> V
             notes.extend(is_of_one_host(operation).then_some(note));
             continue;
         }
-        // Nobody expects a program of one task where tasks communicate.
+        // A program of one task is not expected where tasks communicate.
         let lacking = competitors
             .iter()
             .filter(|one| !one.peer.facts().one_task)
@@ -67,7 +69,7 @@ pub fn notes(competitors: &[Competitor], wishes: &Wishes, network: Network) -> V
             }
         }
         for (why, names) in here {
-            // Of suites on request there may be many.
+            // A suite on request may have many such operations, so they share a note.
             let alike = |one: &&mut (Vec<&str>, &str, Vec<&str>)| {
                 operation.is_on_request() && (one.1, &one.2) == (why, &names)
             };

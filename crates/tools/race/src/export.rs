@@ -1,6 +1,6 @@
-//! A race for other programs: tables in Markdown and LaTeX, data and a script for gnuplot.
+//! Exports of a race for other programs: tables in Markdown and LaTeX, data and a script for gnuplot.
 //!
-//! Every figure is that of `results.json`: medians with their 95 % intervals, in its units.
+//! Every figure is that of `results.json`: medians with their 95 % intervals, in the same units.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,11 +19,12 @@ pub enum Form {
     Latex,
     /// A script for gnuplot with its data, which draws a curve for each environment.
     Gnuplot,
-    /// The machine, the notes, and the settings of environments, in Markdown: what a record has beside its CSV.
+    /// The machine, the notes, and the settings of environments, in Markdown, which a recorded race keeps in addition
+    /// to its CSV.
     Conditions,
 }
 
-/// Rows of one operation that stand in one table: the columns are environments, the lines sizes.
+/// Rows of one operation in one table: environments are columns, sizes are lines.
 struct Block<'a> {
     operation: &'a str,
     suite: &'a str,
@@ -35,7 +36,8 @@ struct Block<'a> {
     rows: Vec<&'a Row>,
 }
 
-/// Returns the race in this form. Results may be another one's: what they name is text wherever it stands, and has no lines.
+/// Returns the race in this form. Results may come from others and are not trusted: text from them is escaped, and has
+/// no newlines.
 pub fn render(results: &Results, form: Form) -> String {
     let blocks = blocks(results);
     match form {
@@ -77,7 +79,7 @@ fn conditions(results: &Results) -> String {
     text
 }
 
-/// All tables, in the order of the rows. Points that were not measured are left out.
+/// Returns all tables, in the order of the rows. Points that were not measured are left out.
 fn blocks(results: &Results) -> Vec<Block<'_>> {
     let key = |row: &Row| {
         (
@@ -135,7 +137,7 @@ impl Block<'_> {
         operations::size(self.operation, bytes).unwrap_or_else(|| size(bytes))
     }
 
-    /// The median of a point, and half of the width of its interval in per cent, if there is one.
+    /// Returns the median of a point, and half of the width of its interval in per cent, if it has an interval.
     fn cell(&self, environment: &str, bytes: u64) -> Option<(String, Option<f64>)> {
         let row = self.row(environment, bytes)?;
         let [low, high] = row.ci95;
@@ -145,13 +147,13 @@ impl Block<'_> {
     }
 }
 
-/// Text without lines and other control characters.
+/// Replaces newlines and other control characters.
 fn one_line(text: &str) -> String {
     let letter = |one: char| if one.is_control() { ' ' } else { one };
     text.chars().map(letter).collect()
 }
 
-/// Text in a cell of a table in Markdown.
+/// Escapes text for a cell of a Markdown table.
 fn cell_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in one_line(text).chars() {
@@ -165,7 +167,7 @@ fn cell_text(text: &str) -> String {
     out
 }
 
-/// Text in quotes of gnuplot's in which nothing is replaced.
+/// Quotes text for gnuplot, so that nothing in it is replaced.
 fn quoted(text: &str) -> String {
     format!("'{}'", one_line(text).replace('\'', "''"))
 }
@@ -232,7 +234,7 @@ fn latex(block: &Block<'_>) -> String {
     text
 }
 
-/// Text with LaTeX's own characters as text.
+/// Escapes LaTeX's special characters.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in one_line(text).chars() {
@@ -247,7 +249,8 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// One script: a data block for each table, then a plot of it with intervals. Tables of one size have nothing to draw.
+/// Returns one script: for each table a data block, then a plot of it with intervals. Tables with one size are left
+/// out.
 fn gnuplot(blocks: &[Block<'_>]) -> String {
     let mut text = String::from(
         "# gnuplot race.gp; a page for each operation, size against median with its 95 % interval\n\
@@ -256,7 +259,7 @@ fn gnuplot(blocks: &[Block<'_>]) -> String {
     for (number, block) in blocks.iter().filter(|one| one.sizes.len() > 1).enumerate() {
         let _ = writeln!(text, "\n$table{number} << END");
         for bytes in &block.sizes {
-            // A logarithmic axis has no place for a message of no bytes.
+            // A logarithmic axis cannot show an empty message.
             if *bytes == 0 {
                 continue;
             }

@@ -1,12 +1,12 @@
-//! The suite `guidelines`: what a library's user may expect without measuring, after "Self-consistent MPI performance requirements" (Träff,
-//! Gropp and Thakur, IEEE TPDS 21, 2010), which PGMPITuneLib checks for MPI.
+//! The suite `guidelines`: what a user of a library may expect without measuring, after "Self-consistent MPI
+//! performance requirements" (Träff, Gropp and Thakur, IEEE TPDS 21, 2010), which PGMPITuneLib checks for MPI.
 //!
-//! No operation takes longer than its expression by others, no message longer than one of more bytes, no collective longer than one of more
-//! tasks, and no call of Regatta's own longer than the same by an interface over it. A guideline is broken where the whole interval of the ratio
-//! lies above [`MAX_GUIDELINE_RATIO`].
+//! No operation takes longer than its expression by others, no message longer than one of more bytes, no collective
+//! longer than one of more tasks, and no call of Regatta's own interface longer than the same call of an interface over
+//! it. A guideline is broken if the whole interval of the ratio is above [`MAX_GUIDELINE_RATIO`].
 //!
-//! Both sides of most are measured in one job. There the ratio is that of turns of the same launch ([`Paired`]), and where environments do not
-//! take turns that of two rows.
+//! Both sides of most guidelines are measured in one job. There the ratio is that of turns of the same launch
+//! ([`Paired`]). Where environments do not take turns it is the ratio of two rows.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ use crate::results::{OURS, Paired, Ratio, Results, Row};
 use crate::suites::GUIDELINES;
 use crate::table::{align, size_of, times};
 
-/// The largest ratio that breaks no guideline.
+/// Largest ratio at which a guideline is kept.
 pub const MAX_GUIDELINE_RATIO: f64 = 1.1;
 
 /// The kinds of guidelines.
@@ -37,20 +37,20 @@ pub enum Rule {
 pub struct Check<'a> {
     /// Its kind.
     pub rule: Rule,
-    /// The side that may not take longer,
+    /// The side that may not take longer.
     pub row: &'a Row,
-    /// than this one.
+    /// The side that `row` is compared with.
     pub by: &'a Row,
-    /// The ratio of their times,
+    /// Time of `row` divided by that of `by`.
     pub ratio: f64,
-    /// and its 95 % interval.
+    /// 95 % interval of `ratio`.
     pub ci95: [f64; 2],
     /// Whether the guideline is kept.
     pub kept: Kept,
 }
 
 impl Check<'_> {
-    /// The guideline in words: `global-sum <= global-sum-by-reduce`.
+    /// Returns the guideline as text: `global-sum <= global-sum-by-reduce`.
     pub fn sentence(&self) -> String {
         let (row, by) = (self.row, self.by);
         match self.rule {
@@ -66,7 +66,7 @@ impl Check<'_> {
     }
 }
 
-/// Is it in this suite only as the expression of another?
+/// Returns whether the operation is in this suite only as the expression of another.
 fn is_expression(operation: &Operation) -> bool {
     !operation.expresses.is_empty()
         && operation
@@ -75,7 +75,7 @@ fn is_expression(operation: &Operation) -> bool {
             .all(|one| one.name == GUIDELINES.name)
 }
 
-/// The points of the same job that this one may not take longer than, of those that were raced there.
+/// Returns the points of `raced`, which are of the same job, that this point may not take longer than.
 pub fn others<'a>(
     (name, bytes): (&str, u64),
     raced: &[(&'a str, u64)],
@@ -87,7 +87,7 @@ pub fn others<'a>(
         operations::find(other).is_some_and(|other| other.expresses.contains(&operation))
     };
     let same_size = |point: &(&str, u64)| match operation.unit {
-        // What has no size is held against the smallest message.
+        // An operation without a size is compared with the smallest message.
         0 => raced.iter().all(|one| one.0 != point.0 || one.1 >= point.1),
         _ => point.1 == bytes,
     };
@@ -105,7 +105,7 @@ pub fn others<'a>(
         .collect()
 }
 
-/// All guidelines of which both sides were measured.
+/// Returns all guidelines of which both sides were measured.
 pub fn checks(results: &Results) -> Vec<Check<'_>> {
     let measured = |row: &&Row| row.suite == GUIDELINES.name && row.measured();
     let rows: Vec<&Row> = results.rows.iter().filter(measured).collect();
@@ -171,19 +171,20 @@ fn check<'a>(results: &Results, rule: Rule, row: &'a Row, by: &'a Row) -> Check<
     }
 }
 
-/// Is a ratio within one environment still open?
+/// Returns whether it is undecided that a ratio within one environment keeps its guideline.
 pub fn is_paired_open(paired: &Paired) -> bool {
     judge(paired.ci95, MAX_GUIDELINE_RATIO) == Kept::Open
 }
 
-/// Is it still open whether our own interface keeps its guideline against one over it? None: the ratio is of another suite.
+/// Returns whether it is undecided that Regatta's own interface keeps its guideline against an interface over it, or
+/// `None` if the ratio is of another suite.
 pub fn is_open(ratio: &Ratio) -> Option<bool> {
     let held = ratio.environment == OURS && is_interface(&ratio.against);
     (ratio.suite == GUIDELINES.name)
         .then(|| held && judge(ratio.ci95, MAX_GUIDELINE_RATIO) == Kept::Open)
 }
 
-/// Counts of one environment: broken, kept, not decided.
+/// Returns for each environment the numbers of guidelines that are broken, kept, and undecided.
 pub fn counts<'a>(checks: &[Check<'a>]) -> Vec<(&'a str, [usize; 3])> {
     let names = operations::distinct(checks.iter().map(|one| one.row.environment.as_str()));
     let count = |name: &str, kept| {
@@ -201,7 +202,7 @@ pub fn counts<'a>(checks: &[Check<'a>]) -> Vec<(&'a str, [usize; 3])> {
     names.into_iter().map(of).collect()
 }
 
-/// The broken ones, by environment, the largest ratio first.
+/// Returns the broken guidelines, by environment, the largest ratio first.
 pub fn broken(results: &Results) -> Vec<Check<'_>> {
     let mut broken = checks(results);
     broken.retain(|one| one.kept == Kept::No);
@@ -215,7 +216,7 @@ pub fn broken(results: &Results) -> Vec<Check<'_>> {
     broken
 }
 
-/// The tables in a terminal; empty for races of other suites.
+/// Returns the tables for a terminal, which are empty for races of other suites.
 pub fn render(results: &Results) -> String {
     let checks = checks(results);
     if checks.is_empty() {
@@ -267,7 +268,7 @@ mod tests {
         each.map(|one| (one.sentence(), one.kept)).collect()
     }
 
-    /// Rows have intervals of 1 % round their medians, so a ratio's is 2 % wide on each side.
+    /// Rows have intervals of 1 % around their medians, so a ratio's interval is 2 % wide on each side.
     #[test]
     fn a_guideline_is_broken_when_the_whole_interval_is_above_the_bound() {
         for (us, kept) in [
@@ -296,7 +297,7 @@ mod tests {
             in_suite("broadcast", "regatta", (4, 8), 1.0),
             in_suite("broadcast", "regatta-nx", (2, 8), 1.0),
             in_suite("broadcast", "openmpi", (2, 8), 1.0),
-            // An expression is held against nothing itself.
+            // Nothing is compared with an expression itself.
             in_suite("broadcast-started", "openmpi", (2, 64), 9.0),
             in_suite("broadcast-started", "openmpi", (2, 128), 1.0),
         ]);
@@ -389,7 +390,7 @@ mod tests {
         );
     }
 
-    /// Every expression is of an operation of the suite, in the same job, at sizes that both have.
+    /// Every expression is one of an operation of the suite, in the same job, at sizes that both have.
     #[test]
     fn both_sides_of_each_guideline_are_raced() {
         for expression in operations::of(&GUIDELINES) {

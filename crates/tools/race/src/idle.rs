@@ -1,4 +1,4 @@
-//! The cost of an idle task: its memory, and the processor time it takes while blocked.
+//! The cost of an idle task: its memory, and its processor time while it is blocked.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::stop::Stop;
 
-/// Process ids of the tasks that wrote themselves into the hold file, by rank.
+/// Returns the process ids of the tasks that have written themselves to the hold file, with their ranks.
 pub fn tasks(hold: &Path) -> Vec<(u32, i32)> {
     let text = fs::read_to_string(hold).unwrap_or_default();
     let mut tasks: Vec<(u32, i32)> = text
@@ -20,8 +20,8 @@ pub fn tasks(hold: &Path) -> Vec<(u32, i32)> {
     tasks
 }
 
-/// Mean memory of the tasks in KiB: resident, and proportional share (a page used by n processes
-/// counts 1/n for each).
+/// Returns the mean memory of the tasks in KiB: resident, and proportional share (a page used by n processes counts 1/n
+/// for each).
 pub fn memory(tasks: &[(u32, i32)]) -> Option<(f64, f64)> {
     let mut sums = (0.0, 0.0);
     for (_, pid) in tasks {
@@ -38,13 +38,14 @@ fn kib(text: &str, name: &str) -> Option<f64> {
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// A task that takes more of a processor, in per cent, polls: a short look shows that.
+/// A task that uses more of a processor than this, in per cent, polls. A short measurement shows that.
 const POLLS: f64 = 5.0;
-/// How much shorter that look is.
+/// The short measurement takes this fraction of the whole time.
 const SHORTER: u32 = 8;
 
-/// Mean processor time the blocked tasks take, in per cent of one processor, watched for a while, or for less if they poll.
-/// Task 0 is left out: it waits for the driver, not for a message. None also when the race is to stop.
+/// Returns the mean processor time of the blocked tasks, in per cent of one processor. They are watched for `watch`, or
+/// for a shorter time if they poll. Task 0 is left out, since it waits for the driver, not for a message. Returns
+/// `None` if a task has ended or the race is to stop.
 pub fn processor(tasks: &[(u32, i32)], watch: Duration, stop: &Stop) -> Option<f64> {
     let blocked: Vec<i32> = tasks
         .iter()
@@ -68,7 +69,7 @@ pub fn processor(tasks: &[(u32, i32)], watch: Duration, stop: &Stop) -> Option<f
     (!blocked.is_empty()).then_some(share)
 }
 
-/// Nanoseconds on a processor, of all threads of a process.
+/// Returns the processor time that all threads of a process have used, in ns.
 fn used_ns(pid: i32) -> Option<f64> {
     let mut total = 0.0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
@@ -102,7 +103,7 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // It has begun when it answers, and waits for more.
+        // The process has started when it answers, and then waits for more input.
         let mut answer = [0];
         child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
         child

@@ -1,6 +1,7 @@
-//! `regatta race`: Regatta against the message-passing libraries found on this machine.
+//! `regatta race`: races Regatta against the message-passing libraries found on this machine.
 //!
-//! The life of a race, by modules. The programs themselves are C and live in `programs/` at the top.
+//! The steps of a race, with their modules. The raced programs are written in C and are in `programs/` at the top of
+//! the repository.
 //!
 //! | step | modules |
 //! |---|---|

@@ -1,8 +1,9 @@
 //! LogGP parameters of each environment and network, from the rows of a race between two tasks.
 //!
-//! The model (Alexandrov, Ionescu, Schauser and Scheiman, 1995): a message of `n` bytes takes `o` at its sender, `L` on its way, `o` at its
-//! receiver, and `G` for each byte after the first; a task can send one every `g`. A race measures `L + 2o` by the smallest one-to-one, each `o`
-//! by the calls that send and receive, `g` by the message rate, and `G` by the slope of long one-to-ones.
+//! The model (Alexandrov, Ionescu, Schauser and Scheiman, 1995): a message of `n` bytes takes `o` at its sender, `L` in
+//! the network, `o` at its receiver, and `G` for each byte after the first. A task can send a message every `g`. A race
+//! measures `L + 2o` by the smallest one-to-one, each `o` by the calls that send and receive, `g` by the message rate,
+//! and `G` by the slope of long one-to-ones.
 
 use std::fmt::Write as _;
 
@@ -10,11 +11,11 @@ use crate::operations;
 use crate::results::{Metric, Results, Row};
 use crate::table::{align, quantity};
 
-/// Minimum size of the messages that determine `G`, in bytes: the cost of a message's start does not show any more.
+/// Minimum size of the messages that determine `G`, in bytes. For longer messages the fixed cost is negligible.
 const MIN_LONG_BYTES: u64 = 64 << 10;
 /// Maximum size of a small message, in bytes.
 const MAX_SMALL_BYTES: u64 = 64;
-/// Minimum number of points for a slope: two would have no error.
+/// Minimum number of points for a slope. The slope of two points would have no error estimate.
 const MIN_SLOPE_POINTS: usize = 3;
 
 /// A parameter with its error.
@@ -26,28 +27,28 @@ pub struct Value {
     pub ci95: [f64; 2],
 }
 
-/// The parameters of an environment on a network. `None`: not raced, or at too few sizes.
+/// The parameters of an environment on a network. A parameter is `None` if it was not raced, or at too few sizes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters<'a> {
     /// The environment.
     pub environment: &'a str,
     /// The network.
     pub network: &'a str,
-    /// `L + 2o`: one way of the smallest message, us.
+    /// `L + 2o`: one-way time of the smallest message, us.
     pub one_way: Option<Value>,
     /// `o` of the call that sends a small message, us.
     pub send: Option<Value>,
-    /// `o` of the call that receives one that is there, us.
+    /// `o` of the call that receives a small message that has arrived, us.
     pub receive: Option<Value>,
     /// `g`: time between two small messages, us.
     pub gap: Option<Value>,
-    /// `G`: time of one byte more of a long message, ns.
+    /// `G`: time for each further byte of a long message, ns.
     pub gap_per_byte: Option<Value>,
 }
 
 impl Parameters<'_> {
-    /// `L`: one way without the two calls, us; none if these were not measured. Calls overlap with the way where the cores are near
-    /// each other, so it can be almost 0.
+    /// Returns `L`: the one-way time without the two calls, us. Returns `None` if these were not measured. Between near
+    /// cores the calls overlap with the transfer, so `L` can be almost 0.
     pub fn latency(&self) -> Option<f64> {
         Some((self.one_way?.value - self.send?.value - self.receive?.value).max(0.0))
     }
@@ -89,7 +90,7 @@ pub fn fits(results: &Results) -> Vec<Parameters<'_>> {
         .collect()
 }
 
-/// Returns the rows of an operation in one suite: turns and launches are not mixed.
+/// Returns the rows of an operation in one suite, since rows of turns and of launches are not comparable.
 fn rows_of<'a>(rows: &[&'a Row], operation: &str) -> Vec<&'a Row> {
     let all = || {
         rows.iter()
@@ -122,8 +123,8 @@ fn inverse(rate: Value) -> Value {
     }
 }
 
-/// Returns the slope of one way over the size of long messages, in ns per byte, by least squares. The error of a time is proportional to it, so
-/// each is weighted by the inverse of its square.
+/// Returns the slope of the one-way time over the size of long messages, in ns per byte, by least squares. The error of
+/// a time is proportional to the time, so each point is weighted by the inverse of its square.
 fn slope(rows: &[&Row]) -> Option<Value> {
     let rows = rows_of(rows, "one-to-one");
     let long = rows
@@ -162,7 +163,7 @@ fn student_95(degrees: usize) -> f64 {
         .unwrap_or_else(beyond)
 }
 
-/// Returns the table for a terminal; empty for races that measure none of it.
+/// Returns the table for a terminal, which is empty for races that measure none of the parameters.
 pub fn render(results: &Results) -> String {
     let fits = fits(results);
     if fits.is_empty() {
@@ -219,7 +220,7 @@ fn line(fit: &Parameters<'_>) -> Vec<String> {
         with_error(fit.receive, 1.0),
         fit.latency().map_or_else(|| "-".to_owned(), time),
         with_error(fit.gap, 1.0),
-        // From ns for a byte to us for 1024 of them.
+        // Converts ns per byte to us per 1024 bytes.
         with_error(fit.gap_per_byte, 1.024),
         bandwidth.unwrap_or_else(|| "-".to_owned()),
     ]

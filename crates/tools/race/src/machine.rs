@@ -1,4 +1,4 @@
-//! This machine: the conditions a race was run under.
+//! The machine on which a race runs.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::results::Machine;
 use crate::speed;
 
-/// Describe this machine; fields of the race itself (start, seed, ...) stay at their defaults.
+/// Returns a description of this machine. Fields of the race itself (start, seed, ...) keep their defaults.
 pub fn describe(compiler: &Path) -> Machine {
     let cpuinfo = read("/proc/cpuinfo");
     Machine {
@@ -31,7 +31,7 @@ fn read(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The value behind `name :` in a file of such lines.
+/// Returns the value after `name :` in a file of such lines.
 fn value_of(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -54,7 +54,7 @@ fn threads_per_core() -> u32 {
     list_length(siblings.trim()).max(1)
 }
 
-/// Length of a list like `0,4-5`.
+/// Returns the number of elements in a list like `0,4-5`.
 fn list_length(list: &str) -> u32 {
     let lengths = list
         .split(',')

@@ -1,4 +1,4 @@
-//! Reading what programs of the race print: the words of `programs/primitives/main.c`, the last line of an application
+//! Parses the output of the race's programs: the lines of `programs/primitives/main.c`, the last line of an application
 //! (`programs/applications/README.md`), and the JSON of `regatta profile`.
 
 use crate::run::MAX_REASON_CHARS;
@@ -12,57 +12,57 @@ pub struct Point {
     pub bytes: u64,
     /// Operations per batch.
     pub batch: u64,
-    /// Microseconds of one operation, per batch.
+    /// Microseconds of one operation, for each batch.
     pub us: Vec<f64>,
 }
 
-/// All that one launch printed.
+/// The output of one launch.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Output {
-    /// The library's own words about its version.
+    /// The version that the library states.
     pub version: String,
-    /// Which way messages went, if the library told.
+    /// The path of messages, if the library reports it.
     pub path: String,
-    /// Nanoseconds a reading of the clock takes.
+    /// Time of reading the clock, in ns.
     pub clock_ns: f64,
-    /// Per task: how many processors it may run on, and the first of them.
+    /// For each task, the number of processors that it may run on, and the first of them.
     pub processors: Vec<(i32, i32)>,
-    /// The operations that it could not run, and why.
+    /// The operations that it cannot run, and the reasons.
     pub cannot: Vec<(String, String)>,
     /// The points, in the order they were measured.
     pub points: Vec<Point>,
-    /// The program came to its end.
+    /// Whether the program ran to its end.
     pub done: bool,
-    /// The answer of an application.
+    /// The result of an application.
     pub answer: Option<Answer>,
-    /// The counts of one that was profiled.
+    /// The counts of a profiled application.
     pub counts: Option<Counts>,
 }
 
 /// The counts of a profiled run, as `regatta profile --json` writes them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
-    /// Bytes that all tasks give to others.
+    /// Bytes that all tasks send to others.
     pub volume: f64,
     /// Messages of all tasks; a task's part in a collective counts as one.
     pub messages: f64,
-    /// The longest time of a task in calls that wait for others, s.
+    /// The longest time that a task spends in calls that wait for others, s.
     pub waiting: f64,
 }
 
-/// The line by which a run of an application is judged; programs/applications/README.md has its form.
+/// The result of an application's run, from the line whose form programs/applications/README.md defines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer {
-    /// Is it the right one?
+    /// Whether the answer was verified.
     pub verified: bool,
-    /// Time of the part that is measured, s.
+    /// Time of the measured part, s.
     pub seconds: f64,
-    /// The part of it in communications, as the program tells it, s; none: it does not.
+    /// Time of communications within `seconds`, s, or `None` if the program does not report it.
     pub communicating: Option<f64>,
 }
 
-/// Read a program's standard output. Lines that are not the program's (a library's warnings) are
-/// left out, as is a last line cut short.
+/// Parses a program's standard output. Lines that are not the program's (a library's warnings) are skipped, as is a
+/// truncated last line.
 pub fn parse(text: &str) -> Output {
     let mut output = Output::default();
     for line in text.lines() {
@@ -95,7 +95,7 @@ fn pairs(text: &str) -> Vec<(i32, i32)> {
         .collect()
 }
 
-/// Text of another program for tables and reports.
+/// Removes control characters from another program's text and shortens it, for tables and reports.
 fn printable(text: &str) -> String {
     let shown = text.chars().filter(|letter| !letter.is_control());
     shown.take(MAX_REASON_CHARS).collect()
@@ -128,7 +128,7 @@ fn answer(line: &str) -> Option<Answer> {
     })
 }
 
-/// Reads the profile of a run, a line of JSON.
+/// Parses the profile of a run, a line of JSON.
 fn counts(line: &str) -> Option<Counts> {
     let profile: serde_json::Value = match line.starts_with('{') {
         true => serde_json::from_str(line).ok()?,
@@ -173,7 +173,7 @@ fn point(text: &str) -> Option<Point> {
 }
 
 impl Output {
-    /// A point that is printed again is the same point, not one of another launch.
+    /// Adds a point. The samples of a point that is printed again are added to it, since they are of the same launch.
     fn add(&mut self, point: Option<Point>) {
         let Some(point) = point else {
             return;
@@ -186,7 +186,7 @@ impl Output {
         }
     }
 
-    /// Has each task one processor of its own?
+    /// Returns whether each task has one processor of its own.
     pub fn pinned_apart(&self) -> bool {
         let firsts: std::collections::BTreeSet<i32> = self.processors.iter().map(|p| p.1).collect();
         self.processors.iter().all(|p| p.0 == 1) && firsts.len() == self.processors.len()

@@ -1,14 +1,15 @@
-//! The bytes that must have passed between hosts, if no message took a short cut.
+//! The number of bytes that must have passed between hosts if all messages crossed the network.
 //!
-//! Each operation has a least number of payload bytes that any way of doing it has to bring to another host. The kernel's
-//! counters must have seen at least that much, or tasks found a way round the network: shared memory, most likely.
+//! Any implementation of an operation must bring a minimum number of payload bytes to another host. If the kernel's
+//! counters show less, tasks did not use the network, most likely because they shared memory.
 
 use crate::operations;
 use crate::output::Point;
 
-/// Bytes that all samples of these points brought to other hosts, at the least; ranks are dealt to hosts in blocks.
+/// Returns the minimum number of bytes that all samples of these points brought to other hosts. Ranks are assigned to
+/// hosts in blocks.
 pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
-    // The programs tell the numbers: a sum that is too large must not become a small one.
+    // The numbers come from the programs, so the sum saturates: an overflow must not become a small sum.
     let runs = |point: &Point| point.batch.saturating_mul(point.us.len() as u64);
     let one = |point: &Point| of_one(&point.operation, point.bytes, tasks, hosts);
     let each = points
@@ -18,7 +19,7 @@ pub fn least(points: &[Point], tasks: u32, hosts: u32) -> u64 {
 }
 
 fn of_one(operation: &str, bytes: u64, tasks: u32, hosts: u32) -> u64 {
-    // An empty message is at least a byte of some head.
+    // An empty message has at least a byte of header.
     let bytes = bytes.max(1);
     let messages = operations::find(operation)
         .map_or(0, |one| (one.crossing)(u64::from(tasks), u64::from(hosts)));

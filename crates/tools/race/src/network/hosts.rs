@@ -1,4 +1,4 @@
-//! The hosts of a race, and what passes between them.
+//! The hosts of a race, and the traffic between them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,34 +19,34 @@ const SCRIPT: &str = include_str!("hosts.sh");
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its name, known to all.
+    /// Its name, which all hosts can resolve.
     pub name: &'static str,
     /// Its address.
     pub address: String,
-    /// The processors of this machine that stand for the host's.
+    /// The processors of this machine that the host uses.
     pub processors: Vec<usize>,
 }
 
-/// All of them, made and joined.
+/// All hosts, connected by a network.
 #[derive(Debug, Clone)]
 pub struct Hosts {
-    /// The network that joins them.
+    /// The network that connects them.
     pub network: Network,
-    /// In the order of ranks.
+    /// The hosts, in the order of ranks.
     pub each: Vec<Host>,
 }
 
 /// Bytes and packets that have passed between hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Bytes, heads of all layers included.
+    /// Bytes, including the headers of all layers.
     pub bytes: u64,
-    /// Packets as the kernel counts them: a large one may be several of the network's.
+    /// Packets as the kernel counts them. A large one may be sent as several packets.
     pub packets: u64,
 }
 
 impl Passed {
-    /// The part that was added after `before`.
+    /// Returns the traffic since `before`.
     pub fn since(self, before: Passed) -> Passed {
         Passed {
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -55,7 +55,7 @@ impl Passed {
     }
 }
 
-/// This many hosts, each with a share of `processors`; some share one where there are too few.
+/// Returns this many hosts, each with a share of `processors`. Hosts share a processor if there are too few.
 fn plan(network: Network, number: u32, processors: &[usize]) -> Vec<Host> {
     let number = number.clamp(1, MAX_HOSTS) as usize;
     let share = (processors.len() / number).max(1);
@@ -73,10 +73,10 @@ fn plan(network: Network, number: u32, processors: &[usize]) -> Vec<Host> {
 }
 
 impl Hosts {
-    /// Where what belongs to the hosts is kept; in memory of this race's own namespaces.
+    /// Folder of the hosts' files, in memory in this race's own namespaces.
     pub const FOLDER: &'static str = "/run/race";
 
-    /// Make them. Only inside namespaces of this race's own: it mounts over /run.
+    /// Creates the hosts. It mounts over /run, so it may be called only inside namespaces of this race.
     pub fn make(network: Network, number: u32) -> Result<Hosts> {
         let processors = speed::allowed();
         if processors.is_empty() {
@@ -117,7 +117,8 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// For the programs: `NAME=ADDRESS=PROCESSOR...` words; pretended hosts have a name only for `named`.
+    /// Returns the hosts for the programs, as `NAME=ADDRESS=PROCESSOR...` words. On the loopback network the names are
+    /// empty unless `named`.
     pub fn words(&self, named: bool) -> String {
         let word = |host: &Host| {
             let processors: Vec<String> = host.processors.iter().map(usize::to_string).collect();
@@ -130,7 +131,7 @@ impl Hosts {
         self.each.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 
-    /// For launchers: `alpha:4,beta:4`.
+    /// Returns the hosts for launchers: `alpha:4,beta:4`.
     pub fn slots(&self, tasks: u32) -> String {
         let per_host = tasks.div_ceil(self.number());
         let each = self
@@ -140,22 +141,22 @@ impl Hosts {
         each.collect::<Vec<_>>().join(",")
     }
 
-    /// How many there are.
+    /// Returns the number of hosts.
     pub fn number(&self) -> u32 {
         self.each.len() as u32
     }
 
-    /// Processors of each.
+    /// Returns the number of processors of each host.
     pub fn processors(&self) -> u32 {
         self.each[0].processors.len() as u32
     }
 
-    /// A command or file of the hosts.
+    /// Returns the path of a command or file of the hosts.
     pub fn file(&self, name: &str) -> PathBuf {
         Path::new(Self::FOLDER).join(name)
     }
 
-    /// Removes the marks of the last launch's turns. Called before each launch.
+    /// Removes the marks that the last launch made for its turns. Called before each launch.
     pub fn reset(&self) {
         for turn in 0.. {
             if fs::remove_dir(self.file(&format!("turn.{turn}"))).is_err() {
@@ -164,7 +165,7 @@ impl Hosts {
         }
     }
 
-    /// The traffic so far, by the counters of the kernel.
+    /// Returns the traffic so far, from the kernel's counters.
     pub fn passed(&self) -> Passed {
         count(
             &fs::read_to_string("/proc/net/dev").unwrap_or_default(),
@@ -172,7 +173,7 @@ impl Hosts {
         )
     }
 
-    /// A description for readers.
+    /// Returns a description for readers.
     pub fn describe(&self) -> String {
         let number = self.number();
         let name = self.network.name();
@@ -208,7 +209,7 @@ impl Hosts {
     }
 }
 
-/// Received from all hosts, by the text of /proc/net/dev.
+/// Returns the traffic received by all hosts, from the text of /proc/net/dev.
 fn count(text: &str, loopback: bool) -> Passed {
     let mut passed = Passed::default();
     for line in text.lines() {

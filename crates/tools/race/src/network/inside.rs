@@ -1,8 +1,8 @@
-//! Namespaces of the race's own: the command runs itself again inside them.
+//! Namespaces of the race: the command runs itself again inside new ones.
 //!
-//! Inside, the race is the first process of its own process namespace: when it ends, however that happens, the kernel ends
-//! everything it has started, and with the last process go the networks, mounts and names. The command outside only
-//! waits. Its pipe to the race carries a byte for each signal, and its end is the end of the race.
+//! Inside, the race is the first process of its process namespace. When it ends for any reason, the kernel kills all
+//! processes that it has started, and removes the networks, mounts and names with the last process. The command outside
+//! only waits. It sends a byte for each signal through a pipe to the race, and the race ends when the pipe is closed.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -12,16 +12,16 @@ use anyhow::{Context, Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Says to the command that it is the one inside.
+/// Variable that is set for the command inside.
 const INSIDE: &str = "REGATTA_RACE_INSIDE";
 
-/// Is this the race inside? The variable alone is not enough: a race that took itself for the one inside would mount over the /run of
-/// its host.
+/// Returns whether this process is the race inside. The variable alone is no proof: a race that wrongly believed to be
+/// inside would mount over the /run of its host.
 pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some() && std::process::id() == 1
 }
 
-/// The command that runs another one in namespaces of its own.
+/// Returns the command that runs another command in new namespaces.
 fn apart() -> Command {
     let mut command = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
@@ -38,7 +38,7 @@ fn apart() -> Command {
     command
 }
 
-/// May this user have namespaces at all?
+/// Fails if this user may not create namespaces.
 pub fn check() -> Result<()> {
     let tried = apart().arg("true").stdin(Stdio::null()).output();
     let output =
@@ -52,7 +52,7 @@ pub fn check() -> Result<()> {
     Ok(())
 }
 
-/// Run this very command inside, and wait for its end.
+/// Runs this command again inside new namespaces, and waits for its end.
 pub fn run() -> Result<ExitCode> {
     check()?;
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -62,7 +62,7 @@ pub fn run() -> Result<ExitCode> {
         .args(std::env::args_os().skip(1))
         .env(INSIDE, "1")
         .stdin(Stdio::piped())
-        // Signals of the terminal come here only, and go on through the pipe.
+        // In its own process group the child gets no signals of the terminal. They are sent through the pipe.
         .process_group(0)
         .spawn()
         .context("cannot run unshare")?;
@@ -78,9 +78,9 @@ pub fn run() -> Result<ExitCode> {
     Ok(ExitCode::from(status.code().map_or(1, |code| code as u8)))
 }
 
-/// Inside: take signals from the pipe, and end with the command outside.
+/// Starts to take signals from the pipe, inside. The process exits when the command outside has ended.
 pub fn follow() {
-    // The group it comes from has no number here.
+    // The process group of the command outside has no number in this namespace.
     let _ = rustix::process::setpgid(None, None);
     std::thread::spawn(|| {
         let mut byte = [0];

@@ -1,9 +1,9 @@
-//! Races between hosts: network namespaces of this race alone, at full speed or slowed to networks of other times.
+//! Races between hosts: network namespaces of this race, at full speed or slowed to older networks.
 //!
-//! [`inside`] takes the race into namespaces of its own, so that whatever it makes there is gone with it, however it
-//! ends; nothing outside has a name, and nothing is left to clean up. [`hosts`] makes the hosts there and counts what passes between them,
-//! and [`crossing`] says what must have passed if no message took a short cut through shared memory. How environments are started on the
-//! hosts, and with which settings, the peers say.
+//! [`inside`] runs the race in its own namespaces, so that everything it creates there is removed when it ends for any
+//! reason. [`hosts`] creates the hosts and counts the traffic between them. [`crossing`] computes the minimum traffic
+//! if no message passed through shared memory. The peers define how environments are started on the hosts, and with
+//! which settings.
 
 pub mod crossing;
 pub mod hosts;
@@ -14,12 +14,12 @@ use clap::ValueEnum;
 /// The network that messages cross.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Network {
-    /// Nothing: one host, shared memory.
+    /// No network: one host, shared memory.
     #[default]
     Local,
     /// TCP within one host, over 127.0.0.1.
     Loopback,
-    /// Hosts joined at full speed.
+    /// Hosts connected at full speed.
     Hosts,
     /// As `Hosts`, at 1 Gbit/s.
     Gigabit,
@@ -32,16 +32,16 @@ pub enum Network {
 /// How a link is slowed.
 #[derive(Debug, Clone, Copy)]
 pub struct Slowed {
-    /// As tc writes it.
+    /// The rate, in the notation of tc.
     pub rate: &'static str,
-    /// Bytes that may pass at once: as few as keep the rate.
+    /// Number of bytes that may pass at once: the smallest that keeps the rate.
     pub burst: u32,
-    /// Bytes that may wait.
+    /// Number of bytes that may be queued.
     pub limit: u32,
 }
 
 impl Network {
-    /// Its name in results.
+    /// Returns its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Network::Local => "local",
@@ -53,7 +53,7 @@ impl Network {
         }
     }
 
-    /// How it is slowed, if it is.
+    /// Returns how its links are slowed, or `None` if they are not.
     pub fn slowed(self) -> Option<Slowed> {
         let slowed = |rate, burst, limit| Some(Slowed { rate, burst, limit });
         match self {
@@ -64,7 +64,7 @@ impl Network {
         }
     }
 
-    /// Longest packet.
+    /// Returns the maximum size of a packet in bytes.
     pub fn mtu(self) -> u32 {
         match self {
             Network::Fddi100 => 4352,
@@ -72,7 +72,7 @@ impl Network {
         }
     }
 
-    /// The most bytes that one operation may move, so that a launch ends in time.
+    /// Returns the maximum number of bytes that one operation may move, so that a launch ends in time.
     pub fn largest(self) -> u64 {
         match self {
             Network::Ethernet10 => 128 << 10,
@@ -82,7 +82,7 @@ impl Network {
         }
     }
 
-    /// Is it one host only, whose tasks share memory?
+    /// Returns whether all tasks are on one host and share memory.
     pub fn is_local(self) -> bool {
         self == Network::Local
     }

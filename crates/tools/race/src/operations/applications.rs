@@ -1,21 +1,21 @@
-//! Whole applications (`programs/applications`), each of which checks its own answer.
+//! Whole applications (`programs/applications`), each of which verifies its own answer.
 
 use super::{Kind, Need, Operation, Pattern, Program};
 use crate::build;
 use crate::plan::Effort;
 use crate::suites::{AHMAD_1997, APPLICATIONS, MANIEZZO_SANNA, WHITE_1994};
 
-/// The most tasks that an application is raced with.
+/// Maximum number of tasks that an application is raced with.
 const MAX_TASKS: u32 = 64;
 
-/// An application: one program for each interface.
+/// An application, with one program for each interface.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Application {
-    /// The program's text below `programs/applications`, with `{}` for the interface.
+    /// File name of the program's text below `programs/applications`, with `{}` for the interface.
     pub file: &'static str,
-    /// The program's first arguments; those of a problem follow.
+    /// The program's first arguments. The problem's arguments follow.
     pub arguments: &'static [&'static str],
-    /// The quantity that a problem's size is, for readers.
+    /// Unit of a problem's size, for readers.
     pub quantity: &'static str,
     /// The problems, by size.
     pub problems: &'static [Problem],
@@ -24,29 +24,30 @@ pub struct Application {
 /// A problem that an application solves.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its size, of which results have it in place of bytes.
+    /// Its size, which results have in place of bytes.
     pub size: u64,
-    /// Its name for readers; empty: the size.
+    /// Its name for readers. If it is empty, the size is shown.
     pub label: &'static str,
     /// The program's arguments.
     pub arguments: &'static [&'static str],
-    /// The shortest race that has it unasked; none: it is raced only when asked for, or in the suite of a paper.
+    /// The smallest effort of a race that includes the problem by default. `None` if it is raced only when asked for,
+    /// or in the suite of a paper.
     pub effort: Option<Effort>,
 }
 
 impl Application {
-    /// The path below `programs` of its text for an interface; none: it is not written for that.
+    /// Returns the path below `programs` of its text for an interface, or `None` if it is not written for that.
     pub fn text(&self, interface: &str) -> Option<String> {
         let path = format!("applications/{}", self.file.replace("{}", interface));
         build::text(&path).map(|_| path)
     }
 
-    /// The problem of this size.
+    /// Returns the problem of this size.
     pub fn problem(&self, size: u64) -> Option<&'static Problem> {
         self.problems.iter().find(|problem| problem.size == size)
     }
 
-    /// Sizes of the problems that a race has unasked.
+    /// Returns the sizes of the problems that a race of this effort includes by default.
     pub fn usual(&self, effort: Effort) -> Vec<u64> {
         let within = |problem: &&Problem| problem.effort.is_some_and(|least| least <= effort);
         let here = self.problems.iter().filter(within);
@@ -55,7 +56,7 @@ impl Application {
 }
 
 impl Operation {
-    /// An application.
+    /// Returns the operation of an application.
     const fn application(name: &'static str, application: &'static Application) -> Operation {
         Operation {
             kind: Kind::Application,
@@ -80,7 +81,7 @@ const fn problem(
     }
 }
 
-/// A problem that is raced only when asked for.
+/// Returns a problem that is raced only when asked for.
 const fn asked(size: u64, label: &'static str, arguments: &'static [&'static str]) -> Problem {
     Problem {
         effort: None,
@@ -112,7 +113,7 @@ static ROW_BLOCK: Application = gauss(&["row-block"]);
 static COLUMN_BLOCK: Application = gauss(&["column-block"]);
 static COLUMN_SCATTERED: Application = gauss(&["column-scattered"]);
 
-/// The bodies of I. Ahmad (1997), ten steps each; of the largest number two.
+/// The numbers of bodies of I. Ahmad (1997), ten steps each. The largest has two steps.
 static NBODY: Application = Application {
     file: "nbody/{}.c",
     arguments: &[],
@@ -132,13 +133,13 @@ static MD: Application = Application {
     arguments: &[],
     quantity: "particles",
     problems: &[
-        // Wide enough for slabs of eight tasks.
+        // The grid must be wide enough for slabs of eight tasks.
         problem(Effort::Quick, 16384, "", &["16", "20"]),
         problem(Effort::Normal, 32000, "", &["20", "20"]),
     ],
 };
 
-/// The pictures of Maniezzo and Sanna, and one smaller. The path is from the folder that the race works in.
+/// The pictures of Maniezzo and Sanna, and a smaller one. The path is relative to the folder in which the race works.
 static RIBBIT: Application = Application {
     file: "ribbit/{}.c",
     arguments: &["programs/applications/ribbit/scenes/still-life.scene"],
@@ -150,7 +151,7 @@ static RIBBIT: Application = Application {
     ],
 };
 
-/// POV-Ray's own time counts, so pictures are small.
+/// The time includes POV-Ray's own work, so the pictures are small.
 static POVRAY: Application = Application {
     file: "povray/{}.c",
     arguments: &["programs/applications/povray/scene.pov"],
@@ -181,7 +182,7 @@ static MG: Application = Application {
         problem(Effort::Quick, 1 << 15, "class S", &["S"]),
         problem(Effort::Quick, 1 << 21, "class W", &["W"]),
         asked(1 << 24, "class A", &["A"]),
-        // It differs from A in its number of steps alone.
+        // Class B differs from class A only in its number of steps, so its size here is made different by 1.
         asked((1 << 24) + 1, "class B", &["B"]),
     ],
 };
@@ -219,7 +220,7 @@ static FT: Application = Application {
     ],
 };
 
-/// All of them.
+/// All applications, as operations.
 pub(super) static ALL: &[&Operation] = &[
     &Operation {
         heading: "Gaussian elimination, blocks of rows",
@@ -264,7 +265,7 @@ pub(super) static ALL: &[&Operation] = &[
         heading: "farm for POV-Ray",
         about: "a picture by POV-Ray in tiles that a master hands out; every pixel must equal that of a single run of POV-Ray",
         suites: &[&MANIEZZO_SANNA],
-        // A master and a worker; the program without an environment is one task.
+        // A master and at least one worker. The program without an environment is one task.
         tasks: (2, MAX_TASKS),
         ..Operation::application("povray", &POVRAY)
     },

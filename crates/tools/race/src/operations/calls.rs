@@ -1,4 +1,4 @@
-//! A send and a receive apart: the time of the call alone.
+//! The times of a send call and of a receive call alone.
 
 use super::{Need, Operation, Pattern, Program};
 use crate::suites::{AHMAD_WU_1991, Suite};
@@ -14,7 +14,7 @@ pub(super) static ALL: &[&Operation] = &[
         panel: 11,
         ..Operation::pair("one-to-one-send", Program::Primitive("calls.c"))
     },
-    // The message comes before a word that is received first, which takes tags.
+    // The message is followed by a second one that is received first, so tags are needed.
     &Operation {
         heading: "the call that receives",
         about: "a task's time in the call that receives, when the message has already been sent",

@@ -1,5 +1,6 @@
-//! Operations that only MPI has and that users meet outside of headlines: what is made and freed, windows, files, datatypes, many requests, loops
-//! that look, irregular collectives. The suite `cliffs` finds those that take a multiple of a peer's time.
+//! Operations that only MPI has and that common benchmarks leave out: creating and freeing objects, windows, files,
+//! datatypes, many requests, test and probe loops, irregular collectives. The suite `cliffs` finds those that take a
+//! multiple of a peer's time.
 
 use super::{Need, Operation, Program, Room};
 use crate::suites::{CLIFFS, Suite};
@@ -188,7 +189,7 @@ pub(super) static ALL: &[&Operation] = &[
     &runs("file-write-runs-all", "the same by all tasks together"),
     &record("file-write-shared", "records at the shared file pointer"),
     &record("file-write-ordered", "the same in the order of ranks"),
-    // Datatypes, without messages.
+    // Datatypes, without communication.
     &made(
         "type-vector",
         DATATYPES,
@@ -257,7 +258,7 @@ pub(super) static ALL: &[&Operation] = &[
             "N calls of `MPI_Iscan` whose requests are freed at once, and a barrier",
         )
     },
-    // Loops that look.
+    // Loops that poll.
     &looking(
         "test-loop",
         "an echo test in pairs; one task polls by `MPI_Test` until the message has arrived; half of the round trip",
@@ -322,7 +323,7 @@ const REQUESTS: &str = "mpi/requests.c";
 const POLLING: &str = "mpi/polling.c";
 const COLLECTIVES: &str = "mpi/collectives.c";
 
-/// An operation without a size.
+/// Returns an operation without a size.
 const fn made(name: &'static str, file: &'static str, about: &'static str) -> Operation {
     Operation {
         about,
@@ -334,7 +335,7 @@ const fn made(name: &'static str, file: &'static str, about: &'static str) -> Op
     }
 }
 
-/// As [`made`], between two tasks.
+/// Returns an operation as [`made`], between two tasks.
 const fn pair(name: &'static str, file: &'static str, about: &'static str) -> Operation {
     Operation {
         exactly: Some(2),
@@ -342,7 +343,7 @@ const fn pair(name: &'static str, file: &'static str, about: &'static str) -> Op
     }
 }
 
-/// An operation whose sizes are numbers of things.
+/// Returns an operation whose sizes are numbers of objects.
 const fn many(
     name: &'static str,
     file: &'static str,
@@ -357,7 +358,7 @@ const fn many(
     }
 }
 
-/// Words side by side.
+/// Returns a transfer of contiguous words.
 const fn transfer(name: &'static str, about: &'static str) -> Operation {
     Operation {
         unit: 4,
@@ -366,7 +367,7 @@ const fn transfer(name: &'static str, about: &'static str) -> Operation {
     }
 }
 
-/// Words apart.
+/// Returns a transfer of strided words.
 const fn vector(name: &'static str, about: &'static str) -> Operation {
     Operation {
         unit: 4,
@@ -415,7 +416,8 @@ const fn requests(name: &'static str, about: &'static str) -> Operation {
     }
 }
 
-/// More tasks than processors must give these away while they look.
+/// Returns an operation that polls. It is for as many tasks as processors at most, since polling tasks would have to
+/// yield otherwise.
 const fn looking(name: &'static str, about: &'static str) -> Operation {
     Operation {
         about,

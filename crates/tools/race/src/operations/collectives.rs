@@ -49,7 +49,7 @@ pub(super) static BROADCAST: Operation = Operation {
     ..Operation::new("broadcast", Program::Primitive("broadcast.c"))
 };
 
-/// A vector of doubles, combined over all tasks.
+/// Returns a reduction of a vector of doubles over all tasks.
 const fn reduction(name: &'static str) -> Operation {
     Operation {
         unit: 8,
@@ -130,7 +130,7 @@ pub(super) static COMPLETE_EXCHANGE: Operation = Operation {
     )
 };
 
-/// Tasks on other hosts than a task's own; ranks are dealt to hosts in blocks.
+/// Returns the number of tasks on hosts other than a task's own. Ranks are assigned to hosts in blocks.
 fn elsewhere(tasks: u64, hosts: u64) -> u64 {
     tasks - tasks / hosts.max(1)
 }

@@ -1,4 +1,4 @@
-//! Copies within a task's memory, and of words that lie apart in the memory of two tasks.
+//! Copies within a task's memory, and strided copies between the memory of two tasks.
 
 use super::messages::{EXCHANGE, ONE_TO_ONE};
 use super::{Bound, Operation, Program, Room};

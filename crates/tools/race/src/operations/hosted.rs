@@ -1,4 +1,4 @@
-//! Programs on a host and the nodes that it has loaded.
+//! Programs that consist of a host and the nodes that it has loaded.
 
 use super::{Need, Operation, Program};
 use crate::suites::{AHMAD_WU_1991, Suite};

@@ -1,4 +1,4 @@
-//! Operations of whole jobs, and of their tasks beside messages. Each has launches of its own.
+//! Operations of whole jobs, and operations of tasks other than messages. Each has launches of its own.
 
 use super::{Kind, Need, Operation, Pattern, Program};
 use crate::peers::Peer;
@@ -6,10 +6,10 @@ use crate::plan::Effort;
 use crate::results::Metric;
 use crate::suites::{MEMORY, START};
 
-/// The most tasks that one task is asked to start.
+/// Maximum number of tasks that one task is asked to start.
 const MAX_STARTED_TASKS: u32 = 256;
 
-/// All of them.
+/// All operations of this module.
 pub static ALL: &[&Operation] = &[
     &Operation {
         heading: "start and finish of a job",
@@ -55,12 +55,13 @@ pub static ALL: &[&Operation] = &[
     },
 ];
 
-/// The operation that a launch of this kind is; none of points, which carry their names.
+/// Returns the operation that a launch of this kind measures, or `None` for points, which name their operations.
 pub fn of(kind: Kind) -> Option<&'static Operation> {
     ALL.iter().copied().find(|operation| operation.kind == kind)
 }
 
-/// Numbers of tasks unless others are asked for. Only a full race has time for 100 where that takes 3 to 14 s.
+/// Returns the numbers of tasks that are raced by default. Where starting 100 tasks takes 3 to 14 s, only a full race
+/// has time for that.
 pub fn usual(kind: Kind, peer: &dyn Peer, effort: Effort) -> &'static [u32] {
     let full = effort == Effort::Full;
     match (kind, effort) {

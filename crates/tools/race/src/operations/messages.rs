@@ -116,7 +116,7 @@ static OVERLAP: Operation = Operation {
     suites: &[&PRIMITIVES],
     pattern: Pattern::Messages,
     unit: 8,
-    // A smaller message is over before there is anything to calculate meanwhile.
+    // A smaller message has arrived before there is time to calculate.
     smallest: 4 << 10,
     crossing: |_, _| 2,
     panel: 35,

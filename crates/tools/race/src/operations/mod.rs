@@ -1,8 +1,9 @@
-//! The operations: all that the race knows of each stands in one entry of this table.
+//! The operations. This table has one entry for each, with all that the race knows of it.
 //!
-//! An entry names its program's text, and says in which suites it is raced, what an environment needs for it, its sizes, metric and place in
-//! reports ([`Operation`]; the crate's README has the contract). Nothing else in the race names an operation (except `loggp.rs`, which is computed from four of them): the plan, the programs' list,
-//! the settings, the reports and the table that `regatta race operations` prints are made of this one.
+//! An entry names its program's text, its suites, the ability that an environment needs for it, its sizes, metric and
+//! position in reports ([`Operation`]; the crate's README has the contract). Nothing else in the race names an
+//! operation (except `loggp.rs`, which is computed from four of them): the plan, the programs' list, the settings, the
+//! reports and the table that `regatta race operations` prints are derived from this table.
 
 mod applications;
 mod calls;
@@ -26,7 +27,7 @@ use crate::peers::interfaces::{EXPRESS, NX};
 use crate::results::Metric;
 use crate::suites::Suite;
 
-/// All operations, in the order they are shown.
+/// All operations, in the order in which they are shown.
 pub static ALL: &[&[&Operation]] = &[
     messages::ALL,
     calls::ALL,
@@ -60,26 +61,26 @@ pub const SIZES: &[u64] = &[
 ];
 /// Maximum size of one task's blocks for all tasks together, in bytes.
 const MAX_BUFFER_BYTES: u64 = 64 << 20;
-/// The things that sizes count unless an entry says something else.
+/// What sizes count unless an entry names something else.
 const BYTES: &str = "bytes";
-/// An operation for which no environment has settings of its own; it is in no table.
+/// An operation for which no environment has settings of its own. It is in no table.
 pub static OF_NO_PATTERN: Operation = Operation::new("", Program::Primitive(""));
-/// Messages of one window of `message-rate`, as in `programs/primitives/measure.h`.
+/// Number of messages in one window of `message-rate`, as in `programs/primitives/measure.h`.
 const MESSAGES_PER_WINDOW: u64 = 64;
-/// Numbers of tasks that operations between tasks of one launch take.
+/// Minimum and maximum number of tasks of operations between tasks of one launch.
 pub const TASKS_OF_A_LAUNCH: (u32, u32) = (2, 64);
 
-/// One kind of work that the race measures.
+/// An operation that the race measures.
 pub struct Operation {
     /// Its name in results, on the command line and in the program.
     pub name: &'static str,
-    /// Its heading in reports; empty: the name.
+    /// Its heading in reports. If it is empty, the name is used.
     pub heading: &'static str,
-    /// Description, a line of the table of operations; empty for a variant that the line of another operation covers.
+    /// Description, a line of the table of operations. Empty for a variant that the line of another operation covers.
     pub about: &'static str,
     /// Its program.
     pub program: Program,
-    /// Work of a launch.
+    /// The work of a launch.
     pub kind: Kind,
     /// The measured quantity.
     pub metric: Metric,
@@ -87,43 +88,45 @@ pub struct Operation {
     pub suites: &'static [&'static Suite],
     /// Ability of environments that it needs.
     pub need: Need,
-    /// Operation that papers have in its place: it is raced at that one's points of papers too, which are drawn behind both.
+    /// The operation that papers have in its place. This operation is also raced at the papers' points of that one, and
+    /// both are drawn before these points.
     pub beside: Option<&'static Operation>,
-    /// Operations that it expresses by others: none of them may take longer, as guidelines have it.
+    /// Operations that this one expresses by others. By the guidelines none of them may take longer.
     pub expresses: &'static [&'static Operation],
     /// Pattern of its messages, which decides the settings of peers.
     pub pattern: Pattern,
-    /// Has it launches of its own, because its program starts differently?
+    /// Whether it has launches of its own, because its program starts differently.
     pub alone: bool,
-    /// Raced unasked by the environment that shows limits only, and by that on one host.
+    /// Whether it is raced by default only by the environment that shows limits, and only on one host.
     pub of_the_limit: bool,
-    /// The fewest and the most tasks that can be asked for,
+    /// Minimum and maximum number of tasks that can be asked for.
     pub tasks: (u32, u32),
-    /// and the only number that it is raced with, if there is just one.
+    /// The number of tasks, if it is raced with one number only.
     pub exactly: Option<u32>,
-    /// Is it a program on a host and its nodes? Tasks are the nodes.
+    /// Whether it is a program that consists of a host and its nodes. Numbers of tasks count the nodes.
     pub host: bool,
-    /// Sizes at which it is raced, unless its suite has others. Bytes.
+    /// Sizes at which it is raced unless its suite has others, in bytes.
     pub bytes: &'static [u64],
-    /// The numbers of tasks that it is raced with in suites whose points are those of their entries.
+    /// Numbers of tasks in suites that take their points from their entries.
     pub numbers: &'static [u32],
-    /// Sizes are multiples of this many bytes; 0: it has no size.
+    /// Unit of sizes: they are multiples of this many bytes. 0 if the operation has no size.
     pub unit: u64,
-    /// The things that its sizes count, for readers.
+    /// What its sizes count, for readers.
     pub quantity: &'static str,
-    /// The smallest size, in bytes.
+    /// The smallest size in bytes.
     pub smallest: u64,
-    /// The messages that a buffer holds.
+    /// The number of messages that a buffer holds.
     pub room: Room,
-    /// The messages that must at least cross between hosts in one run, by tasks and hosts; each counts with the operation's bytes.
+    /// Returns the minimum number of messages that cross between hosts in one run, by tasks and hosts. Each message has
+    /// the operation's number of bytes.
     pub crossing: fn(u64, u64) -> u64,
-    /// Its place on the report's page; 0: after all that have one, by name.
+    /// Its position on the report's page. Operations with 0 follow, by name.
     pub panel: u32,
-    /// Whether readers ask for it first.
+    /// Its headlines, if readers ask for it first.
     pub headline: Option<Headline>,
-    /// Is it drawn in the picture?
+    /// Whether it is drawn in the picture.
     pub picture: bool,
-    /// Bounds on what it may cost on the interfaces over Regatta's own.
+    /// Bounds on its cost for the interfaces over Regatta's own.
     pub bounds: &'static [Bound],
 }
 
@@ -162,11 +165,11 @@ pub enum Need {
     Messages,
     /// A text of this application for the environment's interface.
     Application(&'static Application),
-    /// A message-passing library, whatever it can do.
+    /// Any message-passing library.
     Library,
     /// A program on a host that has nodes.
     Hosts,
-    /// Sends that do not wait for their receives, of whatever length.
+    /// Sends of any length that do not wait for their receives.
     Buffering,
     /// A call that sends and receives.
     Sendrecv,
@@ -184,17 +187,17 @@ pub enum Need {
     Windows,
     /// Derived datatypes.
     Blocks,
-    /// Messages of several threads of a task at once.
+    /// Messages that several threads of a task send at once.
     Threads,
-    /// Reductions, gathers and scatters of one task and all others, scans, and collectives that are started.
+    /// Reductions, gathers and scatters between one task and all others, scans, and collectives that do not block.
     MoreCollectives,
-    /// What only MPI has, in its own words.
+    /// Calls that only MPI has.
     Mpi,
-    /// Requests of collectives that may be freed while these go on.
+    /// Requests of collectives that may be freed before the collectives are complete.
     FreedCollectives,
     /// Tasks that start tasks.
     Spawning,
-    /// News of the ends of tasks.
+    /// Notifications of the ends of tasks.
     Deaths,
 }
 
@@ -203,28 +206,28 @@ pub enum Need {
 pub enum Pattern {
     /// Between neighbours.
     Messages,
-    /// All wait for all.
+    /// All tasks wait for all others.
     Barrier,
-    /// From one to all.
+    /// From one task to all.
     Broadcast,
-    /// From all to all, the same for all.
+    /// From each task to all, the same data for all.
     Concatenation,
-    /// Of several threads.
+    /// Of several threads of a task.
     Threads,
-    /// Between a task and those it starts.
+    /// Between a task and the tasks that it starts.
     Spawning,
-    /// Broadcasts of which each task has every so many.
+    /// Broadcasts whose root changes in turn.
     BroadcastsInTurn,
     /// Anything else, for which no environment has settings of its own.
     Other,
 }
 
-/// The messages that a buffer holds, which bounds their size.
+/// The number of messages that a buffer holds, which bounds their size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// So many.
+    /// This many messages.
     Blocks(u64),
-    /// One for each task.
+    /// One message for each task.
     EachTask,
     /// This many windows.
     Windows(u64),
@@ -237,15 +240,16 @@ pub struct Headline {
     pub place: u32,
     /// and the sizes there.
     pub bytes: &'static [u64],
-    /// Its place among those of the largest number of tasks raced, at the smallest size; 0: it is none.
+    /// Its position among the headlines of the largest number of tasks raced, at the smallest size, or 0 if it has none
+    /// there.
     pub crowd: u32,
 }
 
-/// A bound on the time of interfaces, as a multiple of that of our own one.
+/// A bound on the time of interfaces, as a multiple of the time of Regatta's own interface.
 pub struct Bound {
-    /// The operation of our own interface that it is held against, if it is not the same.
+    /// The operation of Regatta's own interface to compare with, or `None` for the same operation.
     pub against: Option<&'static Operation>,
-    /// The interfaces.
+    /// Names of the interfaces.
     pub environments: &'static [&'static str],
     /// Numbers of tasks.
     pub tasks: &'static [u32],
@@ -270,7 +274,7 @@ impl PartialEq for Operation {
 impl Eq for Operation {}
 
 impl Operation {
-    /// An operation of any number of tasks, of messages of bytes, in no suite. Entries say how they differ.
+    /// Returns an operation of any number of tasks, of messages of bytes, in no suite. Entries override its fields.
     const fn new(name: &'static str, program: Program) -> Operation {
         Operation {
             name,
@@ -303,7 +307,7 @@ impl Operation {
         }
     }
 
-    /// As [`Operation::new`], between two tasks.
+    /// Returns an operation as [`Operation::new`], between two tasks.
     const fn pair(name: &'static str, program: Program) -> Operation {
         Operation {
             exactly: Some(2),
@@ -311,7 +315,7 @@ impl Operation {
         }
     }
 
-    /// As [`Operation::pair`], an echo test: the time is half of the round trip.
+    /// Returns an echo test between two tasks. Its time is half of the round trip.
     const fn echo(name: &'static str, program: Program) -> Operation {
         Operation {
             metric: Metric::OneWay,
@@ -320,7 +324,7 @@ impl Operation {
         }
     }
 
-    /// As [`Operation::echo`], of all tasks in pairs.
+    /// Returns an echo test of all tasks in pairs.
     const fn echo_of_pairs(name: &'static str, program: Program) -> Operation {
         Operation {
             metric: Metric::OneWay,
@@ -328,27 +332,28 @@ impl Operation {
         }
     }
 
-    /// Is it in this suite?
+    /// Returns whether it is in this suite.
     pub fn is_in(&self, suite: &Suite) -> bool {
         self.suites.iter().any(|one| one.name == suite.name)
     }
 
-    /// Returns the name by which papers have it.
+    /// Returns the name of the operation that papers have in its place.
     pub fn in_papers(&self) -> &'static str {
         self.beside.map_or(self.name, |other| other.name)
     }
 
-    /// Whether its messages leave their hosts, with this many tasks dealt to this many hosts.
+    /// Returns whether messages leave their hosts when this many tasks are split among this many hosts.
     pub fn crosses(&self, tasks: u32, hosts: u32) -> bool {
         (self.crossing)(tasks.into(), hosts.into()) > 0
     }
 
-    /// Is it raced by nobody who does not ask for it?
+    /// Returns whether it is raced only when asked for.
     pub fn is_on_request(&self) -> bool {
         self.suites.iter().all(|suite| suite.on_request)
     }
 
-    /// Of these sizes those that it can have with this many tasks, when at most `largest` bytes may be on their way at once.
+    /// Returns those of `sizes`, rounded down to the unit, that fit with this many tasks if at most `largest` bytes may
+    /// be in flight at once.
     pub fn fitting(&self, sizes: &[u64], tasks: u32, largest: u64) -> Vec<u64> {
         if self.unit == 0 {
             return vec![0];
@@ -374,7 +379,7 @@ const BOTH: &[&str] = &[NX.name, EXPRESS.name];
 const OF_EXPRESS: &[&str] = &[EXPRESS.name];
 
 impl Bound {
-    /// A bound on both interfaces of multicomputers.
+    /// Returns a bound on both interfaces of multicomputers.
     const fn alike(tasks: &'static [u32], bytes: &'static [u64], most: f64) -> Bound {
         Bound {
             against: None,
@@ -385,7 +390,7 @@ impl Bound {
         }
     }
 
-    /// A bound on Express's vectors, against one message of the same bytes.
+    /// Returns a bound on Express's vectors, against one message of the same number of bytes.
     const fn vectors(against: &'static Operation, bytes: &'static [u64]) -> Bound {
         Bound {
             against: Some(against),
@@ -397,7 +402,7 @@ impl Bound {
     }
 }
 
-/// Without what has come before: a point that is raced twice in one launch would look like a point of two.
+/// Returns the elements without repetitions. A point that is raced twice in one launch would look like two points.
 pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {
@@ -408,7 +413,7 @@ pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     once
 }
 
-/// All operations, one by one.
+/// Returns an iterator over all operations.
 pub fn all() -> impl Iterator<Item = &'static Operation> + Clone {
     ALL.iter().flat_map(|part| part.iter().copied())
 }
@@ -418,22 +423,22 @@ pub fn of(suite: &Suite) -> impl Iterator<Item = &'static Operation> + Clone {
     all().filter(move |operation| operation.is_in(suite))
 }
 
-/// The operation of this name.
+/// Returns the operation of this name.
 pub fn find(name: &str) -> Option<&'static Operation> {
     all().find(|operation| operation.name == name)
 }
 
-/// The quantity that an operation is measured in; a time if it is of another version of the race.
+/// Returns the metric of an operation, or a time if this version of the race does not know the operation.
 pub fn metric(name: &str) -> Metric {
     find(name).map_or(Metric::Time, |operation| operation.metric)
 }
 
-/// Is this an operation of a program on the host with its nodes? Its number of tasks does not count the host.
+/// Returns whether this operation is a program of a host and its nodes. Its number of tasks does not count the host.
 pub fn has_host(name: &str) -> bool {
     find(name).is_some_and(|operation| operation.host)
 }
 
-/// The quantity that the sizes of an operation are, for readers.
+/// Returns what the sizes of an operation count, for readers.
 pub fn quantity(name: &str) -> &'static str {
     let Some(operation) = find(name) else {
         return BYTES;
@@ -444,7 +449,7 @@ pub fn quantity(name: &str) -> &'static str {
     }
 }
 
-/// A size of an operation, for readers; none: it is a number of bytes.
+/// Returns a size of an operation for readers, or `None` if it is a number of bytes.
 pub fn size(name: &str, size: u64) -> Option<String> {
     let operation = find(name)?;
     let Program::Application(application) = operation.program else {
@@ -468,7 +473,7 @@ pub fn described_size(name: &str, of: u64) -> Option<String> {
     })
 }
 
-/// The files of `programs/primitives` that operations are in, each once.
+/// Returns the files of `programs/primitives` that contain operations, each once.
 pub fn programs() -> Vec<&'static str> {
     distinct(all().filter_map(|operation| match operation.program {
         Program::Primitive(file) => Some(file),
@@ -476,7 +481,7 @@ pub fn programs() -> Vec<&'static str> {
     }))
 }
 
-/// The names of all with such messages, for people; without variants.
+/// Returns the names of all operations with these patterns for readers, without variants.
 pub fn named(patterns: &[Pattern]) -> String {
     let those = all().filter(|one| patterns.contains(&one.pattern) && !one.about.is_empty());
     those.map(|one| one.name).collect::<Vec<_>>().join(", ")
@@ -504,7 +509,7 @@ mod tests {
         build::text(&format!("primitives/{file}")).expect("it is compiled in")
     }
 
-    /// The names that the programs themselves list.
+    /// Returns the names of operations that the programs list.
     fn known_to_programs() -> Vec<&'static str> {
         let after = |text: &'static str, mark: &'static str| {
             let parts = text.split(mark).skip(1);

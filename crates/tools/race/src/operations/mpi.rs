@@ -45,7 +45,7 @@ pub(super) static ALL: &[&Operation] = &[
         panel: 140,
         ..Operation::echo("blocks", Program::Primitive("blocks.c"))
     },
-    // Its program asks for threads when it starts, and threads cost other operations something.
+    // Its program requests thread support when it starts, which would slow down other operations.
     &Operation {
         heading: "message rate of two threads",
         about: "`message-rate` by two threads of each task at the same time (`MPI_THREAD_MULTIPLE`), each with a communicator of its own; all messages count",

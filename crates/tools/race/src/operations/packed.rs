@@ -1,4 +1,4 @@
-//! The ways in which PVM's messages are sent, each an echo test of its own.
+//! The ways of sending messages that PVM has, each an echo test.
 
 use super::{Need, Operation, Pattern, Program};
 use crate::suites::{MANIEZZO_SANNA, PVM, Suite};
@@ -67,7 +67,8 @@ const fn of_bytes(name: &'static str, need: Need) -> Operation {
     of(1, name, need)
 }
 
-/// A message of elements of this many bytes. Of no elements nothing can be packed.
+/// Returns an echo test of elements of this many bytes. A message has at least one element, since none cannot be
+/// packed.
 const fn of(unit: u64, name: &'static str, need: Need) -> Operation {
     Operation {
         suites: SUITES,

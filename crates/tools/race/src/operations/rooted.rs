@@ -1,4 +1,5 @@
-//! Collectives of one task and all others, and their like; and what the guidelines hold operations against: their expressions by others.
+//! Collectives of one task and all others, and scans; and the expressions by other operations that the guidelines
+//! compare operations with.
 
 use super::collectives::{BARRIER, BROADCAST, COMPLETE_EXCHANGE, CONCATENATION, GLOBAL_SUM};
 use super::copies::VECTOR_SEND_RECV;
@@ -136,7 +137,7 @@ const fn rooted(name: &'static str) -> Operation {
     }
 }
 
-/// A vector of doubles.
+/// Returns a reduction of a vector of doubles.
 const fn sum(name: &'static str) -> Operation {
     Operation {
         unit: 8,
@@ -144,7 +145,7 @@ const fn sum(name: &'static str) -> Operation {
     }
 }
 
-/// A block for each task.
+/// Returns an operation with a block for each task.
 const fn blocks(name: &'static str) -> Operation {
     Operation {
         room: Room::EachTask,

@@ -1,4 +1,4 @@
-//! Messages as two programs of others measure them: TTCP's stream, and NetPIPE's echo test.
+//! Messages as the programs TTCP (a stream) and NetPIPE (an echo test) measure them.
 
 use super::{Need, Operation, Pattern, Program};
 use crate::suites::{MANIEZZO_SANNA, Suite, WHITE_1994};

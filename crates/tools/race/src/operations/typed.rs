@@ -1,4 +1,4 @@
-//! Messages of ints, floats and doubles, and exchanges by calls that do not block.
+//! Messages of ints, floats and doubles, and exchanges by nonblocking calls.
 
 use super::{Need, Operation, Pattern, Program};
 use crate::suites::{MANIEZZO_SANNA, Suite};
@@ -27,7 +27,7 @@ pub(super) static ALL: &[&Operation] = &[
     &exchange(8, "exchange-sendrecv-double", Need::SendrecvTypes),
 ];
 
-/// An echo test of elements of this many bytes.
+/// Returns an echo test of elements of this many bytes.
 const fn echo(unit: u64, name: &'static str) -> Operation {
     Operation {
         suites: SUITES,
@@ -38,7 +38,7 @@ const fn echo(unit: u64, name: &'static str) -> Operation {
     }
 }
 
-/// An exchange of elements of this many bytes.
+/// Returns an exchange of elements of this many bytes.
 const fn exchange(unit: u64, name: &'static str, need: Need) -> Operation {
     Operation {
         suites: SUITES,

@@ -1,4 +1,4 @@
-//! The papers' tables of whole applications, and those of messages that Ahmad (1997) lays out in the same way.
+//! The papers' tables of whole applications, and the tables of messages that Ahmad (1997) arranges like these.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +11,17 @@ use crate::results::{Metric, Results, Row};
 use crate::suites::{AHMAD_1997, AHMAD_WU_1991, Suite, WHITE_1994};
 use crate::table::{quantity, times};
 
-/// Numbers of tasks of the papers that are raced unasked: more processors than that, few machines of today's readers have.
+/// Maximum number of tasks of the papers that is raced by default. Few readers have more processors.
 const MAX_TASKS_UNASKED: u32 = 9;
 
-/// Runs of applications of the paper that a suite is named after, in the order of its tables; none for other suites.
+/// Returns the paper's runs of applications in the order of its tables, or nothing if the suite is not named after a
+/// paper.
 fn runs(suite: &str) -> Vec<Run> {
     let all = reference::runs().into_iter();
     all.filter(|run| run.paper == suite).collect()
 }
 
-/// Points of messages of the same paper, as runs.
+/// Returns the paper's points of messages as runs.
 fn messages(suite: &str) -> Vec<Run> {
     let all = reference::points().into_iter();
     all.filter(|point| point.paper == suite).map(run).collect()
@@ -41,7 +42,8 @@ fn run(point: Point) -> Run {
     }
 }
 
-/// The applications of a paper's suite with the numbers of tasks and the sizes that its tables have, and that are problems of today's programs.
+/// Returns the applications of a paper's suite with the numbers of tasks and the sizes of its tables, as far as today's
+/// programs have these problems.
 pub fn places(suite: &Suite) -> Vec<Place> {
     let runs = runs(suite.name);
     let named = operations::distinct(runs.iter().map(|run| run.operation.as_str()));
@@ -76,8 +78,8 @@ fn solved(application: &Application, sizes: BTreeSet<u64>) -> Vec<u64> {
     sizes.into_iter().filter(known).collect()
 }
 
-/// The tables of which something was raced: those of Ahmad and Wu (1991), of Ahmad (1997), both also of messages, and those of White, Alund and
-/// Sunderam (1994).
+/// Returns the tables for which something was raced: those of Ahmad and Wu (1991), of Ahmad (1997), both also of
+/// messages, and those of White, Alund and Sunderam (1994).
 pub fn layouts(results: &Results) -> Vec<Layout> {
     let (ahmad, white, wu) = (AHMAD_1997.name, WHITE_1994.name, AHMAD_WU_1991.name);
     let of_wu = tables(results, wu, messages(wu));
@@ -97,12 +99,12 @@ pub fn layouts(results: &Results) -> Vec<Layout> {
 struct Table<'a> {
     /// The suite that is named after the paper.
     paper: &'static str,
-    /// As `Table 6`.
+    /// The table's number in the paper, such as `Table 6`.
     number: String,
     operation: &'static Operation,
     then: Vec<Run>,
     now: Vec<&'a Row>,
-    /// The environment that today's ratios are against.
+    /// The environment that today's ratios are relative to.
     own: &'a str,
 }
 
@@ -117,7 +119,7 @@ fn tables<'a>(results: &'a Results, suite: &'static str, runs: Vec<Run>) -> Vec<
                 && row.measured()
         };
         let now: Vec<&Row> = results.rows.iter().filter(here).collect();
-        // A table of one number of processors has today's rows of that number.
+        // A table with one number of processors has only today's rows of that number.
         let numbers: BTreeSet<u32> = then.iter().map(|run| run.processors).collect();
         let alike = |row: &&Row| numbers.len() > 1 || numbers.contains(&row.tasks);
         let now: Vec<&Row> = now.into_iter().filter(alike).collect();
@@ -144,7 +146,7 @@ impl Table<'_> {
         format!("{} of {paper}: {subject}, on {platforms}", self.number)
     }
 
-    /// As Ahmad has them: times by size, number of processors and library.
+    /// Returns the table in the layout of Ahmad: times by size, number of processors and library.
     fn by_size(&self, paper: &str) -> Layout {
         let libraries = operations::distinct(self.then.iter().map(|run| run.environment.as_str()));
         let environments = self.environments();
@@ -176,11 +178,11 @@ impl Table<'_> {
         }
     }
 
-    /// As Ahmad and Wu have them: times by number of processors, size and library.
+    /// Returns the table in the layout of Ahmad and Wu: times by number of processors, size and library.
     fn across_sizes(&self, paper: &str) -> Layout {
         let mut libraries =
             operations::distinct(self.then.iter().map(|run| run.environment.as_str()));
-        // Their question is how much longer it takes than by the machine's own interface.
+        // The paper asks how much longer the other interfaces take than the machine's own.
         libraries.sort_by_key(|library| *library != ahmad_wu::OWN);
         let (environments, sizes) = (self.environments(), self.sizes());
         let cells = |us: &dyn Fn(u64) -> Option<f64>| -> Vec<String> {
@@ -220,7 +222,7 @@ impl Table<'_> {
         }
     }
 
-    /// As White and others have them: a line for each machine, a column for each quantity.
+    /// Returns the table in the layout of White and others: a line for each machine, a column for each quantity.
     fn by_machine(&self, paper: &str) -> Layout {
         let place = |run: &Run| {
             (
@@ -305,7 +307,7 @@ impl Table<'_> {
         then.chain(self.now.iter().map(|row| row.tasks)).collect()
     }
 
-    /// The time of then, s.
+    /// Returns the paper's time, s.
     fn then(&self, library: &str, processors: u32, size: u64) -> Option<f64> {
         let same = |run: &&Run| {
             (run.environment.as_str(), run.processors, run.size) == (library, processors, size)
@@ -314,7 +316,7 @@ impl Table<'_> {
         self.then.iter().find(same).map(|run| run.value)
     }
 
-    /// Today's median, in the unit of the metric.
+    /// Returns today's median, in the unit of the metric.
     fn now(&self, environment: &str, tasks: u32, size: u64, metric: Metric) -> Option<f64> {
         let same = |row: &&&Row| {
             (row.environment.as_str(), row.tasks, row.bytes) == (environment, tasks, size)
@@ -323,13 +325,14 @@ impl Table<'_> {
         self.now.iter().find(same).map(|row| row.median)
     }
 
-    /// Whether messages pass between so many tasks, or nodes of a host.
+    /// Returns whether messages pass with this many tasks, or nodes of a host.
     fn compares(&self, tasks: u32) -> bool {
         tasks > 1 || self.operation.host
     }
 
-    /// How many times as long as by the first library it took by the others, and today as long as by our own interface by the others. A figure
-    /// is the geometric mean over the cells of more than one task that both have.
+    /// Returns sentences with mean ratios: for the paper, of the times of the other libraries to that of the first one;
+    /// for today, of the times of the other environments to that of Regatta's own interface. A ratio is the geometric
+    /// mean over the cells with more than one task that both sides have.
     fn answers(&self, libraries: &[&str]) -> Vec<String> {
         let then = libraries.split_first().map(|(first, others)| {
             let ratio = |library: &str| {
@@ -384,10 +387,11 @@ const MACHINE_HEADS: [&str; 7] = [
     "messages",
     "idle, s",
 ];
-/// A cell without a figure.
+/// Text of a cell without a figure.
 const NOTHING: &str = "-";
 
-/// The columns of White and others, today's metrics for them, and how much of the metric's unit the column's is.
+/// The columns of White and others: the paper's quantity, today's metric, and the number of the metric's units in one
+/// of the column's.
 const QUANTITIES: [(Quantity, Metric, f64); 5] = [
     (Quantity::Time, Metric::Time, 1e6),
     (Quantity::Volume, Metric::Volume, 1e6),
@@ -396,14 +400,15 @@ const QUANTITIES: [(Quantity, Metric, f64); 5] = [
     (Quantity::Idle, Metric::Waiting, 1e6),
 ];
 
-/// The cells of a line.
+/// Returns the cells of a line.
 fn us_by_tasks(numbers: &BTreeSet<u32>, us: impl Fn(u32) -> Option<f64>) -> Vec<String> {
     let cell =
         |us: Option<f64>| us.map_or_else(|| NOTHING.to_owned(), |us| quantity(Metric::Time, us));
     numbers.iter().map(|tasks| cell(us(*tasks))).collect()
 }
 
-/// Returns `NAME takes 2.00 times as long as BASE`; none without ratios. The geometric mean of inverse ratios is the inverse one.
+/// Returns `NAME takes 2.00 times as long as BASE`, or `None` without ratios. The geometric mean does not depend on
+/// which side is the base: the mean of inverse ratios is the inverse mean.
 fn mean_ratio(
     name: &str,
     verb: &str,
@@ -417,7 +422,7 @@ fn mean_ratio(
     (!logarithms.is_empty()).then(|| format!("{name} {verb} {times} times as long as {base}"))
 }
 
-/// A figure with about three digits.
+/// Returns a figure with about three digits.
 fn significant(value: f64) -> String {
     match value {
         value if value >= 100.0 => format!("{value:.0}"),
@@ -558,7 +563,7 @@ mod tests {
             volume,
         ]);
         let layouts = layouts(&raced);
-        // Without the enhanced messages and with them.
+        // The machine has lines without and with the enhanced messages.
         assert_eq!(layouts.len(), 2);
         let then = line(&layouts[0], "Then", "IBM RS/6000, PVM-daemon");
         assert_eq!(then, ["8", "class A", "674", "560", "610", "2491", "-"]);

@@ -1,4 +1,4 @@
-//! A table as a paper has it: what was printed, and today's lines below.
+//! A table in the layout of a paper: the printed figures, and today's lines below.
 
 use std::fmt::Write as _;
 
@@ -9,24 +9,24 @@ use crate::table::align;
 pub struct Layout {
     /// Name of the suite that is named after the paper.
     pub paper: &'static str,
-    /// Its number in the paper, as `Table 6`.
+    /// Its number in the paper, such as `Table 6`.
     pub number: String,
-    /// Subject, and the paper.
+    /// Its subject, and the paper.
     pub title: String,
-    /// Heads of its columns, but for that of the lines' names.
+    /// Headings of its columns, except that of the lines' names.
     pub columns: Vec<String>,
     /// Its parts.
     pub parts: Vec<Part>,
-    /// Answers of then and now to the paper's questions; a sentence each.
+    /// Answers to the paper's questions, then and now, one sentence each.
     pub answers: Vec<String>,
 }
 
-/// Lines that have something in common.
+/// A group of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Heading above the lines.
     pub title: String,
-    /// Each line's name, and its cells; empty ones where nothing was measured.
+    /// The lines: name, and cells, which are empty where nothing was measured.
     pub lines: Vec<(String, Vec<String>)>,
 }
 
@@ -60,7 +60,7 @@ impl Layout {
     }
 }
 
-/// A number as papers print them: two digits behind the point, none of large ones.
+/// Formats a number as papers print it: two decimals, none for large numbers.
 pub fn number(value: f64) -> String {
     match value {
         value if value < 1000.0 => format!("{value:.2}"),
@@ -77,7 +77,7 @@ pub fn enumerated(clauses: &[String]) -> String {
     }
 }
 
-/// How much longer one time is than another, in words: `4.3 % less`.
+/// Returns in words how much longer one time is than another: `4.3 % less`.
 pub fn percent(time: f64, against: f64) -> String {
     let share = (time / against - 1.0) * 100.0;
     let word = if share < 0.0 { "less" } else { "more" };

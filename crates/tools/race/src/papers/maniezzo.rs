@@ -2,7 +2,7 @@
 //! MPICH and mpiGAMMA Libraries" (2003 or later): ping-pongs of 32 to 64 MB by the calls of their Table 1 (Figures 5 to 7), and NetPIPE
 //! (Figure 11).
 //!
-//! The paper has figures of its times, and shares of them in its text, which is what stands beside today's here.
+//! The paper shows its times in figures, and states ratios of them in its text. The ratios are shown with today's here.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ use crate::suites::MANIEZZO_SANNA;
 
 const SUITE: &str = MANIEZZO_SANNA.name;
 
-/// Types of elements: suffix of the operation, bytes of a message (1 MB is 10^6), head of the column.
+/// Types of elements: suffix of the operation, bytes of a message (1 MB is 10^6), heading of the column.
 const ELEMENTS: [(&str, u64, &str); 4] = [
     ("", 60_000_000, "60M char"),
     ("-int", 32_000_000, "8M int"),
     ("-float", 32_000_000, "8M float"),
     ("-double", 64_000_000, "8M double"),
 ];
-/// Beginnings of the names of operations, and what they are in the paper.
+/// Prefixes of the names of operations, and the paper's names for them.
 const BLOCKING: [(&str, &str); 1] = [("ping-pong-blocking", "send and receive")];
 const PACKED: [(&str, &str); 3] = [
     (
@@ -53,25 +53,25 @@ const NETPIPE: [(&str, &str); 3] = [
         "packed for any machine (XDR, external32)",
     ),
 ];
-/// NetPIPE's largest buffer in the paper, bytes,
+/// NetPIPE's largest buffer in the paper, in bytes.
 const MAX_NETPIPE_BYTES: u64 = 10_000_000;
-/// how far beside each size others lie, bytes,
+/// Distance of the sizes that NetPIPE adds on either side of a size, in bytes.
 const PERTURBATION_BYTES: u64 = 3;
-/// and the smallest size beside which others lie.
+/// Smallest size on either side of which others are added, in bytes.
 const MIN_PERTURBED_BYTES: u64 = 16;
-/// Numbers of its figures that have measurements.
+/// Numbers of the paper's figures that have measurements.
 pub const FIGURES: [u32; 7] = [5, 6, 7, 8, 9, 10, 11];
-/// Numbers of tasks of its applications: a master with 1, 3 and 7 slaves; of molecular dynamics the master calculates as well. One task alone
-/// is the time of the program without messages.
+/// Numbers of tasks of the paper's applications: a master with 1, 3 and 7 slaves. In molecular dynamics the master
+/// calculates as well. One task is the program without messages.
 const TASKS: [u32; 4] = [1, 2, 4, 8];
 
 /// A figure of an application.
 struct Run {
-    /// Its number.
+    /// Number of the figure.
     number: u32,
     /// The operation that is raced.
     operation: &'static str,
-    /// The application, and what stands for it.
+    /// The paper's application, and the program that is raced in its place.
     what: &'static str,
     /// Sizes of the problems.
     sizes: &'static [u64],
@@ -103,17 +103,17 @@ const RUNS: [Run; 3] = [
         then: "Then, with 3 slaves, PVM took 4.7 % less time than MPICH and 1.5 % more than mpiGAMMA; with 7 slaves PVM almost 6 % and MPICH almost 12 % more than mpiGAMMA.",
     },
 ];
-/// Sizes that stand in the table of Figure 11.
+/// Sizes in the table of Figure 11.
 const FIGURE_11_BYTES: [u64; 6] = [1, 64, 4 << 10, 64 << 10, 1 << 20, 8 << 20];
 
-/// NetPIPE's sizes: two for each power of two.
+/// Returns NetPIPE's sizes: two for each power of two.
 fn sizes() -> Vec<u64> {
     let from = |power: u32| [1 << power, 3 << (power - 1)];
     let all = std::iter::once(1).chain((1..u64::BITS - 1).flat_map(from));
     all.take_while(|size| *size <= MAX_NETPIPE_BYTES).collect()
 }
 
-/// As [`sizes`], with one a little smaller and one a little larger beside each.
+/// Returns the sizes of [`sizes`], with a slightly smaller and a slightly larger one beside each.
 fn perturbed_sizes() -> Vec<u64> {
     let around = |size: u64| match size < MIN_PERTURBED_BYTES {
         true => vec![size],
@@ -122,7 +122,7 @@ fn perturbed_sizes() -> Vec<u64> {
     sizes().into_iter().flat_map(around).collect()
 }
 
-/// All points of the four figures.
+/// Returns all points of the four figures of messages.
 pub fn places() -> Vec<Place> {
     let beginnings = BLOCKING.iter().chain(&PACKED).chain(&ASYNCHRONOUS);
     let large = beginnings.flat_map(|(beginning, _)| {
@@ -141,7 +141,7 @@ pub fn places() -> Vec<Place> {
     large.chain(netpipe).filter_map(place).collect()
 }
 
-/// The applications of the figures 8 to 10.
+/// Returns the applications of the figures 8 to 10.
 pub fn applications() -> Vec<Place> {
     let of = |run: &Run| {
         let operation = operations::find(run.operation)?;
@@ -154,7 +154,8 @@ pub fn applications() -> Vec<Place> {
     RUNS.iter().filter_map(of).flatten().collect()
 }
 
-/// A figure of applications: how much more time each environment takes than the fastest, which stands in the place of mpiGAMMA.
+/// Returns a figure of an application: how much more time each environment takes than the fastest, which takes the
+/// place of mpiGAMMA.
 fn losses(results: &Results, run: &Run) -> Layout {
     let operation = run.operation;
     let here = |row: &&Row| {
@@ -209,7 +210,7 @@ fn losses(results: &Results, run: &Run) -> Layout {
     }
 }
 
-/// The row of this suite at a point.
+/// Returns the row of this suite at a point.
 fn row<'a>(
     results: &'a Results,
     environment: &'a str,
@@ -222,7 +223,8 @@ fn row<'a>(
     })
 }
 
-/// Milliseconds until a message has gone and another one has come: of an echo test the whole round trip.
+/// Returns the milliseconds in which a message is sent and another one received. For an echo test that is the whole
+/// round trip.
 fn there_and_back(row: &Row) -> f64 {
     match row.metric {
         Metric::OneWay => row.median * 2.0 / 1e3,
@@ -236,7 +238,7 @@ fn time(results: &Results, environment: &str, beginning: &str, element: usize) -
     Some(there_and_back(row))
 }
 
-/// The figures that were raced.
+/// Returns the figures for which something was raced.
 pub fn layouts(results: &Results) -> Vec<Layout> {
     let all = [
         figure(
@@ -273,7 +275,7 @@ fn title(number: &str, what: &str, unit: &str) -> String {
     format!("Figure {number} of Maniezzo and Sanna: {what}, {unit}")
 }
 
-/// A histogram of the paper: a line for each environment.
+/// Returns a histogram of the paper: a line for each environment.
 fn figure(
     results: &Results,
     number_of_it: &str,
@@ -312,7 +314,8 @@ fn figure(
     }
 }
 
-/// How PVM and Regatta as PVM fare against MPICH today, in words; none that were not raced.
+/// Returns sentences that compare PVM, and Regatta as PVM, with MPICH today. Environments that were not raced have
+/// none.
 fn today(results: &Results, beginning: &str, element: usize) -> Vec<String> {
     let mpich = time(results, mpich::NAME, beginning, element);
     let against = |environment: &str| {
@@ -325,7 +328,7 @@ fn today(results: &Results, beginning: &str, element: usize) -> Vec<String> {
         .collect()
 }
 
-/// A sentence: then, and today.
+/// Returns a sentence about the paper's figures and today's.
 fn answer(then: &str, today: &[String]) -> Option<String> {
     (!today.is_empty()).then(|| format!("{then}; today {}.", enumerated(today)))
 }
@@ -363,7 +366,7 @@ fn asynchronous(results: &Results) -> Vec<String> {
     answer(then, &today).into_iter().collect()
 }
 
-/// Throughput by size, a column for each environment.
+/// Returns the throughput by size, with a column for each environment.
 fn netpipe(results: &Results) -> Layout {
     let megabits = |row: &Row| row.bytes as f64 * 8.0 / row.median;
     let rate = |environment: &str, operation: &str, bytes: u64| {
@@ -465,7 +468,7 @@ mod tests {
         );
     }
 
-    /// In place of mpiGAMMA stands the fastest of today.
+    /// The fastest environment of today takes the place of mpiGAMMA.
     #[test]
     fn the_loss_of_an_application_is_against_the_fastest_library() {
         let of = |environment: &str, tasks: u32, us: f64| Row {

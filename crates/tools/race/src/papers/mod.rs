@@ -1,5 +1,5 @@
-//! Tables and figures of papers, with today's figures in the same layout below: [`white`] and [`maniezzo`] have those of messages,
-//! [`applications`] those of whole programs.
+//! Tables and figures of papers, with today's figures in the same layout below. [`white`] and [`maniezzo`] have those
+//! of messages, [`applications`] those of whole programs.
 
 pub mod applications;
 pub mod layout;
@@ -12,7 +12,7 @@ use crate::results::Results;
 use crate::suites::MANIEZZO_SANNA;
 use layout::Layout;
 
-/// The tables and figures of which something was raced.
+/// Returns the tables and figures for which something was raced.
 pub fn layouts(results: &Results) -> Vec<Layout> {
     [
         white::layouts(results),
@@ -22,7 +22,7 @@ pub fn layouts(results: &Results) -> Vec<Layout> {
     .concat()
 }
 
-/// Returns the tables and figures with numbers of a paper's suite, in the paper's order.
+/// Returns the names of a paper's tables and figures, in the paper's order.
 pub fn numbers(suite: &str) -> Vec<String> {
     let points = reference::points_of(suite).into_iter();
     let runs = reference::runs().into_iter();
@@ -39,7 +39,7 @@ pub fn numbers(suite: &str) -> Vec<String> {
     all
 }
 
-/// The place of a table or figure among those of its paper: `Table 8.10` comes after `Table 8.9`.
+/// Returns the sort key of a table or figure within its paper: `Table 8.10` is after `Table 8.9`.
 pub fn order(number: &str) -> Vec<u32> {
     let digits = number.split(|c: char| !c.is_ascii_digit());
     digits.filter_map(|part| part.parse().ok()).collect()

@@ -1,7 +1,9 @@
-//! The suite `white-1994`: Table 6 of S. White, A. Alund and V. S. Sunderam, "Performance of the NAS Parallel Benchmarks on PVM Based
-//! Networks" (RNR-94-008, 1994): how much a message of PVM carries through the daemons, past them, and what TCP allows.
+//! The suite `white-1994`: Table 6 of S. White, A. Alund and V. S. Sunderam, "Performance of the NAS Parallel
+//! Benchmarks on PVM Based Networks" (RNR-94-008, 1994): the bandwidth of PVM's messages through the daemons and on the
+//! direct route, and that of TCP.
 //!
-//! The paper's Fsend became PVM's direct route. A rate is the bytes of a message by its time, one way; TTCP's is that of a stream.
+//! The paper's Fsend became PVM's direct route. A rate is the bytes of a message divided by its one-way time. TTCP's
+//! rate is that of a stream.
 
 use super::layout::{Layout, Part, number};
 use crate::operations;
@@ -11,16 +13,16 @@ use crate::reference::{self, Point};
 use crate::results::Results;
 use crate::suites::WHITE_1994;
 
-/// Name of the suite, and of the paper among the references.
+/// Name of the suite, and of the paper in the reference data.
 const SUITE: &str = WHITE_1994.name;
-/// The paper's sizes and its names of them; 1 kB are 1000 bytes.
+/// The paper's sizes and its names for them. 1 kB is 1000 bytes.
 const SIZES: [(u64, &str); 4] = [
     (1, "1 byte"),
     (100, "100 bytes"),
     (10_000, "10kB"),
     (1_000_000, "1MB"),
 ];
-/// The paper's lines: their names, and those of the environments among the references.
+/// The paper's lines: their names, and their environments in the reference data.
 const DAEMON: (&str, &str) = ("Daemon", "PVM-daemon");
 const FSEND: (&str, &str) = ("Fsend", "PVM-fsend");
 const TTCP: (&str, &str) = ("TTCP", "TTCP");
@@ -28,7 +30,7 @@ const TTCP: (&str, &str) = ("TTCP", "TTCP");
 const ECHO: &str = "one-to-one";
 const STREAM: &str = "stream";
 
-/// Both operations at the paper's sizes.
+/// Returns both operations at the paper's sizes.
 pub fn places() -> Vec<Place> {
     let bytes = SIZES.map(|(bytes, _)| bytes).to_vec();
     let named = [ECHO, STREAM].into_iter().filter_map(operations::find);
@@ -40,26 +42,26 @@ pub fn places() -> Vec<Place> {
     named.map(place).collect()
 }
 
-/// The rates of a line, kB/s, by size; none where there is no time.
+/// The rates of a line in kB/s, by size. `None` where there is no time.
 type Rates = [Option<f64>; SIZES.len()];
 
 fn rates(us: impl Fn(u64) -> Option<f64>) -> Rates {
     SIZES.map(|(bytes, _)| us(bytes).map(|us| bytes as f64 / us * 1e3))
 }
 
-/// A printed rate, as the paper has it.
+/// Formats a rate as the paper does.
 fn printed(rate: f64) -> String {
     format!("{rate:.2}")
 }
 
-/// One machine's lines: the daemons' route, the direct one, and TCP.
+/// The lines of one machine: the daemons' route, the direct one, and TCP.
 struct Machine {
     title: String,
     lines: Vec<(&'static str, Rates)>,
 }
 
 impl Machine {
-    /// How many times as much one line carries as another, at the largest size.
+    /// Returns the rate of one line divided by that of another, at the largest size.
     fn ratio(&self, one: &str, other: &str) -> Option<f64> {
         let largest = |name: &str| {
             let line = self.lines.iter().find(|line| line.0 == name)?;
@@ -69,7 +71,7 @@ impl Machine {
     }
 }
 
-/// The paper's machines.
+/// Returns the paper's machines.
 fn then() -> Vec<Machine> {
     let points: Vec<Point> = reference::points()
         .into_iter()
@@ -94,7 +96,7 @@ fn then() -> Vec<Machine> {
     platforms.into_iter().map(machine).collect()
 }
 
-/// Today's: PVM, Regatta as PVM, and TCP; those that were measured.
+/// Returns today's lines that were measured: PVM, Regatta as PVM, and TCP.
 fn now(results: &Results) -> Vec<Machine> {
     let line = |(name, _): (&'static str, &str), environment: &str, operation: &str| {
         let rows = || results.rows_of(environment).filter(|row| row.measured());
@@ -130,7 +132,7 @@ fn now(results: &Results) -> Vec<Machine> {
     machines.into_iter().filter(was_raced).collect()
 }
 
-/// Table 6; none if this suite was not raced.
+/// Returns Table 6, or nothing if this suite was not raced.
 pub fn layouts(results: &Results) -> Vec<Layout> {
     let (then, now) = (then(), now(results));
     if now.is_empty() {
