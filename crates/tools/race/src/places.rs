@@ -13,11 +13,11 @@ pub struct Place {
     pub operation: &'static Operation,
     /// Number of tasks.
     pub tasks: u32,
-    /// Sizes, bytes; of an application those of its problems, of a barrier 0.
+    /// Sizes in bytes. For an application the sizes of its problems, for a barrier 0.
     pub bytes: Vec<u64>,
 }
 
-/// The places of a suite; none of one whose points come from its operations.
+/// Returns the places of a suite, or nothing if its points are derived from its operations.
 pub fn places(suite: &Suite) -> Vec<Place> {
     match suite.points {
         Points::Listed(list) => list(),
@@ -25,7 +25,7 @@ pub fn places(suite: &Suite) -> Vec<Place> {
     }
 }
 
-/// Every operation of a suite with the numbers of tasks and the sizes of its entry.
+/// Returns every operation of a suite with the numbers of tasks and the sizes of its entry.
 pub fn of_entries(suite: &Suite) -> Vec<Place> {
     let of = |operation: &'static Operation| {
         operation.numbers.iter().map(move |&tasks| Place {
@@ -37,14 +37,15 @@ pub fn of_entries(suite: &Suite) -> Vec<Place> {
     operations::of(suite).flat_map(of).collect()
 }
 
-/// Numbers of hosts, and twice as many.
+/// Numbers of tasks: each number of hosts, and twice that.
 const TASKS_OF_HOSTS: [u32; 4] = [2, 4, 8, 16];
 /// Sizes between hosts, bytes.
 const SIZES_OF_HOSTS: [u64; 7] = [8, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// Maximum size of one task's blocks for all tasks together, in bytes: each block crosses links that share a few processors.
 const MAX_BLOCKS_BETWEEN_HOSTS: u64 = 16 << 20;
 
-/// Every operation of a suite that is raced between hosts; the plan takes those with as many tasks as there are hosts, and with twice as many.
+/// Returns every operation of a suite that is raced between hosts. The plan selects those with as many tasks as there
+/// are hosts, and with twice as many.
 pub fn of_hosts(suite: &Suite) -> Vec<Place> {
     let of = |operation: &'static Operation| {
         let numbers = TASKS_OF_HOSTS.into_iter();
@@ -68,12 +69,12 @@ fn sizes_between_hosts(operation: &Operation, tasks: u32) -> Vec<u64> {
     SIZES_OF_HOSTS.into_iter().filter(fits).collect()
 }
 
-/// Numbers of tasks,
+/// Numbers of tasks of guidelines.
 const TASKS_OF_GUIDELINES: [u32; 3] = [2, 4, 8];
-/// and sizes of guidelines, bytes.
+/// Sizes of guidelines, in bytes.
 const SIZES_OF_GUIDELINES: [u64; 4] = [8, 1 << 10, 16 << 10, 256 << 10];
 
-/// Every operation of a suite at the same numbers of tasks and sizes.
+/// Returns every operation of a suite at the same numbers of tasks and sizes.
 pub fn of_guidelines(suite: &Suite) -> Vec<Place> {
     let of = |operation: &'static Operation| {
         let numbers = TASKS_OF_GUIDELINES.into_iter();
@@ -88,7 +89,8 @@ pub fn of_guidelines(suite: &Suite) -> Vec<Place> {
     operations::of(suite).flat_map(of).collect()
 }
 
-/// Every operation of a suite with the numbers of processors and the sizes for which the paper of its name prints the time of a message.
+/// Returns every operation of a suite with the numbers of processors and the sizes for which the paper of the same name
+/// prints the time of a message.
 pub fn of_messages(suite: &Suite) -> Vec<Place> {
     let points = reference::points_of(suite.name);
     let mut places = Vec::new();

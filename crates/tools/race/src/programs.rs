@@ -1,4 +1,4 @@
-//! The programs of a race: what its groups need, compiled for each environment.
+//! The programs of a race: those that its groups need, compiled for each environment.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use crate::plan::{Group, Work};
 use crate::process::Supervisor;
 use crate::race::NOTHING_YET;
 
-/// Compiled programs. Environments are named by their index in the race.
+/// Compiled programs. Environments are identified by their index in the race.
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// The primitives' program of each environment; none: not needed, or it did not compile.
+    /// The primitives' program of each environment, or `None` if it is not needed or did not compile.
     points: Vec<Option<PathBuf>>,
-    /// The applications, by environment and text, or what the compiler said.
+    /// The applications by environment and text, or the compiler's message.
     applications: BTreeMap<(usize, &'static str), Result<PathBuf, String>>,
 }
 
 impl Programs {
-    /// Programs that measure points, one for each environment.
+    /// Returns programs that measure points, one for each environment.
     pub fn of_points(points: Vec<Option<PathBuf>>) -> Programs {
         Programs {
             points,
@@ -30,7 +30,8 @@ impl Programs {
         }
     }
 
-    /// Compiles what these groups need. Returns a note, too, for each environment that cannot take part. Fails if the race is to stop.
+    /// Compiles what these groups need. Also returns a note for each environment that cannot take part. Fails if the
+    /// race is to stop.
     pub fn compile(
         sources: &Sources,
         supervisor: &Supervisor,
@@ -41,7 +42,7 @@ impl Programs {
         let mut notes = Vec::new();
         for (index, competitor) in competitors.iter().enumerate() {
             let mine = || groups.iter().filter(move |group| group.competitor == index);
-            // Also where applications alone are raced: it tells the library's version.
+            // The program is compiled even if only applications are raced, since it prints the library's version.
             if mine().next().is_some() && !competitor.peer.facts().one_task {
                 match sources.compile(supervisor, competitor) {
                     Ok(program) => programs.points[index] = Some(program),
@@ -66,12 +67,13 @@ impl Programs {
         Ok((programs, notes))
     }
 
-    /// Whether a group can be launched. An application without a program counts: its row gives the reason.
+    /// Returns whether a group can be launched. An application whose program did not compile is included, since its row
+    /// gives the reason.
     pub fn has(&self, group: &Group) -> bool {
         application(&group.work).is_some() || self.points[group.competitor].is_some()
     }
 
-    /// The program of a group.
+    /// Returns the program of a group.
     pub fn of(&self, group: &Group) -> Result<&PathBuf> {
         let Some(application) = application(&group.work) else {
             let program = self.points[group.competitor].as_ref();
@@ -85,7 +87,7 @@ impl Programs {
         }
     }
 
-    /// Any program of an environment.
+    /// Returns any program of an environment.
     pub fn any_of(&self, competitor: usize) -> Option<&PathBuf> {
         let applications = self.applications.iter();
         let mut applications = applications
@@ -97,7 +99,7 @@ impl Programs {
     }
 }
 
-/// The application of a launch.
+/// Returns the application of a launch.
 fn application(work: &Work) -> Option<&'static Application> {
     match work {
         Work::Application(operation, _) | Work::Counted(operation, _) => match operation.program {

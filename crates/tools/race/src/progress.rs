@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::say;
 
-/// Shows how far the race is.
+/// Shows the progress of the race.
 pub struct Progress {
     bar: Option<ProgressBar>,
     groups_seen: BTreeSet<usize>,
@@ -15,7 +15,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// For so many launches.
+    /// Creates a display for this many launches.
     pub fn new(launches: usize, quiet: bool) -> Progress {
         let bar = (!quiet && stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template(
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// A sentence between launches.
+    /// Prints a sentence between launches.
     pub fn print(&self, sentence: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| say::aside(sentence)),
@@ -40,14 +40,14 @@ impl Progress {
         }
     }
 
-    /// A launch is about to begin.
+    /// Shows that a launch begins.
     pub fn begin(&self, name: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(name.to_owned());
         }
     }
 
-    /// A launch has ended.
+    /// Shows that a launch has ended.
     pub fn end(&mut self, group: usize, name: &str, launches: u32, seconds: f64) {
         match &self.bar {
             Some(bar) => bar.inc(1),
@@ -61,14 +61,14 @@ impl Progress {
         }
     }
 
-    /// More launches than planned.
+    /// Adds this many launches to those planned.
     pub fn more(&self, launches: usize) {
         if let Some(bar) = &self.bar {
             bar.inc_length(launches as u64);
         }
     }
 
-    /// The race is over.
+    /// Removes the bar at the end of the race.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

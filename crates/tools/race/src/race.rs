@@ -1,4 +1,5 @@
-//! A whole race: compile, launch in order, launch again what the machine spoiled, make up results.
+//! A whole race: compiles programs, launches groups in order, repeats launches during which the machine's speed had
+//! changed, and computes the results.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -32,54 +33,54 @@ use crate::{collect, machine, resume, settings, stats, tree};
 
 /// A quick race starts no round of launches after this time.
 const MAX_QUICK_TIME: Duration = Duration::from_secs(90);
-/// Rounds of launches that are run, if the race's whole time allows.
+/// Minimum number of rounds of launches, if the race's whole time allows them.
 const MIN_ROUNDS: u32 = 3;
 /// As [`MAX_QUICK_TIME`], in a race of applications.
 const MAX_QUICK_APPLICATIONS_TIME: Duration = Duration::from_secs(13 * 60);
-/// In a quick race, an environment that has started or joined this often, and took this many times as long as ours each time, is known well
-/// enough: its launches are the longest of all.
+/// Number of launches after which a quick race stops measuring an environment's start or join, if each launch took
+/// [`MIN_TIME_RATIO_BEHIND`] times as long as Regatta's. Such launches are the longest of a race.
 const MIN_KNOWN_LAUNCHES: usize = 5;
 const MIN_TIME_RATIO_BEHIND: f64 = 3.0;
-/// A group whose launches failed so often is not launched again.
+/// Number of failures after which a group is not launched again.
 const MAX_FAILURES_OF_GROUP: usize = 2;
-/// Of all launches, the share that may be launched again because the machine had changed.
+/// Maximum share of all launches that are repeated because the machine's speed had changed.
 const MAX_REPEATED_SHARE: f64 = 0.2;
-/// Time for the results and the report of a race.
+/// Time reserved for the results and the report of a race.
 const REPORT_TIME: Duration = Duration::from_secs(20);
-/// How long to wait, in all, for the machine to be its usual self again.
+/// Maximum time, in all, of waiting until the machine has its usual speed again.
 const MAX_SPEED_WAIT: Duration = Duration::from_secs(20);
-/// How often it is looked at meanwhile.
+/// Interval of checking the speed while waiting.
 const SPEED_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// How many names are tried for the race's folder.
+/// Maximum number of names that are tried for the race's folder.
 const MAX_FOLDER_NAMES: u32 = 1000;
 
-/// The end of a race that was asked to stop.
+/// The note of a race that was asked to stop, and the error if nothing was measured.
 pub(crate) const INTERRUPTED: &str = "the race was interrupted: what was measured until then is kept, and the measurement that was under way is lost";
 pub(crate) const NOTHING_YET: &str = "the race was interrupted before anything was measured";
 
-/// All that defines a race.
+/// The definition of a race.
 pub struct Race {
     /// The environments that take part.
     pub competitors: Vec<Competitor>,
     /// The network that messages cross.
     pub network: Network,
-    /// How many hosts there are, unless all is local.
+    /// Number of hosts, unless the network is local.
     pub hosts: u32,
     /// The user's wishes.
     pub wishes: Wishes,
-    /// Order of launches.
+    /// Seed of the order of launches.
     pub seed: u64,
-    /// Of a race that goes on: how far it had come.
+    /// The progress of the interrupted race that this one resumes.
     pub before: Option<resume::Progress>,
-    /// No progress on stderr.
+    /// Whether no progress is shown on stderr.
     pub quiet: bool,
-    /// Sentences known before the race (what is missing).
+    /// Sentences known before the race, such as missing environments.
     pub notes: Vec<String>,
     /// The command line.
     pub command: String,
 }
 
-/// A launch that takes longer counts as a time-out.
+/// Returns the time limit of a launch.
 fn longest_launch(effort: Effort) -> Duration {
     Duration::from_secs(match effort {
         Effort::Quick => 40,
@@ -88,7 +89,7 @@ fn longest_launch(effort: Effort) -> Duration {
     })
 }
 
-/// Rounds of launches end when this is over; at least [`MIN_ROUNDS`] are run.
+/// Returns the time after which rounds of launches end. At least [`MIN_ROUNDS`] are run.
 fn longest_rounds(effort: Effort, groups: &[Group]) -> Duration {
     let application = |group: &Group| matches!(group.work, Work::Application(..));
     match effort {
@@ -99,7 +100,7 @@ fn longest_rounds(effort: Effort, groups: &[Group]) -> Duration {
     }
 }
 
-/// The time of a whole race, with everything before and after its launches.
+/// Returns the time limit of a whole race, including everything before and after its launches.
 const fn longest_race(effort: Effort) -> Duration {
     Duration::from_secs(match effort {
         Effort::Quick => 15 * 60,
@@ -108,12 +109,13 @@ const fn longest_race(effort: Effort) -> Duration {
     })
 }
 
-/// Nothing is launched this long after the beginning: the last launch has its time, and so has the report.
+/// Returns the time after the beginning from which nothing is launched, so that the last launch and the report have
+/// time.
 fn last_launch(effort: Effort) -> Duration {
     longest_race(effort) - longest_launch(effort) - REPORT_TIME
 }
 
-/// Returns about how long a race of these groups takes, of which `playing` take turns. As it is bounded, it is never longer than that.
+/// Returns the approximate time of a race of these groups, of which `playing` take turns. The time limits bound it.
 fn estimate(wishes: &Wishes, groups: &[Group], playing: &[usize]) -> Duration {
     let budget = plan::budget(wishes);
     let launched = (0..groups.len()).filter(|index| !playing.contains(index));
@@ -128,17 +130,17 @@ fn estimate(wishes: &Wishes, groups: &[Group], playing: &[usize]) -> Duration {
     (launches + turns).min(longest_race(wishes.effort))
 }
 
-/// Whole minutes, in words.
+/// Returns a duration in whole minutes, as text.
 fn minutes(time: Duration) -> String {
     count(time.as_secs().div_ceil(60), "minute")
 }
 
-/// A folder for the time of the race; removed at its end.
+/// A folder of the race, removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
-    /// Between hosts it is in memory that is gone with the race's namespaces. Programs are made in it and run: it is new, and nobody
-    /// else may look into it or write there.
+    /// Creates the folder. Between hosts it is in memory that is freed with the race's namespaces. Programs are built
+    /// and run in it, so it must be new, and accessible only to this user.
     fn create(hosts: Option<&Hosts>) -> Result<Folder> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
@@ -146,7 +148,7 @@ impl Folder {
             let name = format!("regatta-race-{}-{number}", std::process::id());
             std::env::temp_dir().join(name)
         };
-        // A process may run several races, and folders of others may have such a name.
+        // A process may run several races, and another race's folder may have the same name.
         for number in 0..MAX_FOLDER_NAMES {
             let folder = match hosts {
                 Some(hosts) => hosts.file("work"),
@@ -171,7 +173,8 @@ impl Drop for Folder {
 }
 
 impl Race {
-    /// Runs the race, until it is over or is asked to stop: then with what was measured until then, and an error if nothing was launched yet.
+    /// Runs the race until it is over or is asked to stop, and returns what was measured. Fails if it is to stop and
+    /// nothing was measured yet.
     pub fn run(mut self, stop: &Arc<Stop>) -> Result<Results> {
         tree::adopt_orphans();
         let started = (SystemTime::now(), Instant::now());
@@ -188,7 +191,7 @@ impl Race {
             .extend(share.as_ref().map(|_| share::NOTE.to_owned()));
         let work = Folder::create(made.as_ref())?;
         let supervisor = Supervisor::new(stop);
-        // Between hosts everything ends with the race's namespaces.
+        // Between hosts all processes end with the race's namespaces.
         let watchdog = match made {
             None => Watchdog::start(supervisor.beginning(), &work.0),
             Some(_) => None,
@@ -221,7 +224,7 @@ impl Race {
         Ok(results)
     }
 
-    /// The programs, and the groups of environments whose programs are there.
+    /// Compiles the programs. Returns them, and the groups whose programs exist.
     fn compile(
         &mut self,
         supervisor: &Supervisor,
@@ -261,7 +264,7 @@ impl Race {
         Ok((programs, groups))
     }
 
-    /// Launches all groups; nothing after `no_later`.
+    /// Launches all groups. Launches nothing after `no_later`.
     fn launch_all(
         &mut self,
         runner: &Runner,
@@ -282,7 +285,7 @@ impl Race {
         let duet = Duet::new(runner, groups, &self.wishes, self.seed);
         let played = duet.play(&playing, no_later, &mut progress);
         self.notes.extend(played.notes);
-        // Launches one after the other have a time of their own.
+        // The time limit of launches one after the other counts from here.
         let started = Instant::now();
         let mut field = Field {
             runner,
@@ -293,7 +296,7 @@ impl Race {
         let quick = self.wishes.effort == Effort::Quick;
         let end = longest_rounds(self.wishes.effort, groups);
         let mut last = None;
-        // Launches of the first rounds that the time of the whole race did not allow.
+        // Number of launches of the first rounds that were left out because the time of the whole race was up.
         let mut few = 0;
         for launch in order {
             if stop.is_asked() {
@@ -301,7 +304,7 @@ impl Race {
             }
             let over = Instant::now() > no_later;
             let late = over || (launch.round >= MIN_ROUNDS && started.elapsed() > end);
-            // A launch of `notify` takes no time to speak of.
+            // A launch of `notify` takes very little time.
             if late && groups[launch.group].work != Work::Own(Kind::Notify) {
                 last.get_or_insert(launch.round);
                 few += usize::from(over && launch.round < MIN_ROUNDS);
@@ -322,7 +325,7 @@ impl Race {
         (outcomes, played.ratios, played.paired)
     }
 
-    /// Says how long a race of these groups takes, of which `playing` take turns.
+    /// Returns a sentence on how long a race of these groups takes, of which `playing` take turns.
     fn time_sentence(&self, groups: &[Group], playing: &[usize]) -> String {
         format!(
             "the race will take about {}, and {} at most",
@@ -331,7 +334,7 @@ impl Race {
         )
     }
 
-    /// Says that the time of the whole race did not allow so many launches of the first rounds.
+    /// Returns a note that `few` launches of the first rounds were left out because the time of the whole race was up.
     fn time_note(&self, few: usize) -> Option<String> {
         let time = minutes(longest_race(self.wishes.effort));
         (few > 0).then(|| {
@@ -341,7 +344,7 @@ impl Race {
         })
     }
 
-    /// Launch again, within bounds, what ran while the machine was another one.
+    /// Repeats, within limits, the launches during which the machine's speed had changed.
     fn repeat(
         &mut self,
         field: &mut Field<'_>,
@@ -379,7 +382,7 @@ impl Race {
         ));
     }
 
-    /// This machine, as it was during the race.
+    /// Returns the description of this machine during the race.
     fn conditions(
         &self,
         outcomes: &[Outcome],
@@ -447,15 +450,15 @@ impl Race {
     }
 }
 
-/// Facts about each environment that no launch tells.
+/// Facts about each environment that the outputs of launches do not contain.
 struct Told {
-    /// The library file of its program.
+    /// The library file of each environment's program.
     libraries: Vec<String>,
-    /// Its version, if no launch of the race tells.
+    /// The version of each environment that no launch of the race prints.
     versions: Vec<Option<String>>,
 }
 
-/// Versions of environments that race applications only, whose programs do not print them.
+/// Returns the versions of environments that race applications only, whose programs do not print them.
 fn versions(runner: &Runner, groups: &[Group]) -> Vec<Option<String>> {
     let version = |index| {
         let mut mine = groups.iter().filter(|group| group.competitor == index);
@@ -468,7 +471,7 @@ fn versions(runner: &Runner, groups: &[Group]) -> Vec<Option<String>> {
     (0..runner.competitors.len()).map(version).collect()
 }
 
-/// The library file of each environment's program.
+/// Returns the library file of each environment's program.
 fn libraries(runner: &Runner) -> Vec<String> {
     let all = runner.competitors.iter().enumerate();
     let library = |(index, competitor)| match runner.programs.any_of(index) {
@@ -502,7 +505,7 @@ fn environment(
     }
 }
 
-/// All settings of an environment on this network.
+/// Returns all settings of an environment on this network.
 fn described(competitor: &Competitor, network: Network) -> Vec<Setting> {
     let own = competitor.arguments.iter().map(|argument| Setting {
         setting: argument.clone(),
@@ -513,7 +516,7 @@ fn described(competitor: &Competitor, network: Network) -> Vec<Setting> {
     own.chain(settings).collect()
 }
 
-/// The kernel's counts between hosts, as a sentence: proof that messages crossed the network.
+/// Returns a sentence with the kernel's byte counts between hosts, which show that messages crossed the network.
 fn evidence(runner: &Runner, groups: &[Group], outcomes: &[Outcome]) -> Option<String> {
     runner.hosts.as_ref()?;
     let of = |index: usize| {
@@ -577,8 +580,8 @@ impl Field<'_> {
         self.outcomes.push(outcome);
     }
 
-    /// Is this a start of jobs or tasks of which enough is known? Of this group and ours enough launches, the shortest of the one far beyond
-    /// the longest of the other.
+    /// Returns whether this group starts jobs or tasks and is known well enough: it and Regatta's group have enough
+    /// launches, and its shortest time is far above Regatta's longest.
     fn is_far_behind(&self, index: usize) -> bool {
         let group = &self.groups[index];
         if !matches!(group.work, Work::Own(Kind::JoinLeave | Kind::Spawn)) {
@@ -598,7 +601,7 @@ impl Field<'_> {
             && shortest > MIN_TIME_RATIO_BEHIND * longest
     }
 
-    /// The median time of each launch of a group that measures one thing.
+    /// Returns the median time of each launch of a group that measures one operation.
     fn times(&self, group: usize) -> Vec<f64> {
         let of_group = |outcome: &&Outcome| outcome.launch.group == group;
         let work = &self.groups[group].work;
@@ -611,7 +614,7 @@ impl Field<'_> {
         outcomes.flat_map(samples).collect()
     }
 
-    /// Wait while the machine is not what it usually was; false when patience has run out, or the race is to stop.
+    /// Waits until the machine has its usual speed. Returns false if `patience` is used up or the race is to stop.
     fn await_usual(&self, usual: f64, patience: &mut Duration) -> bool {
         let stop = self.runner.stop();
         loop {
@@ -645,7 +648,7 @@ impl Field<'_> {
     }
 }
 
-/// A path as it would read on another machine: results are shown to others.
+/// Replaces this machine's folders at the beginning of a path, since results are shown to others.
 fn neutral(path: &str) -> String {
     let from = |prefix: Option<std::path::PathBuf>, instead: &str| {
         let prefix = prefix?.to_string_lossy().into_owned();
@@ -663,7 +666,8 @@ mod tests {
     use crate::discover::tests::competitor;
     use crate::{peers, suites};
 
-    /// However many environments there are: on two processors an hour, and a quarter of it for a quick race.
+    /// The time limit does not depend on the number of environments: an hour on two processors, and a quarter of that
+    /// for a quick race.
     #[test]
     fn a_race_of_all_papers_has_a_time_that_is_told_before() {
         for (effort, most) in [(Effort::Quick, 15), (Effort::Normal, 60)] {

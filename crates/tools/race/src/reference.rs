@@ -1,7 +1,8 @@
-//! The measurements of the papers of the 1990s and 2000s, to be drawn behind today's curves.
+//! The measurements of the papers of the 1990s and 2000s, which are drawn behind today's curves.
 //!
-//! They stand in `reference/*.csv` beside this crate, facts only: points of messages in a file for each paper, runs of applications of all
-//! papers in `applications.csv`. The README there says how they were condensed. They are compiled in, so that the race needs no files.
+//! They are in `reference/*.csv` beside this crate, figures only: points of messages in a file for each paper, runs of
+//! applications of all papers in `applications.csv`. The README there says how they were condensed. They are compiled
+//! in, so that the race needs no files.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +11,13 @@ use serde::{Deserialize, Serialize};
 pub struct Point {
     /// Short name of the paper: author and year.
     pub paper: String,
-    /// Number of the table it stands in.
+    /// Number of the table in the paper.
     pub table: String,
     /// Name of the operation, the same as in results.
     pub operation: String,
-    /// Machine it was measured on.
+    /// Machine on which it was measured.
     pub platform: String,
-    /// The network of its processors: `Ethernet`, `FDDI` or `hypercube`.
+    /// The network between its processors: `Ethernet`, `FDDI` or `hypercube`.
     pub network: String,
     /// Message-passing library of the time.
     pub environment: String,
@@ -24,22 +25,22 @@ pub struct Point {
     pub processors: u32,
     /// Bytes of one message.
     pub bytes: u64,
-    /// Microseconds.
+    /// Time in microseconds.
     pub us: f64,
 }
 
-/// A figure of a paper about a run of an application.
+/// A figure of a paper from a run of an application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Short name of the paper: author and year.
     pub paper: String,
-    /// Number of the table it stands in.
+    /// Number of the table in the paper.
     pub table: String,
     /// Name of the operation, the same as in results.
     pub operation: String,
-    /// Machine it was measured on.
+    /// Machine on which it was measured.
     pub platform: String,
-    /// The network of its processors; empty where the paper quotes another machine.
+    /// The network between its processors. Empty if the paper quotes another machine.
     pub network: String,
     /// Message-passing library of the time.
     pub environment: String,
@@ -49,7 +50,7 @@ pub struct Run {
     pub size: u64,
     /// The measured quantity.
     pub quantity: Quantity,
-    /// How much of it.
+    /// The value of that quantity.
     pub value: f64,
 }
 
@@ -75,18 +76,18 @@ const FILES: [&str; 3] = [
     include_str!("../reference/white-1994.csv"),
 ];
 
-/// All points of all papers.
+/// Returns all points of all papers.
 pub fn points() -> Vec<Point> {
     FILES.iter().flat_map(|text| parse(text)).collect()
 }
 
-/// The points of one paper, in the order of its tables.
+/// Returns the points of one paper, in the order of its tables.
 pub fn points_of(paper: &str) -> Vec<Point> {
     let all = points().into_iter();
     all.filter(|point| point.paper == paper).collect()
 }
 
-/// All runs of applications of all papers, in the order of their tables.
+/// Returns all runs of applications of all papers, in the order of their tables.
 pub fn runs() -> Vec<Run> {
     parse(include_str!("../reference/applications.csv"))
 }

@@ -416,8 +416,7 @@ const fn requests(name: &'static str, about: &'static str) -> Operation {
     }
 }
 
-/// Returns an operation that polls. It is for as many tasks as processors at most, since polling tasks would have to
-/// yield otherwise.
+/// Returns an operation that polls. If there are more tasks than processors, tasks must yield while they poll.
 const fn looking(name: &'static str, about: &'static str) -> Operation {
     Operation {
         about,

@@ -88,8 +88,8 @@ pub struct Operation {
     pub suites: &'static [&'static Suite],
     /// Ability of environments that it needs.
     pub need: Need,
-    /// The operation that papers have in its place. This operation is also raced at the papers' points of that one, and
-    /// both are drawn before these points.
+    /// The operation that papers have in its place. This operation is also raced at the papers' points of that one,
+    /// and the papers' points are drawn behind both.
     pub beside: Option<&'static Operation>,
     /// Operations that this one expresses by others. By the guidelines none of them may take longer.
     pub expresses: &'static [&'static Operation],
@@ -144,15 +144,15 @@ pub enum Program {
 pub enum Kind {
     /// Measures points, together with other operations.
     Points,
-    /// Joins and leaves; the launcher's time is measured.
+    /// All tasks join and leave. The launcher's time is measured.
     JoinLeave,
     /// One task starts the others.
     Spawn,
-    /// One task starts the others, and hears of their deaths.
+    /// One task starts the others, and is notified of their deaths.
     Notify,
-    /// Is idle; memory is measured.
+    /// All tasks are idle. Memory is measured.
     IdleMemory,
-    /// Is blocked in a receive; processor time is measured.
+    /// All tasks are blocked in a receive. Processor time is measured.
     IdleProcessor,
     /// Solves one problem of an application, and checks the answer.
     Application,
@@ -173,7 +173,7 @@ pub enum Need {
     Buffering,
     /// A call that sends and receives.
     Sendrecv,
-    /// As `Sendrecv`, of elements other than bytes.
+    /// As `Sendrecv`, with elements other than bytes.
     SendrecvTypes,
     /// Messages of elements other than bytes.
     Types,
@@ -236,9 +236,9 @@ pub enum Room {
 /// The points of an operation that are headlines.
 #[derive(Debug, Clone, Copy)]
 pub struct Headline {
-    /// Its place among the headlines of two tasks,
+    /// Its position among the headlines of two tasks, or 0 if it has none there.
     pub place: u32,
-    /// and the sizes there.
+    /// The sizes of its headlines of two tasks.
     pub bytes: &'static [u64],
     /// Its position among the headlines of the largest number of tasks raced, at the smallest size, or 0 if it has none
     /// there.
@@ -255,7 +255,7 @@ pub struct Bound {
     pub tasks: &'static [u32],
     /// Sizes.
     pub bytes: &'static [u64],
-    /// The largest ratio.
+    /// The largest ratio at which the bound is kept.
     pub most: f64,
 }
 

@@ -1,7 +1,8 @@
-//! The interfaces over Regatta's own whose programs are started by `regatta run`: those of NX, of Express, and of MPI by its standard ABI.
+//! The interfaces over Regatta's own whose programs are started by `regatta run`: NX, Express, and MPI with its
+//! standard ABI.
 //!
-//! Their libraries lie beside libregatta.so, as they are built, or each in a folder of its own there, as they are installed. Their headers
-//! are part of the command, like the programs; MPI's is made of its table.
+//! When they are built, their libraries are beside libregatta.so. When they are installed, each is in a folder of its
+//! own there. Their headers are compiled into the command, like the programs. MPI's header is generated from its table.
 
 use std::fs;
 use std::path::Path;
@@ -22,11 +23,11 @@ pub struct Interface {
     pub name: &'static str,
     facts: Facts,
     library: Library,
-    /// The name by which programs look for the library.
+    /// The soname of the library.
     soname: &'static str,
-    /// The compiler's argument for it.
+    /// The compiler's argument that links it.
     link: &'static str,
-    /// The name of its header, and what makes the text of that.
+    /// File name of its header, and the function that generates the header.
     header: (&'static str, fn() -> String),
 }
 
@@ -142,7 +143,7 @@ impl Peer for Interface {
     }
 }
 
-/// Returns what interfaces of multicomputers lack.
+/// Returns why interfaces of multicomputers lack this ability, or `None` if they have it.
 fn lacks_of_nodes(need: Need) -> Option<&'static str> {
     match need {
         Need::Spawning | Need::Deaths => {

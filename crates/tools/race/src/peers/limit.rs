@@ -1,4 +1,4 @@
-//! The limit of the hardware: bare shared memory on one host, bare sockets between hosts.
+//! The limit of the hardware: shared memory without a library on one host, sockets without a library between hosts.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::operations::Need;
 
 /// Its name in results.
 pub const NAME: &str = "limit";
-/// The adapter to bare sockets.
+/// The adapter for sockets without a library.
 pub const SOCKETS: &str = "sockets";
 
 /// The environment without a library.
@@ -28,7 +28,7 @@ static FACTS: Facts = Facts {
     ..Facts::USUAL
 };
 
-/// Returns what programs without a library lack.
+/// Returns why programs without a library lack this ability, or `None` if they have it.
 pub fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::Messages => None,

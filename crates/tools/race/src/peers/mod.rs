@@ -1,7 +1,9 @@
-//! The peers: all that the race knows of each kind of environment stands in one file of this folder, an implementation of [`Peer`].
+//! The peers: kinds of environments. Each is in one file of this folder, which has all that the race knows of it, as an
+//! implementation of [`Peer`].
 //!
-//! A peer finds its environments on this machine, gets them, compiles programs for them, starts jobs under their launchers, states its
-//! settings with the measurement behind each, and says what its library lacks. The crate's README has the contract.
+//! A peer finds its environments on this machine, installs them, compiles programs for them, starts jobs with their
+//! launchers, states its settings with the measurement for each, and says what its library lacks. The crate's README
+//! has the contract.
 
 pub mod interfaces;
 pub mod limit;
@@ -28,7 +30,7 @@ use crate::operations::Need;
 use crate::process::Supervisor;
 use crate::settings::{Resolved, Tuning};
 
-/// All of them, in the order in which their environments are shown.
+/// All peers, in the order in which their environments are shown.
 pub static ALL: &[&dyn Peer] = &[
     &regatta::Regatta,
     &regatta_pvm::RegattaPvm,
@@ -48,55 +50,60 @@ pub static ALL: &[&dyn Peer] = &[
 /// Facts about a library that do not depend on the machine.
 #[derive(Debug)]
 pub struct Facts {
-    /// Its environments: their names in results, and how they are drawn.
+    /// Its environments: their names in results, and their appearance in plots.
     pub looks: &'static [Look],
-    /// The file of `programs/adapters` that is written to its interface, without `.c`.
+    /// The file of `programs/adapters` for its interface, without `.c`.
     pub adapter: &'static str,
-    /// Beginnings of the names of its library's file, the first that the loader tells; none without a library.
+    /// Prefixes of the names of its library's files. The first file that the loader lists is shown. Empty if there is
+    /// no library.
     pub libraries: &'static [&'static str],
-    /// Says why its tasks cannot do something; none: they can.
+    /// Returns why its tasks lack an ability, or `None` if they have it.
     pub lacks: fn(Need) -> Option<&'static str>,
-    /// Says why it is not raced on a network; none: it is.
+    /// Returns why it is not raced on a network, or `None` if it is.
     pub misses: fn(Network) -> Option<&'static str>,
-    /// Whether it takes part when there are more tasks than processors; else why not.
+    /// Whether it takes part when there are more tasks than processors, or the reason why not.
     pub crowded: Result<(), &'static str>,
-    /// Whether its tasks can wait outside the library without using a processor, and so take turns with others.
+    /// Whether its tasks can wait outside the library without using a processor, so that it can take turns with others.
     pub takes_turns: bool,
     /// Whether it is an interface of Regatta's, started by `regatta run`.
     pub ours: bool,
-    /// Whether it stands for what the hardware allows.
+    /// Whether it shows what the hardware allows.
     pub limit: bool,
-    /// Whether Regatta is held against it; not what is there to show what is possible: the hardware's limit, TCP alone, a program without messages.
+    /// Whether Regatta is compared with it. False for environments that only show what is possible: the hardware's
+    /// limit, TCP alone, a program without messages.
     pub rival: bool,
-    /// Whether it is one task without any other, which runs applications only.
+    /// Whether it always has one task, and runs applications only.
     pub one_task: bool,
-    /// Whether its programs start their other tasks themselves: an application has their number as its last argument.
+    /// Whether its programs start their other tasks themselves. An application then gets their number as its last
+    /// argument.
     pub starts_tasks: bool,
     /// Whether its launcher can profile a job.
     pub profiles: bool,
-    /// Whether programs on a host load their nodes, as the library's users write them; else the launcher starts all, and the first task plays
-    /// the host.
+    /// Whether programs of a host load their nodes, as users of the library write them. Otherwise the launcher starts
+    /// all tasks, and the first one acts as the host.
     pub loads_nodes: bool,
     /// Whether starting 100 tasks takes it seconds.
     pub starts_slowly: bool,
-    /// Note for readers of its times, without the environment's name.
+    /// Note for readers about its times, without the environment's name.
     pub note: Option<&'static str>,
-    /// The launcher's arguments that give each task a processor of its own; with more tasks than processors, the best that was tried.
+    /// The launcher's arguments that give each task a processor of its own, and those for more tasks than processors:
+    /// the best that were tried.
     pub pinning: [&'static [&'static str]; 2],
-    /// The launcher's arguments that deal more tasks than processors to these in turn; none: its pinning.
+    /// The launcher's arguments that assign more tasks than processors to the processors in turn. If empty, `pinning`
+    /// is used.
     pub dealt: &'static [&'static str],
-    /// The launcher's arguments instead of these for one task that starts others.
+    /// The launcher's arguments in place of `pinning` for one task that starts others.
     pub unpinned: &'static [&'static str],
     /// Its settings, each with the measurement behind it.
     pub tunings: &'static [Tuning],
-    /// Beginnings of the names of files in /dev/shm that are left when its tasks are killed.
+    /// Prefixes of the names of files in /dev/shm that remain when its tasks are killed.
     pub left_behind: &'static [&'static str],
-    /// Whether getting it takes package lists, which another one's packages bring.
+    /// Whether installing it needs package lists, which the installation of another peer downloads.
     pub takes_package_lists: bool,
 }
 
 impl Facts {
-    /// Of most.
+    /// The facts of most peers. The others override fields.
     const USUAL: Facts = Facts {
         looks: &[],
         adapter: "mpi",
@@ -128,53 +135,57 @@ pub trait Peer: Debug + Sync {
     /// Returns the facts about it.
     fn facts(&self) -> &Facts;
 
-    /// Its environments on this machine, or sentences that say what is missing and how to get it.
+    /// Returns its environments on this machine, or sentences that say what is missing and how to install it.
     fn find(&'static self, machine: &Machine) -> Vec<Result<Competitor, String>>;
 
-    /// Gets it below the folder for peers, unless it is there; what was done. None: it comes with another one or with Regatta.
+    /// Installs it below the folder for peers unless it is there. Returns what was done, or `None` if it needs no
+    /// installation of its own.
     fn prepare(&self, _peers: &Path) -> Option<Result<String>> {
         None
     }
 
-    /// The adapter on this network.
+    /// Returns the name of its adapter on this network.
     fn adapter(&self, _network: Network) -> &'static str {
         self.facts().adapter
     }
 
-    /// The environment whose program it runs.
+    /// Returns the name of the environment whose program it runs.
     fn program<'a>(&self, competitor: &'a Competitor) -> &'a str {
         &competitor.name
     }
 
-    /// The compiler's arguments. `programs` is the folder of the sources, into which headers and links may be put.
+    /// Returns the compiler's arguments. `programs` is the folder of the sources, in which headers and links may be
+    /// created.
     fn flags(&self, _programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
         Ok(competitor.flags.clone())
     }
 
-    /// A variable by which the loader finds another library than the one that the program was linked with.
+    /// Returns a variable by which the loader finds another library than the one that the program was linked with.
     fn loader(&self, _programs: &Path) -> Option<(String, String)> {
         None
     }
 
-    /// Which way messages go by these settings, for libraries that do not tell.
+    /// Returns the path of messages with these settings, for libraries that do not report it.
     fn path(&self, _network: Network, _settings: &Resolved) -> &'static str {
         ""
     }
 
-    /// The command that starts a job on one host; the program's arguments are to follow.
+    /// Returns the command that starts a job on one host. The caller adds the program's arguments.
     fn launch(&self, job: &Job) -> Command;
 
-    /// Returns the command that starts a job on one host and ends with its profile, a line of JSON; none: it has no such command.
+    /// Returns the command that starts a job on one host and ends with its profile, a line of JSON. Returns `None` if
+    /// it has no such command.
     fn launch_profiled(&self, _job: &Job) -> Option<Command> {
         None
     }
 
-    /// Returns the command that starts a job on several hosts, or over 127.0.0.1. Needed of those that are raced there.
+    /// Returns the command that starts a job on several hosts, or over 127.0.0.1. Peers that are raced there override
+    /// it.
     fn launch_between(&self, job: &Job, _hosts: &Hosts) -> Command {
         self.launch(job)
     }
 
-    /// Starts what must run around a launch, such as daemons; dropping it ends it, and all tasks there.
+    /// Starts what must run around a launch, such as daemons. Dropping the result ends it, and all its tasks.
     fn surround(
         &self,
         _supervisor: &Supervisor,
@@ -187,7 +198,7 @@ pub trait Peer: Debug + Sync {
 }
 
 impl dyn Peer + '_ {
-    /// Says why its tasks cannot do something; none: they can.
+    /// Returns why its tasks lack an ability, or `None` if they have it.
     pub fn lacks(&self, need: Need) -> Option<&'static str> {
         match need {
             Need::Application(application) if application.text(self.facts().adapter).is_none() => {
@@ -198,13 +209,13 @@ impl dyn Peer + '_ {
     }
 }
 
-/// Daemons and the like, which run around a launch.
+/// Daemons or a virtual machine that run around a launch.
 pub trait Surroundings {
-    /// The variable by which tasks find it.
+    /// Returns the variable by which tasks find it.
     fn variable(&self) -> (&'static str, String);
 }
 
-/// The mark of an environment's points.
+/// The mark of an environment's points in plots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// A disc.
@@ -213,26 +224,26 @@ pub enum Mark {
     Cross,
     /// A square on its tip.
     Diamond,
-    /// Its outline.
+    /// The outline of a diamond.
     DiamondOpen,
-    /// A narrow one.
+    /// A narrow diamond.
     DiamondTall,
     /// A pentagon.
     Pentagon,
     /// A square.
     Square,
-    /// Its outline.
+    /// The outline of a square.
     SquareOpen,
     /// A triangle on its tip.
     TriangleDown,
     /// A triangle.
     TriangleUp,
-    /// Its outline.
+    /// The outline of a triangle.
     TriangleUpOpen,
 }
 
 impl Mark {
-    /// Its name in the script that draws it.
+    /// Returns its name in the script that draws it.
     pub fn name(self) -> &'static str {
         match self {
             Mark::Circle => "circle",
@@ -250,7 +261,7 @@ impl Mark {
     }
 }
 
-/// How an environment is drawn: one name, colour and mark in every plot and every race.
+/// How an environment is drawn. Name, colour and mark are the same in every plot and every race.
 #[derive(Debug)]
 pub struct Look {
     /// Its name in results.
@@ -261,11 +272,11 @@ pub struct Look {
     pub color: &'static str,
     /// Mark of its points.
     pub mark: Mark,
-    /// Whether it is one of the interfaces over Regatta's own.
+    /// Whether it is an interface over Regatta's own.
     pub interface: bool,
-    /// Whether it is Regatta's own interface with settings that make a difference between hosts alone, and is raced there alone.
+    /// Whether it is Regatta's own interface with settings that matter between hosts only, and is raced only there.
     pub between_hosts: bool,
-    /// Whether it is raced only when it is named, or by the suite about it: no full race has it.
+    /// Whether it is raced only when it is named, or by the suite about it. A full race does not include it.
     pub of_a_suite: bool,
 }
 
@@ -304,33 +315,36 @@ impl Look {
     }
 }
 
-/// The look of this environment.
+/// Returns the look of this environment.
 pub fn look(name: &str) -> Option<&'static Look> {
     let mut all = ALL.iter().flat_map(|peer| peer.facts().looks);
     all.find(|look| look.name == name)
 }
 
-/// Whether this environment is Regatta's own interface with settings for networks, which is raced between hosts alone.
+/// Returns whether this environment is Regatta's own interface with settings for networks, which is raced between hosts
+/// only.
 pub fn is_between_hosts(name: &str) -> bool {
     look(name).is_some_and(|look| look.between_hosts)
 }
 
-/// Is this environment raced only when it is named, or by the suite about it? No full race has it.
+/// Returns whether this environment is raced only when it is named, or by the suite about it. A full race does not
+/// include it.
 pub fn is_of_a_suite(name: &str) -> bool {
     look(name).is_some_and(|look| look.of_a_suite)
 }
 
-/// Whether Regatta is held against the environment of this name. One of another version of the race counts.
+/// Returns whether Regatta is compared with the environment of this name. An environment that this version does not
+/// know counts as a rival.
 pub fn is_rival(name: &str) -> bool {
     let mut all = ALL.iter().map(|peer| peer.facts());
     let of_it = |facts: &&Facts| facts.looks.iter().any(|look| look.name == name);
     all.find(of_it).is_none_or(|facts| facts.rival)
 }
 
-/// Where environments are looked for.
+/// Where environments are searched.
 #[derive(Debug)]
 pub struct Machine<'a> {
-    /// The folder of peers that were got for the race only.
+    /// The folder of peers that were installed for the race only.
     pub peers: &'a Path,
     /// The environments that were found before.
     pub found: &'a [Competitor],
@@ -342,7 +356,7 @@ impl Machine<'_> {
     }
 }
 
-/// A job that a launcher is to start.
+/// A job to be started by a launcher.
 #[derive(Debug)]
 pub struct Job<'a> {
     /// The environment.
@@ -351,12 +365,12 @@ pub struct Job<'a> {
     pub program: &'a Path,
     /// The settings of this launch.
     pub settings: &'a Resolved,
-    /// How many tasks the launcher is asked for, or the program itself if it has none.
+    /// The number of tasks that the launcher is asked for, or the program itself if there is no launcher.
     pub tasks: u32,
 }
 
 impl Job<'_> {
-    /// The launcher with arguments that say how many tasks there are, the settings and the program.
+    /// Returns the launcher with the arguments for the number of tasks, the settings and the program.
     fn under_launcher(&self, number: &[&str]) -> Command {
         let mut command = Command::new(&self.competitor.launcher);
         command.args(number).args(&self.competitor.arguments);
@@ -364,7 +378,7 @@ impl Job<'_> {
         command
     }
 
-    /// The program, which starts its other tasks.
+    /// Returns the program, which starts its other tasks.
     fn by_itself(&self) -> Command {
         let mut command = Command::new(self.program);
         command.env("RACE_TASKS", self.tasks.to_string());
@@ -372,7 +386,7 @@ impl Job<'_> {
     }
 }
 
-/// Says that a peer is not here, and how to get it.
+/// Returns a sentence that says that a peer is not installed, and how to install it.
 pub fn missing(name: &str, what: &str) -> String {
     format!(
         "{name} takes no part, because it is not installed ({what}); `regatta race prepare` installs what it can"
@@ -382,14 +396,14 @@ pub fn missing(name: &str, what: &str) -> String {
 /// Suffix of the name of the second environment in a race of one against itself (`--aa`).
 pub const AA_SUFFIX: &str = "-again";
 
-/// Says why two tasks cannot both send before they receive.
+/// Reason why two tasks cannot both send before they receive.
 pub const WAITS: &str =
     "a send may wait for its receive, so tasks that all send first may wait for ever";
 
-/// Says why a library lacks what `MPI_Sendrecv` does.
+/// Reason why a library lacks an operation like `MPI_Sendrecv`.
 const NO_SENDRECV: &str = "its call for that, if it has one, is in exchange";
 
-/// Returns what libraries of MPI lack: nothing that the race asks for, but this.
+/// Returns why libraries of MPI lack an ability, or `None` if they have it.
 fn lacks_of_mpi(need: Need) -> Option<&'static str> {
     match need {
         Need::Deaths => Some("MPI has no call that tells of the end of a task"),
@@ -398,11 +412,11 @@ fn lacks_of_mpi(need: Need) -> Option<&'static str> {
     }
 }
 
-/// Says why sums at one task and their like are not raced.
+/// Reason why sums at one task and similar operations are not raced.
 const NO_MORE_COLLECTIVES: &str =
     "its calls of that kind, if it has any, are what its collectives of all tasks are made of here";
 
-/// Returns what libraries without one-sided transfers, datatypes and threads lack.
+/// Returns why libraries without one-sided transfers, datatypes and threads lack an ability, or `None` if they have it.
 fn lacks_of_others(need: Need) -> Option<&'static str> {
     match need {
         Need::Windows | Need::Blocks | Need::Threads | Need::Mpi | Need::FreedCollectives => {
@@ -420,7 +434,7 @@ mod tests {
     use crate::discover::discover;
     use crate::operations;
 
-    /// Abilities, and the word by which an adapter says that it has it.
+    /// Abilities, and the macro by which an adapter declares each.
     const WORDS: [(Need, &str); 16] = [
         (Need::Hosts, "ENV_HOSTS"),
         (Need::Buffering, "ENV_BUFFERS"),

@@ -18,9 +18,9 @@ use crate::settings::{NetworkScope, Resolved, Set, Tuning, When};
 pub const NAME: &str = "mpich";
 const DEFAULT: &str = "mpich-default";
 const ABI: &str = "mpich-abi";
-/// The variable that names its network module,
+/// The variable that names its network module.
 const NETMOD: &str = "MPIR_CVAR_CH4_NETMOD";
-/// and that which leaves out shared memory of its own.
+/// The variable that disables its own shared memory.
 pub const NOLOCAL: &str = "MPIR_CVAR_NOLOCAL";
 
 const TUNINGS: &[Tuning] = &[
@@ -79,12 +79,12 @@ const TUNINGS: &[Tuning] = &[
     NO_SHARED_MEMORY,
 ];
 
-/// For every MPICH.
+/// A setting of every MPICH.
 pub const UCX_BY_TCP: Tuning = Tuning::all_networks(
     Set::Variable("UCX_TLS", "self,tcp"),
     "UCX sees that both hosts are one machine, and would take its shared memory instead of the network",
 );
-/// For every MPICH over 127.0.0.1.
+/// A setting of every MPICH over 127.0.0.1.
 pub const NO_SHARED_MEMORY: Tuning = Tuning {
     default_too: true,
     ..Tuning::network(
@@ -164,7 +164,7 @@ impl Peer for Mpich {
     }
 }
 
-/// Files of tasks that were killed.
+/// Prefixes of the names of files that killed tasks leave behind.
 pub const LEFT_BEHIND: &[&str] = &["mpich_sh", "ucx_shm"];
 /// The path of messages between hosts without OFI.
 pub const UCX_BETWEEN: &str = "ch4 over UCX tcp between hosts";
@@ -177,18 +177,18 @@ pub fn path(settings: &Resolved) -> &'static str {
     }
 }
 
-/// Hydra binds only when told.
+/// Hydra binds only when asked to.
 pub const PINNING: [&[&str]; 2] = [&["-bind-to", "core"], &[]];
 
-/// Starts a job by Hydra.
+/// Returns the command that starts a job with Hydra.
 pub fn launch(job: &Job) -> Command {
     job.under_launcher(&["-n", &job.tasks.to_string()])
 }
 
-/// Starts a job by Hydra on several hosts.
+/// Returns the command that starts a job with Hydra on several hosts.
 pub fn launch_between(job: &Job, hosts: &Hosts) -> Command {
     if hosts.network == Network::Loopback {
-        // One host, and no shared memory by its settings.
+        // There is one host, and the settings disable shared memory.
         return launch(job);
     }
     let (tasks, slots) = (job.tasks.to_string(), hosts.slots(job.tasks));

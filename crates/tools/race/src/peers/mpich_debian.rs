@@ -17,7 +17,7 @@ use crate::settings::{Resolved, Set, Tuning, When};
 
 /// Its name in results.
 pub const NAME: &str = "mpich-debian";
-/// The file of its launcher, below the root of the packages.
+/// Path of its launcher below the root of the packages.
 const LAUNCHER: &str = "usr/bin/mpiexec.hydra";
 
 const TUNINGS: &[Tuning] = &[
@@ -111,7 +111,7 @@ fn below(root: &Path) -> Option<Competitor> {
         compiler: c_compiler(),
         flags: vec![
             format!("-I{}", include.display()),
-            // MPI_STATUSES_IGNORE of MPICH 4.0 is a pointer to nowhere, which gcc 12 warns about.
+            // MPICH 4.0 defines MPI_STATUSES_IGNORE as an invalid pointer, about which gcc 12 warns.
             "-Wno-stringop-overflow".to_owned(),
             format!("-L{folder}"),
             format!("-Wl,-rpath,{folder}"),
@@ -124,7 +124,7 @@ fn below(root: &Path) -> Option<Competitor> {
     })
 }
 
-/// The sub-folder (one per architecture) that holds a file.
+/// Returns the subfolder (one per architecture) that contains a file.
 fn folder_with(folder: &Path, file: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(folder).ok()?;
     entries
@@ -133,7 +133,8 @@ fn folder_with(folder: &Path, file: &str) -> Option<PathBuf> {
         .find(|path| path.join(file).exists())
 }
 
-/// Debian's MPICH, its development files and whatever libraries it lacks here, unpacked privately.
+/// Unpacks Debian's MPICH, its development files and the libraries that are missing here into the peers' folder.
+/// Returns what was done.
 fn unpack(peers: &Path) -> Result<String> {
     let folder = peers.join(NAME);
     let root = folder.join("root");
@@ -166,7 +167,8 @@ fn unpack(peers: &Path) -> Result<String> {
     ))
 }
 
-/// The packages that apt would install for mpich, by name; its header files come without their own dependencies.
+/// Returns the names of the packages that apt would install for mpich. The package of header files is added without its
+/// own dependencies.
 fn needed_packages() -> Result<Vec<String>> {
     let arguments = ["install", "--simulate", "--no-install-recommends", "mpich"];
     let plan = quietly(Command::new("apt-get").args(arguments))?;

@@ -17,7 +17,7 @@ use crate::settings::{NetworkScope, ON_NETWORK, PINNED, Resolved, Set, Tuning, W
 const NAME: &str = "openmpi";
 const DEFAULT: &str = "openmpi-default";
 
-/// It refuses to run as root unless told twice, its launcher too.
+/// Open MPI refuses to run as root unless these variables are set. The launcher does too.
 const ALLOW_ROOT: [&str; 4] = [
     "OMPI_ALLOW_RUN_AS_ROOT",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
@@ -25,7 +25,7 @@ const ALLOW_ROOT: [&str; 4] = [
     "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
 ];
 
-/// Returns what it lacks.
+/// Returns why it lacks an ability, or `None` if it has it.
 fn lacks(need: Need) -> Option<&'static str> {
     match need {
         Need::FreedCollectives => {
@@ -136,7 +136,8 @@ static FACTS: Facts = Facts {
     libraries: &["libmpi."],
     lacks,
     starts_slowly: true,
-    // In a crowd blocks of neighbours on a core: 32 tasks, 2 cores, ring 380 us against 475 unbound.
+    // With more tasks than processors, blocks of neighbours on a core: 32 tasks, 2 cores, ring 380 us against 475
+    // unbound.
     pinning: [
         &["--bind-to", "core"],
         &[
@@ -153,7 +154,7 @@ static FACTS: Facts = Facts {
         "--bind-to",
         "core:overload-allowed",
     ],
-    // It would put them all on the core of the first: 10 tasks 0.79 s against 0.27 unbound.
+    // The default would put all started tasks on the core of the first: 10 tasks 0.79 s against 0.27 unbound.
     unpinned: &["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "none"],
     tunings: TUNINGS,
     left_behind: &["sm_segment", "vader_segment"],
@@ -189,7 +190,7 @@ impl Peer for OpenMpi {
 
     fn launch_between(&self, job: &Job, hosts: &Hosts) -> Command {
         if hosts.network == Network::Loopback {
-            // One host, and no shared memory by its settings.
+            // There is one host, and the settings disable shared memory.
             return self.launch(job);
         }
         let (tasks, slots) = (job.tasks.to_string(), hosts.slots(job.tasks));

@@ -1,8 +1,8 @@
-//! PVM 3.4: a daemon, and tasks it spawns. For each launch it gets a private virtual machine: one daemon, in a folder of its own, or one on
-//! each host.
+//! PVM 3.4: a daemon, and tasks that the daemon spawns. Each launch gets a private virtual machine: one daemon with a
+//! folder of its own, or a daemon on each host.
 //!
-//! The user's own virtual machine, if there is one, is neither used nor disturbed: PVM finds a
-//! daemon through a file in `PVM_TMP`, and that is ours.
+//! The user's own virtual machine, if there is one, is neither used nor disturbed: PVM finds a daemon through a file in
+//! `PVM_TMP`, which is set to the race's folder.
 
 use std::env;
 use std::fs;
@@ -24,17 +24,17 @@ use crate::tree::Tree;
 
 /// Its name in results.
 pub const NAME: &str = "pvm";
-/// As [`NAME`], with messages that go through the daemons.
+/// As [`NAME`], with messages that are routed through the daemons.
 pub const DAEMON: &str = "pvm-daemon";
-/// The adapter of programs of PVM.
+/// The adapter for programs of PVM.
 pub const ADAPTER: &str = "pvm";
-/// The variable that makes programs leave out the call for the direct route.
+/// The variable that makes programs skip the call for the direct route.
 pub const BY_DAEMON: (&str, &str) = ("RACE_PVM_ROUTE", "daemon");
-/// Note for readers of the times of machines with daemons.
+/// Note for readers about the times of environments with daemons.
 pub const NOTE: &str =
     "'s time to join and leave is without starting its daemon, which runs already";
 
-/// The route of messages, which the adapter asks for.
+/// Returns the setting for the direct route, which the adapter requests in the program.
 pub const fn direct(reason: &'static str) -> Tuning {
     let set = Set::Arguments(&["pvm_setopt(PvmRoute, PvmRouteDirect)"]);
     Tuning {
@@ -65,7 +65,7 @@ static FACTS: Facts = Facts {
         let why = "is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets";
         (network == Network::Loopback).then_some(why)
     },
-    // Its daemons route messages while others have their turn.
+    // Its daemons route messages during the turns of others.
     takes_turns: false,
     starts_tasks: true,
     note: Some(NOTE),
@@ -88,7 +88,7 @@ impl Peer for Pvm {
         }
     }
 
-    /// One program is for both.
+    /// Returns the same program for both routes.
     fn program<'a>(&self, competitor: &'a Competitor) -> &'a str {
         match competitor.name == DAEMON {
             true => NAME,
@@ -104,7 +104,7 @@ impl Peer for Pvm {
         job.by_itself()
     }
 
-    /// The first task joins the daemon of its own host.
+    /// Returns the command of the first task, which joins the daemon of its own host.
     fn launch_between(&self, job: &Job, hosts: &Hosts) -> Command {
         if hosts.network == Network::Loopback {
             return job.by_itself();
@@ -128,7 +128,7 @@ impl Peer for Pvm {
     }
 }
 
-/// PVM as it is installed here.
+/// Returns PVM as it is installed here, or `None` if it is not.
 pub fn find() -> Option<Competitor> {
     let root = env::var_os("PVM_ROOT")
         .map(PathBuf::from)
@@ -141,7 +141,7 @@ pub fn find() -> Option<Competitor> {
     let variables = [
         ("PVM_ALLOW_ROOT", "1".to_owned()),
         ("PVM_ROOT", root.to_string_lossy().into_owned()),
-        // Spawned tasks get the daemon's variables, and of their parent's only those named here.
+        // Spawned tasks get the daemon's variables, and those of their parent's variables that are named here.
         ("PVM_EXPORT", EXPORTED.to_owned()),
     ];
     Some(Competitor {
@@ -166,7 +166,7 @@ pub fn find() -> Option<Competitor> {
 /// Variables that spawned tasks inherit from their parent.
 pub const EXPORTED: &str = "RACE_HOLD:RACE_PVM_ROUTE";
 
-/// Returns the same environment by this name, with messages through the daemons and no settings.
+/// Returns the same environment with another name, with messages through the daemons and no settings.
 pub fn by_daemon(direct: &Competitor, name: &str) -> Competitor {
     let (variable, value) = BY_DAEMON;
     let mut variables = direct.variables.clone();
@@ -183,15 +183,16 @@ pub fn by_daemon(direct: &Competitor, name: &str) -> Competitor {
 /// Interval between checks that a daemon is up.
 const DAEMON_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A running daemon; dropping it ends the virtual machine and all its tasks.
+/// A running daemon. Dropping it ends the virtual machine and all its tasks.
 struct VirtualMachine {
     daemon: Tree,
     folder: PathBuf,
-    /// Where each host's daemon writes its address; the first one's is `folder`.
+    /// The folders in which the hosts' daemons write their addresses. The first is `folder`.
     folders: Vec<PathBuf>,
 }
 
-/// A host file for these hosts, with this daemon on each. Debian keeps the group server in /usr/bin, where the daemon does not look by itself.
+/// Returns a host file for these hosts, with this daemon on each. Debian installs the group server in /usr/bin, where
+/// the daemon does not search by default.
 fn host_file(names: &[&str], daemon: &Path) -> String {
     let servers = daemon.parent().unwrap_or(Path::new("/"));
     let line = |name: &&str| {
@@ -201,7 +202,7 @@ fn host_file(names: &[&str], daemon: &Path) -> String {
     names.iter().map(line).collect()
 }
 
-/// The command of the first daemon, where its host is.
+/// Returns the command of the first daemon, on its host.
 fn command(daemon: &Path, hosts: Option<&Hosts>, name: &str) -> Command {
     let Some(hosts) = hosts else {
         return Command::new(daemon);
@@ -215,7 +216,7 @@ fn command(daemon: &Path, hosts: Option<&Hosts>, name: &str) -> Command {
 }
 
 impl VirtualMachine {
-    /// Start a daemon below `work` and wait until it takes tasks.
+    /// Starts a daemon below `work` and waits until it can spawn tasks.
     fn start(
         supervisor: &Supervisor,
         competitor: &Competitor,
@@ -267,7 +268,7 @@ impl VirtualMachine {
         Ok(machine)
     }
 
-    /// A daemon is ready once it has written its address into the file pvmd.UID.
+    /// Waits until a daemon is ready: it then has written its address to the file pvmd.UID.
     fn await_ready(&mut self) -> Result<()> {
         let file = format!("pvmd.{}", rustix::process::getuid().as_raw());
         let written =
@@ -300,7 +301,7 @@ impl VirtualMachine {
 }
 
 impl Surroundings for VirtualMachine {
-    /// It tells tasks where to find this daemon.
+    /// Returns the variable by which tasks find this daemon.
     fn variable(&self) -> (&'static str, String) {
         ("PVM_TMP", self.folder.display().to_string())
     }
@@ -320,7 +321,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Installs PVM as a package where this process may.
+/// Installs PVM as a package, if this process may.
 fn install() -> Result<String> {
     if Path::new("/usr/lib/pvm3/lib/pvmd").exists() && Path::new("/usr/include/pvm3.h").exists() {
         return Ok("is installed".to_owned());

@@ -1,4 +1,4 @@
-//! Regatta's own C interface, started by `regatta run`; and what its other interfaces have in common with it.
+//! Regatta's own C interface, started by `regatta run`, and the common parts of its other interfaces.
 
 use std::env;
 use std::fs;
@@ -17,11 +17,11 @@ use crate::operations::Need;
 use crate::results::OURS;
 use crate::settings::{PINNED, Set, Tuning};
 
-/// As [`OURS`], without encryption, between hosts.
+/// As [`OURS`], without encryption. Raced between hosts.
 pub const TRUSTED: &str = "regatta-trusted";
-/// As [`OURS`], by TCP alone: between hosts, without the bypass for small messages.
+/// As [`OURS`], over TCP alone, without the bypass for small messages. Raced between hosts.
 pub const NO_BYPASS: &str = "regatta-no-bypass";
-/// The file of its library.
+/// File name of its library.
 pub const LIBRARY: &str = "libregatta.so";
 
 /// Regatta's own interface.
@@ -36,7 +36,7 @@ static FACTS: Facts = Facts {
     ],
     adapter: "regatta",
     libraries: &["libregatta"],
-    // It packs nothing: bytes only, for comparison.
+    // It packs nothing, so messages of packed bytes are raced as plain bytes only, for comparison.
     lacks: |need| match need {
         Need::PackedTypes | Need::PackedDefault | Need::Types | Need::SendrecvTypes => {
             Some("its messages are bytes, and it converts no elements")
@@ -62,7 +62,7 @@ impl Peer for Regatta {
         &FACTS
     }
 
-    /// The running command, and the library beside it or in ../lib.
+    /// Finds the running command, and the library beside it or in ../lib.
     fn find(&'static self, _machine: &Machine) -> Vec<Result<Competitor, String>> {
         let own = match found() {
             Ok(own) => own,
@@ -108,7 +108,7 @@ impl Peer for Regatta {
 
 /// Fails if the library that would be raced was built without optimisation.
 pub fn check_optimised() -> Result<()> {
-    // `rg_version` has these bytes in such a library.
+    // The text of `rg_version` contains these bytes in such a library.
     const MARK: &[u8] = b"\0built without optimisation\0";
     let own = found().map_err(anyhow::Error::msg)?;
     let library = Path::new(&own.flags[0]).join(LIBRARY);
@@ -143,7 +143,7 @@ fn found() -> Result<Competitor, String> {
         peer: &Regatta,
         tuned: true,
         compiler: c_compiler(),
-        // The folder itself; the compiler gets links of the library's names.
+        // The folder of the library. The compiler gets links with the library's names.
         flags: vec![library.to_string_lossy().into_owned()],
         launcher,
         arguments: Vec::new(),
@@ -163,25 +163,28 @@ fn regatta_command() -> Option<PathBuf> {
     })
 }
 
-/// A core for each task; with more tasks than processors, its default: blocks of neighbours on a core.
+/// A core for each task. With more tasks than processors the launcher's default is used: blocks of neighbours on a
+/// core.
 pub const PINNING: [&[&str]; 2] = [&["--bind", "core"], &[]];
 
 /// Neighbours on different cores: 8 tasks, 2 cores, elimination by scattered columns 17 ms against 25.
 pub const DEALT: &[&str] = &["--bind", "core"];
 
-/// Starts a job by `regatta run`.
+/// Returns the command that starts a job with `regatta run`.
 pub fn launch(job: &Job) -> Command {
     job.under_launcher(&["run", "-n", &job.tasks.to_string()])
 }
 
-/// Starts a job by `regatta profile`. Its page goes into the race's folder, which is removed.
+/// Returns the command that starts a job with `regatta profile`. Its page is written to the race's folder, which is
+/// removed in the end.
 pub fn launch_profiled(job: &Job) -> Command {
     let tasks = job.tasks.to_string();
     job.under_launcher(&["profile", "--json", "--rate", "0", "-n", &tasks])
 }
 
-/// The compiler's arguments. A library that was built but not installed lacks the file its soname asks for. A link of each name, in a
-/// folder of ours, serves both cases. `provide` adds the library of an interface there, and returns the argument that links it.
+/// Returns the compiler's arguments. A library that was built but not installed lacks the file that its soname names.
+/// Links of both names in a folder of the race work in either case. `provide` adds the library of an interface to that
+/// folder, and returns the arguments that link it.
 pub fn flags(
     programs: &Path,
     competitor: &Competitor,
@@ -196,14 +199,14 @@ pub fn flags(
         format!("-Wl,-rpath,{}", links.display()),
     ];
     flags.extend(provide(&links)?);
-    // The delay of a twin, if it has one.
+    // The delay of the second environment in a race of one against itself, if it has one.
     flags.extend(competitor.flags[1..].iter().cloned());
-    // A program of another interface needs it only by way of that.
+    // A program of another interface needs libregatta only through that interface's library.
     flags.extend(["-Wl,--as-needed", "-lregatta"].map(str::to_owned));
     Ok(flags)
 }
 
-/// Gives the loader a library by these names, in a folder of links.
+/// Creates links to a library with these names in the folder `links`, so that the loader finds it.
 pub fn link(links: &Path, names: &[&str], library: &Path) -> Result<()> {
     fs::create_dir_all(links)?;
     let library = fs::canonicalize(library)
@@ -216,19 +219,20 @@ pub fn link(links: &Path, names: &[&str], library: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A library of Regatta's that stands for another one's: as it is built, beside libregatta.so, or where it is installed.
+/// A library of Regatta's that replaces another library. It is found where it is built, beside libregatta.so, or where
+/// it is installed.
 #[derive(Debug)]
 pub struct Library {
-    /// The file as it is built.
+    /// Name of the file as it is built.
     pub file: &'static str,
     /// Its folder where it is installed, and the file's name there.
     pub installed: (&'static str, &'static str),
-    /// The package that makes it.
+    /// The package that builds it.
     pub package: &'static str,
 }
 
 impl Library {
-    /// The file, near libregatta.so.
+    /// Returns the path of the file near libregatta.so.
     pub fn find(&self, regatta: &Competitor) -> Option<PathBuf> {
         let folder = Path::new(&regatta.flags[0]);
         let (installed, name) = self.installed;
@@ -236,7 +240,7 @@ impl Library {
         files.into_iter().find(|file| file.exists())
     }
 
-    /// The environment of this name with the library, if that is here; else a sentence.
+    /// Returns the environment of this name if the library exists, else a sentence about what is missing.
     pub fn competitor(
         &self,
         name: &str,
@@ -257,14 +261,14 @@ impl Library {
         })
     }
 
-    /// As [`Library::find`], for one that was found before.
+    /// As [`Library::find`], for a library that was found before. Fails if it has been removed.
     pub fn get(&self, regatta: &Competitor) -> Result<PathBuf> {
         self.find(regatta)
             .with_context(|| format!("{} has gone", self.file))
     }
 }
 
-/// Why an interface over our own has no part in races between hosts.
+/// Returns why an interface over Regatta's own is not raced between hosts, or `None` on one host.
 pub fn misses(network: Network) -> Option<&'static str> {
     (!network.is_local()).then_some("is raced on one host only")
 }

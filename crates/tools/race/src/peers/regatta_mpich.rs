@@ -1,4 +1,4 @@
-//! Regatta's library of MPICH's ABI under the very program of `mpich`, so that nothing but the library differs.
+//! Regatta's library with MPICH's ABI, under the same program as `mpich`, so that only the library differs.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::results::OURS;
 
 /// Its name in results.
 pub const NAME: &str = "regatta-mpich";
-/// The name by which programs look for the library.
+/// The soname of the library.
 const SONAME: &str = "libmpi.so.12";
 const LIBRARY: Library = Library {
     file: "libmpi_mpich.so",
@@ -40,7 +40,7 @@ impl Peer for RegattaMpich {
         &FACTS
     }
 
-    /// Only beside MPICH; it is nothing that a user would miss.
+    /// Finds it only if MPICH is found. Without MPICH it is not reported as missing.
     fn find(&'static self, machine: &Machine) -> Vec<Result<Competitor, String>> {
         let (Some(regatta), Some(mpich)) = (machine.named(OURS), machine.named(mpich::NAME)) else {
             return Vec::new();
@@ -75,5 +75,5 @@ impl Peer for RegattaMpich {
     }
 }
 
-/// The folder of links by which the loader takes Regatta's library.
+/// Name of the folder of links through which the loader finds Regatta's library.
 const LINKS: &str = "mpich-lib";

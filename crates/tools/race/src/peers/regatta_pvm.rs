@@ -1,7 +1,8 @@
-//! The environment `regatta-pvm`: the very program that was compiled for PVM, on Regatta's libraries of those names.
+//! The environment `regatta-pvm`: the same program that was compiled for PVM, on Regatta's libraries with the names of
+//! PVM's.
 //!
-//! Where PVM 3.4 is not installed the program is compiled with Regatta's header. Its virtual machine is a job under a name of
-//! its own, begun before a launch and ended after it; it ends with the race too, however that ends.
+//! Where PVM 3.4 is not installed, the program is compiled with Regatta's header. Its virtual machine is a job with a
+//! name of its own, started before a launch and ended after it. It also ends when the race ends for any reason.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -24,20 +25,20 @@ use crate::tree::{self, Tree};
 pub const NAME: &str = "regatta-pvm";
 /// As [`NAME`], without the call for the direct route.
 pub const DAEMON: &str = "regatta-pvm-daemon";
-/// An original PVM keeps its names, so it is installed in a folder of its own.
+/// The library is installed in a folder of its own, since an installed PVM has the same file names.
 const LIBRARY: Library = Library {
     file: "libpvm3.so",
     installed: (NAME, "libpvm3.so"),
     package: NAME,
 };
-/// The names by which programs look for it; the functions of groups are in the same file.
+/// The file names by which programs find the library. The functions of groups are in the same file.
 const NAMES: [&str; 4] = ["libpvm3.so", "libpvm3.so.3", "libgpvm3.so", "libgpvm3.so.3"];
-/// The folder of links by which the loader takes Regatta's libraries, not PVM's.
+/// Name of the folder of links through which the loader finds Regatta's libraries instead of PVM's.
 const LINKS: &str = "pvm-lib";
 const HEADER: &str = include_str!("../../../../interfaces/pvm/include/pvm3.h");
-/// Time the machine has to begin.
+/// Time limit for the start of the machine.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time the machine has to end its tasks.
+/// Time limit for the machine to end its tasks.
 const TASKS_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// PVM's program on Regatta.
@@ -50,7 +51,7 @@ static FACTS: Facts = Facts {
         Look::interface(DAEMON, "Regatta as PVM, no route asked for", "#9aa5f0").of_a_suite(),
     ],
     adapter: pvm::ADAPTER,
-    // One file by both names: the loader tells the first.
+    // One file has both names. The loader lists the first.
     libraries: &["libpvm3", "libgpvm3"],
     lacks: lacks_of_others,
     misses: regatta::misses,
@@ -68,7 +69,7 @@ impl Peer for RegattaPvm {
         &FACTS
     }
 
-    /// Regatta's libraries of PVM beside its own, and PVM's program if that is here.
+    /// Finds Regatta's libraries of PVM beside its own library, and PVM's program if PVM is installed.
     fn find(&'static self, machine: &super::Machine) -> Vec<Result<Competitor, String>> {
         let with = |regatta| match competitor(regatta, pvm::find().as_ref()) {
             Ok(own) => vec![Ok(own.clone()), Ok(pvm::by_daemon(&own, DAEMON))],
@@ -77,7 +78,7 @@ impl Peer for RegattaPvm {
         machine.named(OURS).map(with).unwrap_or_default()
     }
 
-    /// PVM's own program if there is one.
+    /// Returns the name of PVM's own program if PVM is installed.
     fn program<'a>(&self, competitor: &'a Competitor) -> &'a str {
         match competitor.flags.len() {
             0 | 1 if competitor.name == DAEMON => NAME,
@@ -86,7 +87,7 @@ impl Peer for RegattaPvm {
         }
     }
 
-    /// PVM's flags, or Regatta's header and libraries.
+    /// Returns PVM's flags, or Regatta's header and libraries.
     fn flags(&self, programs: &Path, competitor: &Competitor) -> Result<Vec<String>> {
         let (folder, of_pvm) = competitor.flags.split_first().context("no library")?;
         let links = programs.join(LINKS);
@@ -134,25 +135,25 @@ fn competitor(regatta: &Competitor, pvm: Option<&Competitor>) -> Result<Competit
     let of_pvm = pvm.map(|pvm| pvm.flags.clone()).unwrap_or_default();
     Ok(Competitor {
         flags: [own.flags.clone(), of_pvm].concat(),
-        // Spawned tasks get the machine's variables, and of their parent's only those named here.
+        // Spawned tasks get the machine's variables, and those of their parent's variables that are named here.
         variables: vec![("PVM_EXPORT".to_owned(), pvm::EXPORTED.to_owned())],
         on_request: false,
         ..own
     })
 }
 
-/// A virtual machine; dropping it ends it and all its tasks.
+/// A virtual machine. Dropping it ends the machine and all its tasks.
 pub struct Machine {
-    /// Its job ends when this is closed, so also when the race is killed.
+    /// Pipe whose end ends the machine's job, so the job also ends when the race is killed.
     leash: Option<ChildStdin>,
-    /// The command that has started it, with all that came of it.
+    /// The command that has started the machine, with all its processes.
     tree: Tree,
     job: Pid,
     id: String,
 }
 
 impl Machine {
-    /// Begin it and wait until it takes tasks. The caller adopts orphans.
+    /// Starts a machine and waits until it can spawn tasks. The caller adopts orphans.
     fn start(supervisor: &Supervisor, competitor: &Competitor, work: &Path) -> Result<Machine> {
         let id = format!("race-{}", std::process::id());
         let log = work.join("regatta-pvm.log");
@@ -172,7 +173,8 @@ impl Machine {
         let mut starter = supervisor.spawn(&mut command)?;
         let leash = starter.child().stdin.take();
         let said = || fs::read_to_string(&log).unwrap_or_default();
-        // It returns when the machine can be entered, which then is ours: an orphan.
+        // The command returns when the machine can be entered. The machine is then an orphan, which this process
+        // adopts.
         match starter.await_end(Instant::now() + START_TIMEOUT)? {
             Woken::Ready(_) => {}
             woken => {
@@ -211,7 +213,7 @@ impl Machine {
 }
 
 impl Surroundings for Machine {
-    /// It tells tasks which machine is theirs.
+    /// Returns the variable by which tasks find this machine.
     fn variable(&self) -> (&'static str, String) {
         ("PVM_VMID", self.id.clone())
     }

@@ -1,4 +1,4 @@
-//! Applications without any environment: one task, for the time and the answer.
+//! Applications without an environment: one task, for its time and its answer.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::operations::Need;
 /// Its name in results.
 pub const NAME: &str = "serial";
 
-/// No environment.
+/// The peer without an environment.
 #[derive(Debug)]
 pub struct Serial;
 

@@ -1,6 +1,6 @@
-//! TCP without a library, as the program TTCP of the papers' time has it: sockets whose tasks sleep while they wait.
+//! TCP without a library, as in the program TTCP of the papers' time.
 //!
-//! Unlike those of `limit` between hosts, which poll, its tasks sleep while they wait.
+//! Its tasks sleep while they wait, unlike those of `limit` between hosts, which poll.
 
 use std::process::Command;
 
@@ -13,10 +13,10 @@ use crate::speed;
 
 /// Its name in results.
 pub const NAME: &str = "ttcp";
-/// The address at which the tasks of this host reach each other.
+/// The address by which the tasks of this host reach each other.
 const LOOPBACK_ADDRESS: &str = "127.0.0.1";
 
-/// TCP, and nothing else.
+/// TCP without a library.
 #[derive(Debug)]
 pub struct Ttcp;
 
@@ -42,7 +42,7 @@ impl Peer for Ttcp {
         })]
     }
 
-    /// Each task gets a processor of its own if there are enough.
+    /// Returns the command that starts a job. Each task gets a processor of its own if there are enough.
     fn launch(&self, job: &Job) -> Command {
         let mut command = job.by_itself();
         command.env("RACE_HOSTS", words(job.tasks, &speed::allowed()));
@@ -54,7 +54,7 @@ impl Peer for Ttcp {
     }
 }
 
-/// The places of this many tasks in the words of the adapter, on these processors in turn.
+/// Returns this many tasks in the adapter's notation, on these processors in turn.
 fn words(tasks: u32, processors: &[usize]) -> String {
     let processor = |task: u32| {
         let number = processors.len().max(1);

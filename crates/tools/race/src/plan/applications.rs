@@ -1,15 +1,15 @@
-//! Applications in the plan: which problem, with how many tasks, and once more to count messages.
+//! Applications in the plan: the problems, the numbers of tasks, and additional launches that count messages.
 
 use super::{Effort, Group, OnePlan, Work};
 use crate::operations::{self, Application, Operation, Program, distinct};
 use crate::places::places;
 use crate::suites::Suite;
 
-/// Tasks of an application beyond one and two.
+/// Number of tasks of an application that is raced by default besides one and two.
 const USUAL_CROWDED_TASKS: u32 = 8;
 
 impl OnePlan<'_> {
-    /// The applications of a suite, each problem in launches of its own.
+    /// Adds the applications of a suite, each problem in launches of its own.
     pub fn applications(&self, suite: &'static Suite, groups: &mut Vec<Group>) {
         let takes = (suite.takes)(self.competitor.peer);
         if !self.ground.network.is_local() || !takes {
@@ -55,7 +55,7 @@ impl OnePlan<'_> {
         }
     }
 
-    /// Sizes of problems: those asked for, or else these.
+    /// Returns the sizes of problems that were asked for, or else `usual`.
     fn problems(&self, application: &Application, usual: &[u64]) -> Vec<u64> {
         let mut sizes = match self.wishes.bytes.as_slice() {
             [] => usual.to_vec(),
@@ -65,7 +65,7 @@ impl OnePlan<'_> {
         sizes
     }
 
-    /// Whether this environment runs an application with this many tasks.
+    /// Returns whether this environment runs an application with this many tasks.
     fn fits_application(&self, operation: &Operation, tasks: u32) -> bool {
         let (facts, (least, most)) = (self.competitor.peer.facts(), operation.tasks);
         if facts.one_task {
@@ -74,7 +74,8 @@ impl OnePlan<'_> {
         (least..=most).contains(&tasks) && (!self.crowded(tasks) || facts.crowded.is_ok())
     }
 
-    /// An application with one number of tasks: a group for each size, and one more that counts messages.
+    /// Adds an application with one number of tasks: a group for each size, and another one that counts messages if the
+    /// suite wants that.
     fn problems_of(
         &self,
         suite: &'static Suite,

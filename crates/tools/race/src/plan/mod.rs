@@ -1,10 +1,10 @@
-//! The plan: all groups, their launches and their number.
+//! The plan: all groups, their launches and the number of launches.
 //!
-//! A *group* is one environment with one number of tasks, the same settings and one list of
-//! operations. Each of its launches is one process tree. Groups whose environments can take turns are given to [`duet`](crate::duet), which has
-//! several of them up at once and draws the order of turns itself; of the others a launch is one sample of every point in it, and the
-//! order is by rounds: each round launches every group once, shuffled, so that slow changes of the
-//! machine hit all environments alike; within a launch the operations are shuffled too.
+//! A *group* is one environment with one number of tasks, the same settings and one list of operations. Each of its
+//! launches is one process tree. Groups whose environments can take turns are given to [`duet`](crate::duet), which
+//! runs several of them at once and determines the order of turns. A launch of the other groups is one sample of every
+//! point in it. Their order is by rounds: each round launches every group once, in random order, so that slow changes
+//! of the machine affect all environments alike. Within a launch the operations are shuffled too.
 
 mod applications;
 mod order;
@@ -21,17 +21,18 @@ use crate::places::Place;
 use crate::settings::{self, Resolved};
 use crate::suites::{self, Points, Suite};
 
-/// Sizes with more than two tasks, bytes.
+/// Default sizes with more than two tasks, in bytes.
 pub const SMALL_SIZES: [u64; 2] = [8, 1024];
-/// At most this many points larger than all of [`SIZES`] share a launch, and no smaller ones with them: a launch has a time limit.
+/// Maximum number of points larger than all of [`SIZES`] that share a launch. No smaller ones share a launch with them,
+/// since a launch has a time limit.
 const MAX_LARGE_POINTS: usize = 4;
-/// Numbers of tasks beyond two.
+/// Default numbers of tasks beyond two.
 pub const MANY_TASKS: [u32; 4] = [4, 8, 16, 32];
 
 /// How much time to spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// Four and a half minutes.
+    /// At most four and a half minutes, or a quarter of an hour with applications or papers.
     Quick,
     /// In between.
     Normal,
@@ -39,19 +40,19 @@ pub enum Effort {
     Full,
 }
 
-/// The ground of a race.
+/// The hosts and the network of a race.
 #[derive(Debug, Clone, Copy)]
 pub struct Ground {
     /// The network that messages cross.
     pub network: Network,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Processors of each.
+    /// Number of processors of each host.
     pub cores: u32,
 }
 
 impl Ground {
-    /// One host with this many processors.
+    /// Returns one host with this many processors.
     pub fn local(cores: u32) -> Ground {
         Ground {
             network: Network::Local,
@@ -60,13 +61,13 @@ impl Ground {
         }
     }
 
-    /// Whether every host gets as many of these tasks as the others.
+    /// Returns whether these tasks can be split evenly among the hosts.
     pub fn deals(&self, tasks: u32) -> bool {
         tasks.is_multiple_of(self.hosts)
     }
 }
 
-/// The user's wishes; empty lists ask for everything.
+/// The user's wishes. An empty list means no restriction.
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// Names of suites.
@@ -75,13 +76,13 @@ pub struct Wishes {
     pub operations: Vec<String>,
     /// Numbers of tasks.
     pub tasks: Vec<u32>,
-    /// Sizes.
+    /// Sizes, in bytes or as problems of applications count them.
     pub bytes: Vec<u64>,
     /// How much time to spend.
     pub effort: Effort,
-    /// Launches per group, instead of what the effort says.
+    /// Launches per group, instead of the number for the effort.
     pub launches: Option<u32>,
-    /// Milliseconds per point and launch, instead of what the effort says.
+    /// Milliseconds per point and launch, instead of the time for the effort.
     pub budget: Option<f64>,
 }
 
@@ -98,25 +99,25 @@ pub enum Work {
     Counted(&'static Operation, u64),
 }
 
-/// Launches that differ only in time and luck.
+/// Launches that differ only in their time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Index of the environment.
     pub competitor: usize,
     /// Suite its rows belong to.
     pub suite: &'static str,
-    /// Number of tasks; for `spawn`, how many are started; of nodes, where there is a host program.
+    /// Number of tasks. For `spawn` the number that is started, for a host program the number of nodes.
     pub tasks: u32,
-    /// Their work.
+    /// The work of its tasks.
     pub work: Work,
-    /// With which settings.
+    /// The settings of its launches.
     pub settings: Resolved,
-    /// How many launches.
+    /// Number of launches.
     pub launches: u32,
 }
 
 impl Group {
-    /// How many tasks the launcher is asked for: of a family, the first.
+    /// Returns the number of tasks that the launcher is asked for: one if that task starts the others.
     pub fn launched(&self) -> u32 {
         match self.work {
             Work::Own(Kind::Spawn | Kind::Notify) => 1,
@@ -124,7 +125,7 @@ impl Group {
         }
     }
 
-    /// Are its tasks the nodes of a host program?
+    /// Returns whether its tasks are the nodes of a host program.
     pub fn has_host(&self) -> bool {
         match &self.work {
             Work::Points(points) => points.iter().any(|(name, _)| operations::has_host(name)),
@@ -132,13 +133,13 @@ impl Group {
         }
     }
 
-    /// How many processes take part in its points: the tasks, and the host.
+    /// Returns the number of processes that take part in its points: the tasks, and the host if there is one.
     pub fn processes(&self) -> u32 {
         self.tasks + u32::from(self.has_host())
     }
 }
 
-/// Milliseconds a point may take in one launch, once it is warm.
+/// Returns the milliseconds that a point may take in one launch after it is warmed up.
 pub fn budget(wishes: &Wishes) -> f64 {
     wishes.budget.unwrap_or(match wishes.effort {
         Effort::Quick => 5.0,
@@ -147,14 +148,14 @@ pub fn budget(wishes: &Wishes) -> f64 {
     })
 }
 
-/// About how long a launch takes until its tasks have joined, s.
+/// Approximate time of a launch until its tasks have joined, s.
 const START_SECONDS: f64 = 0.3;
-/// About how long an application takes; those of papers are between a hundredth of that and ten times as much, s.
+/// Approximate time of an application, s. Those of papers take between a hundredth and ten times of that.
 const APPLICATION_SECONDS: f64 = 1.5;
-/// Times that a point takes its budget for: to warm up, and to be measured.
+/// Number of times that a point takes its budget: for warming up, and for measuring.
 const BUDGETS_OF_A_POINT: f64 = 2.0;
 
-/// Returns about how long all launches of a group take, s.
+/// Returns the approximate time of all launches of a group, s.
 pub fn seconds(group: &Group, budget: f64) -> f64 {
     let work = match &group.work {
         Work::Points(points) => {
@@ -167,8 +168,9 @@ pub fn seconds(group: &Group, budget: f64) -> f64 {
     f64::from(group.launches) * (START_SECONDS + work)
 }
 
-/// Nine launches are the fewest whose interval leaves out one stray launch at either end, fifteen leave out three. A launch of `notify`
-/// takes no time to speak of. Memory and idleness hardly vary.
+/// Returns the number of launches of a group. Nine launches are the fewest whose interval leaves out one outlier at
+/// either end; fifteen leave out three. A launch of `notify` takes very little time. Memory and the processor time of
+/// idle tasks hardly vary.
 fn launches(wishes: &Wishes, suite: &Suite, work: &Work) -> u32 {
     let idle = matches!(work, Work::Own(Kind::IdleMemory | Kind::IdleProcessor));
     wishes.launches.unwrap_or(match (wishes.effort, idle) {
@@ -183,7 +185,7 @@ fn launches(wishes: &Wishes, suite: &Suite, work: &Work) -> u32 {
     })
 }
 
-/// All groups of a race.
+/// Returns all groups of a race.
 pub fn groups(wishes: &Wishes, competitors: &[Competitor], ground: Ground) -> Vec<Group> {
     let mut groups = Vec::new();
     for (index, competitor) in competitors.iter().enumerate() {
@@ -236,7 +238,7 @@ impl OnePlan<'_> {
                 .want_suite(suites::of_primitives(self.crowded(tasks)))
         });
         numbers.retain(|tasks| self.ground.deals(*tasks));
-        // Bare sockets have no way but the network, so tasks of one host would be a poor limit.
+        // Sockets without a library always use the network, so they are no limit for tasks on one host.
         let network = self.ground.network;
         let bare = self.competitor.peer.adapter(network) == SOCKETS && !network.is_local();
         numbers.retain(|&tasks| !bare || tasks == self.ground.hosts);
@@ -245,7 +247,7 @@ impl OnePlan<'_> {
         numbers
     }
 
-    /// Can the environment run it?
+    /// Returns whether the environment can run the operation.
     fn can(&self, operation: &Operation) -> bool {
         self.competitor.peer.lacks(operation.need).is_none()
     }
@@ -253,7 +255,7 @@ impl OnePlan<'_> {
     fn primitives(&self, tasks: u32, groups: &mut Vec<Group>) {
         let limit = self.competitor.peer.facts().limit && self.ground.network.is_local();
         let wanted = |operation: &&Operation| {
-            // A copy is no message: only the environment that shows limits needs it unasked.
+            // A copy is no message, so by default only the environment that shows limits races it.
             let unasked = self.wishes.operations.is_empty() && operation.of_the_limit;
             operation.exactly.is_none_or(|only| only == tasks)
                 && self.wishes.want_operation(operation)
@@ -268,7 +270,7 @@ impl OnePlan<'_> {
         self.points(suite, tasks, points.collect(), groups);
     }
 
-    /// The sizes asked for, or else these, as far as they fit the operation.
+    /// Returns the sizes that were asked for, or else `usual`, as far as they fit the operation.
     fn fitting(&self, operation: &Operation, tasks: u32, usual: &[u64]) -> Vec<u64> {
         let sizes: &[u64] = match self.wishes.bytes.as_slice() {
             [] => usual,
@@ -277,7 +279,7 @@ impl OnePlan<'_> {
         operation.fitting(sizes, tasks, self.ground.network.largest())
     }
 
-    /// A suite with a list of places: with its numbers of tasks, or those asked for.
+    /// Adds a suite with a list of places, with its numbers of tasks or those asked for.
     fn listed(&self, suite: &'static Suite, mut places: Vec<Place>, groups: &mut Vec<Group>) {
         places.retain(|place| place.operation.kind != Kind::Application);
         if places.is_empty() || !self.is_ground(suite) || !(suite.takes)(self.competitor.peer) {
@@ -312,7 +314,7 @@ impl OnePlan<'_> {
         }
     }
 
-    /// The numbers of tasks of these places, or those asked for, each with and without a host.
+    /// Returns the numbers of tasks of these places, or those asked for, each without and with a host.
     fn numbers(&self, places: &[Place]) -> Vec<(u32, bool)> {
         let usual = places.iter().map(|place| place.tasks);
         let asked = self.wishes.tasks.iter().copied();
@@ -326,7 +328,8 @@ impl OnePlan<'_> {
         numbers.into_iter().flat_map(each).collect()
     }
 
-    /// Is the operation of this place raced with so many tasks? Its sizes are those of the nearest number that the suite has.
+    /// Returns whether the operation of this place is raced with `tasks` tasks. If other numbers were asked for, an
+    /// operation takes the sizes of the nearest number that the suite has.
     fn is_at(&self, place: &Place, tasks: u32, all: &[Place]) -> bool {
         if self.wishes.tasks.is_empty() || place.operation.exactly.is_some() {
             return place.tasks == tasks;
@@ -340,7 +343,7 @@ impl OnePlan<'_> {
         tasks >= place.operation.tasks.0 && nearest == Some(place.tasks)
     }
 
-    /// Whether a suite of messages is raced on this network.
+    /// Returns whether a suite of messages is raced on this network.
     fn is_ground(&self, suite: &Suite) -> bool {
         match suite.between_hosts {
             true if suite.on_many_hosts => self.ground.hosts > 1,
@@ -349,7 +352,7 @@ impl OnePlan<'_> {
         }
     }
 
-    /// A suite of operations between two tasks.
+    /// Adds a suite of operations between two tasks.
     fn pairs(&self, suite: &'static Suite, groups: &mut Vec<Group>) {
         let two = self.wishes.tasks.is_empty() || self.wishes.tasks.contains(&2);
         let takes = (suite.takes)(self.competitor.peer);
@@ -366,7 +369,7 @@ impl OnePlan<'_> {
         }
     }
 
-    /// Operations that race with the same settings share launches, except in a full race.
+    /// Adds points. Operations that race with the same settings share launches, except in a full race.
     fn points(
         &self,
         suite: &'static Suite,
@@ -383,7 +386,7 @@ impl OnePlan<'_> {
             let resolved = self.settings_in(suite, operation, crowded);
             let more = large_points(&sizes);
             let point = (operation.name.to_owned(), sizes);
-            // A launch that does not end in time costs no others anything.
+            // Large points share few launches, so that a launch that does not end in time costs no other points.
             let fits = |group: &Group| match group.work.large_points() {
                 0 => more == 0,
                 there => more > 0 && there + more <= MAX_LARGE_POINTS,
@@ -403,7 +406,7 @@ impl OnePlan<'_> {
         }
     }
 
-    /// Operations that have launches of their own.
+    /// Adds the operations that have launches of their own.
     fn own_launches(&self, groups: &mut Vec<Group>) {
         let local = self.ground.network.is_local();
         for operation in jobs::ALL {
@@ -435,7 +438,7 @@ impl OnePlan<'_> {
         settings::resolve(peer, tuned, self.ground.network, operation, crowded)
     }
 
-    /// As [`OnePlan::settings`], in a suite whose operations may share one job.
+    /// As [`OnePlan::settings`], with the common settings of a suite whose operations share one job.
     fn settings_in(&self, suite: &Suite, operation: &Operation, crowded: bool) -> Resolved {
         match suite.one_setting {
             true => self.settings(&operations::OF_NO_PATTERN, crowded),
@@ -457,17 +460,18 @@ impl OnePlan<'_> {
 }
 
 impl Wishes {
-    /// Is this suite wanted by those who have not asked for any?
+    /// Returns whether the user's wishes include this suite, which is not on request.
     pub fn want_suite(&self, suite: &Suite) -> bool {
         self.suites.is_empty() || self.suites.iter().any(|name| name == suite.name)
     }
 
-    /// Is this operation wanted, if its suite is?
+    /// Returns whether the user's wishes include this operation, if they include its suite.
     pub fn want_operation(&self, operation: &Operation) -> bool {
         self.operations.is_empty() || self.operations.iter().any(|name| name == operation.name)
     }
 
-    /// Is this operation asked for, in a suite that is raced on request? By the suite's name, or by its own if it is in no other suite.
+    /// Returns whether this operation is asked for in a suite that is raced on request: by the suite's name, or by its
+    /// own name if it is in no suite that is raced by default.
     pub fn ask(&self, suite: &Suite, operation: &Operation) -> bool {
         let whole = self.suites.iter().any(|name| name == suite.name);
         let first = operation.suites.first().map(|first| first.name);
@@ -479,14 +483,14 @@ impl Wishes {
     }
 }
 
-/// The number of sizes beyond all usual ones.
+/// Returns the number of sizes larger than all of [`SIZES`].
 fn large_points(sizes: &[u64]) -> usize {
     let usual = SIZES.iter().max().copied().unwrap_or_default();
     sizes.iter().filter(|bytes| **bytes > usual).count()
 }
 
 impl Work {
-    /// The number of points that are larger than all of [`SIZES`].
+    /// Returns the number of points that are larger than all of [`SIZES`].
     fn large_points(&self) -> usize {
         match self {
             Work::Points(points) => points.iter().map(|(_, sizes)| large_points(sizes)).sum(),
@@ -494,7 +498,7 @@ impl Work {
         }
     }
 
-    /// The operation's name in results; points carry their own.
+    /// Returns the operation's name in results, or `points` for points, whose operations have their own names.
     pub fn operation(&self) -> &'static str {
         match self {
             Work::Points(_) => "points",

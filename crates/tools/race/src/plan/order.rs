@@ -1,8 +1,8 @@
-//! The order of launches: rounds, each shuffled.
+//! The order of launches: in rounds, each in random order.
 
 use super::Group;
 
-/// One launch to come: a group, and the order of its operations.
+/// A planned launch: a group, and the seed for the order of its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
     /// Index of the group.
@@ -13,7 +13,7 @@ pub struct Launch {
     pub seed: u64,
 }
 
-/// The launches of all groups, in rounds, each shuffled.
+/// Returns the launches of all groups, in rounds, each in random order.
 pub fn order(groups: &[Group], seed: u64) -> Vec<Launch> {
     let mut random = fastrand::Rng::with_seed(seed);
     let rounds = groups.iter().map(|group| group.launches).max().unwrap_or(0);
@@ -32,7 +32,7 @@ pub fn order(groups: &[Group], seed: u64) -> Vec<Launch> {
     launches
 }
 
-/// The points of a launch as the program's arguments, shuffled.
+/// Returns the points of a launch as the program's arguments, in random order.
 pub fn arguments(points: &[(String, Vec<u64>)], seed: u64) -> Vec<String> {
     let mut points = points.to_vec();
     fastrand::Rng::with_seed(seed).shuffle(&mut points);

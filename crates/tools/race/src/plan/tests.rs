@@ -1,4 +1,4 @@
-//! Tests of the plan: what is raced where, and how often.
+//! Tests of the plan: what is raced, where, and how often.
 
 use super::*;
 use crate::discover::discover;
@@ -123,7 +123,7 @@ fn the_suite_of_hosts_has_one_and_two_tasks_on_each_and_nothing_that_stays_on_on
     assert!(planned(&[], 1).is_empty());
 }
 
-/// Open MPI has settings of its own for broadcasts, which would be another job than that of their expression.
+/// Open MPI has settings of its own for broadcasts, which would need another job than that of the expression.
 #[test]
 fn both_sides_of_a_guideline_are_in_one_job() {
     let wishes = Wishes {
@@ -154,7 +154,7 @@ fn both_sides_of_a_guideline_are_in_one_job() {
     }
 }
 
-/// Of every suite, with each kind of environment.
+/// Checks every suite, with each kind of environment.
 #[test]
 fn every_operation_of_a_suite_is_planned_or_a_note_says_why_not() {
     for suite in suites::ALL {
@@ -295,7 +295,7 @@ fn every_round_holds_every_group_once_and_the_seed_gives_the_order() {
     );
 }
 
-/// All papers in one race have what each has alone, and no point twice that is measured in the same way.
+/// All papers in one race have the points that each has alone, and no point that is measured in the same way twice.
 #[test]
 fn all_papers_are_planned_in_one_race_and_no_point_twice() {
     let planned = |asked: &str, effort| {
@@ -320,7 +320,7 @@ fn all_papers_are_planned_in_one_race_and_no_point_twice() {
             alone += of_it.len();
         }
         assert_eq!(together.len(), alone);
-        // Where messages are sent in turns, a point is another one than where they are not.
+        // A point that is measured in turns differs from one that is not.
         let mut points = Vec::new();
         for group in &together {
             if let Work::Points(operations) = &group.work {
@@ -359,7 +359,7 @@ fn a_quick_race_of_the_papers_has_the_smallest_problem_of_each_application() {
     assert_eq!(sizes(Effort::Normal), [512, 1024, 2048, 4096, 8192, 16384]);
 }
 
-/// Of every suite, also where a paper has messages and applications in one.
+/// Checks every suite, also a paper's that has both messages and applications.
 #[test]
 fn applications_are_planned_once_and_never_as_points() {
     let regatta = Competitor {

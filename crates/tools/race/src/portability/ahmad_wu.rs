@@ -1,7 +1,9 @@
-//! The suite `ahmad-wu-1991`: the operations, numbers of processors and sizes of I. Ahmad and M.-Y. Wu, "Express versus iPSC/2 Primitives"
-//! (CRPC-TR91147, 1991), and its question: how much longer does a portable interface take than the machine's own?
+//! The suite `ahmad-wu-1991`: the operations, numbers of processors and sizes of I. Ahmad and M.-Y. Wu, "Express versus
+//! iPSC/2 Primitives" (CRPC-TR91147, 1991), and the question of that paper: how much longer does a portable interface
+//! take than the machine's own?
 //!
-//! The paper's answer is the ratio of its times for Express and for the iPSC/2's own NX, both from `reference/ahmad-wu-1991.csv`.
+//! The paper's answer is the ratio of its times for Express and for the iPSC/2's own interface NX, both from
+//! `reference/ahmad-wu-1991.csv`.
 
 use crate::operations::{self, Operation};
 use crate::peers;
@@ -10,13 +12,13 @@ use crate::results::{self, Results, Row};
 use crate::stats::Verdict;
 use crate::suites::AHMAD_WU_1991;
 
-/// Name of the suite, and of the paper among the references.
+/// Name of the suite, and of the paper in the reference data.
 const SUITE: &str = AHMAD_WU_1991.name;
-/// The paper's name of its portable interface,
+/// The paper's name for its portable interface.
 const PORTABLE: &str = "Express";
-/// and of the machine's own one.
+/// The paper's name for the machine's own interface.
 pub const OWN: &str = "iPSC2";
-/// Our own interface, and how the names of those over it begin.
+/// Name of Regatta's own interface, and prefix of the names of the interfaces over it.
 const OURS: &str = "regatta";
 const OVER: &str = "regatta-";
 
@@ -24,29 +26,30 @@ fn points() -> Vec<Point> {
     reference::points_of(SUITE)
 }
 
-/// How much longer an interface takes than the own one.
+/// The time of an interface compared with that of Regatta's own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// The ratio of the times.
+    /// Ratio of the times.
     pub ratio: f64,
-    /// The verdict of its interval: slower than the own one, or not.
+    /// Verdict on whether the interface is slower than Regatta's own.
     pub verdict: Verdict,
 }
 
-/// One point: the paper's ratio and those of today.
+/// One point: the paper's ratio and today's ratios.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line<'a> {
-    /// The operation of the interfaces over our own.
+    /// The operation of the interfaces over Regatta's own.
     pub operation: &'a str,
-    /// Our own interface's row; where it has no such operation, that of the operation beside it.
+    /// The row of Regatta's own interface. If that has no such operation, it is the row of the operation in
+    /// `Operation::beside`.
     pub own: &'a Row,
     /// The time of Express divided by that of NX on the iPSC/2, where the paper's copy is legible.
     pub then: Option<f64>,
-    /// Of each interface in the order of [`interfaces`].
+    /// The cost of each interface, in the order of [`interfaces`].
     pub now: Vec<Option<Cost>>,
 }
 
-/// The interfaces over our own that took part in this suite.
+/// Returns the interfaces over Regatta's own that took part in this suite.
 pub fn interfaces(results: &Results) -> Vec<&str> {
     let took_part = |name: &&str| results.rows_of(name).any(|row| row.suite == SUITE);
     let names = results.environments.iter().map(|one| one.name.as_str());
@@ -60,7 +63,7 @@ pub fn interfaces(results: &Results) -> Vec<&str> {
         .collect()
 }
 
-/// All points at which our own interface was measured, in the order of the rows.
+/// Returns all points at which Regatta's own interface was measured, in the order of the rows.
 pub fn lines(results: &Results) -> Vec<Line<'_>> {
     let (points, interfaces) = (points(), interfaces(results));
     let line = |own, operation| Line {
@@ -83,7 +86,7 @@ pub fn lines(results: &Results) -> Vec<Line<'_>> {
     lines
 }
 
-/// The operations of the suite that stand beside this one.
+/// Returns the operations of the suite that have this operation as `beside`.
 fn beside(name: &str) -> impl Iterator<Item = &'static Operation> {
     operations::of(&AHMAD_WU_1991)
         .filter(move |one| one.beside.is_some_and(|other| other.name == name))
@@ -151,7 +154,8 @@ mod tests {
         assert_eq!(named, listed);
     }
 
-    /// Words of 4 bytes: 10 of them took Express 0.720 ms and NX 0.44 ms; 512 in vectors 1958 ms and 8.85 ms.
+    /// For 10 words of 4 bytes Express took 0.720 ms and NX 0.44 ms. For 512 words in vectors they took 1958 ms and
+    /// 8.85 ms.
     #[test]
     fn ratios_stand_beside_those_of_then() {
         let results = results(vec![
@@ -178,7 +182,7 @@ mod tests {
         assert_eq!(lines[1].now, [None]);
     }
 
-    /// Our own interface has no exchange of that kind: the paper's question is put to its usual one.
+    /// Regatta's own interface has no exchange of that kind, so its usual exchange is compared.
     #[test]
     fn an_exchange_by_a_send_and_a_receive_is_held_against_our_own_exchange() {
         let results = results(vec![

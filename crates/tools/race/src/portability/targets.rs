@@ -1,7 +1,8 @@
-//! The suite `interfaces`: the points at which the interfaces of NX and Express keep to a bound over Regatta's own.
+//! The suite `interfaces`: the points at which the interfaces of NX and Express keep a bound over Regatta's own.
 //!
-//! A bound is on the ratio of two times. It is kept, or broken, when the whole interval of the ratio lies on one side of it; until then the
-//! race goes on with that point as long as it has time.
+//! A bound limits the ratio of two times. It is kept if the whole interval of the ratio is below it, and broken if the
+//! whole interval is above it. While the interval contains the bound, the race continues with that point as long as it
+//! has time.
 
 use crate::operations::{self, Bound, Operation};
 use crate::places::Place;
@@ -11,13 +12,13 @@ use crate::suites::INTERFACES;
 const SUITE: &str = INTERFACES.name;
 const OURS: &str = "regatta";
 
-/// Each bound with its operation.
+/// Returns each bound with its operation.
 fn bounds() -> impl Iterator<Item = (&'static Operation, &'static Bound)> {
     let of = |one: &'static Operation| one.bounds.iter().map(move |bound| (one, bound));
     operations::all().flat_map(of)
 }
 
-/// All points that the bounds need, each once.
+/// Returns all points that the bounds need, each once.
 pub fn places() -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     for (operation, bound) in bounds() {
@@ -46,18 +47,18 @@ fn add(places: &mut Vec<Place>, operation: &'static Operation, tasks: u32, bytes
     }
 }
 
-/// How a bound fared.
+/// Whether a bound is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// The whole interval lies within the bound.
+    /// The whole interval is within the bound.
     Yes,
-    /// The whole interval lies beyond it.
+    /// The whole interval is beyond the bound.
     No,
-    /// The noise is too large to say.
+    /// The interval contains the bound.
     Open,
 }
 
-/// Judges the interval of a ratio by the largest that is allowed.
+/// Judges the interval of a ratio by the largest ratio that is allowed.
 pub fn judge([low, high]: [f64; 2], most: f64) -> Kept {
     match (low, high) {
         (_, high) if high <= most => Kept::Yes,
@@ -72,15 +73,15 @@ pub struct Check<'a> {
     pub bound: &'static Bound,
     /// The interface's row.
     pub row: &'a Row,
-    /// The ratio of its time to our own interface's,
+    /// The ratio of its time to that of Regatta's own interface.
     pub ratio: f64,
-    /// and the 95 % interval of it.
+    /// 95 % interval of `ratio`.
     pub ci95: [f64; 2],
     /// The verdict.
     pub kept: Kept,
 }
 
-/// All bounds of which both sides were measured.
+/// Returns all bounds of which both sides were measured.
 pub fn checks(results: &Results) -> Vec<Check<'_>> {
     let mut checks = Vec::new();
     for (operation, bound) in bounds() {
@@ -121,7 +122,7 @@ fn check<'a>(
     })
 }
 
-/// Is it still open whether the bound at this point is kept? None: there is no bound on these two.
+/// Returns whether it is undecided that the bound at this point is kept, or `None` if there is no bound on these two.
 pub fn is_open(ratio: &Ratio) -> Option<bool> {
     if ratio.suite != SUITE || ratio.environment != OURS {
         return None;
@@ -209,7 +210,7 @@ mod tests {
             verdict: Verdict::Undecided,
             more_seconds: 1.0,
         };
-        // 1.02 to 1.11 times as long, and 1.02 to 1.25.
+        // The interfaces take 1.02 to 1.11 times as long, and 1.02 to 1.25 times.
         assert_eq!(
             is_open(&ratio([0.9, 0.98], "regatta-nx", "barrier")),
             Some(false)

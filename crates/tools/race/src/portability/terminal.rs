@@ -1,4 +1,4 @@
-//! The answers of these suites as tables in a terminal.
+//! The results of these suites as tables for a terminal.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use crate::stats::Verdict;
 use crate::table::{align, quantity, size, times};
 use targets::Kept;
 
-/// The mark of a ratio whose verdict is open.
+/// The mark of a ratio whose verdict is undecided.
 const NOT_DECIDED: &str = "?";
 
-/// The tables of the suites that were raced.
+/// Returns the tables of the suites that were raced.
 pub fn render(results: &Results) -> String {
     question(results) + &bounds(results)
 }
 
-/// The ratios of the paper and of today.
+/// Returns the table of the paper's ratios and today's.
 fn question(results: &Results) -> String {
     let lines = ahmad_wu::lines(results);
     if lines.is_empty() {
@@ -56,7 +56,7 @@ fn question(results: &Results) -> String {
     text
 }
 
-/// The bounds, and how they fared.
+/// Returns the table of bounds with their verdicts.
 fn bounds(results: &Results) -> String {
     let checks = targets::checks(results);
     if checks.is_empty() {
@@ -102,7 +102,7 @@ fn bounds(results: &Results) -> String {
     text
 }
 
-/// In words.
+/// Returns the verdict in words.
 pub fn verdict(kept: Kept) -> &'static str {
     match kept {
         Kept::Yes => "kept",
