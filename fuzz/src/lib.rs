@@ -1,5 +1,5 @@
-//! Properties that hold for any input that another process chooses. The fuzz targets call these with
-//! what the fuzzer makes up; ordinary tests of the crates that read call them with the kept corpus.
+//! Properties that hold for any input that another process chooses. The fuzz targets call these with generated inputs.
+//! Tests of the crates with the decoders call them with the kept corpus.
 
 mod messages;
 mod neighbour;

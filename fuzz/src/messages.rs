@@ -1,4 +1,4 @@
-//! Bytes that tasks and launchers send each other: refused, or read as they were written.
+//! Bytes that tasks and launchers send each other: rejected, or decoded so that encoding gives the same bytes.
 
 use regatta_segment::job::JoinToken;
 use regatta_wire::bypass::{Offer as BypassOffer, Word, split};
@@ -11,7 +11,7 @@ use regatta_wire::link::Head;
 use regatta_wire::session::{self, ChannelMessage, FromDaemon, FromJob};
 use regatta_wire::{Clear, Kind, Loan, Offer, Token, Withdrawn};
 
-/// Bodies of frames: refused, or what was read is what is written again.
+/// Checks bodies of frames: each decoder rejects them, or its result is encoded to the same bytes.
 pub fn decoders(bytes: &[u8]) {
     if let Ok(offer) = Offer::decode(bytes) {
         assert_eq!(offer.encode(), bytes);
@@ -56,7 +56,7 @@ pub fn decoders(bytes: &[u8]) {
     }
 }
 
-/// Messages between tasks and launchers: refused, or read and written again as the same bytes.
+/// Checks messages between tasks and launchers: rejected, or decoded and encoded to the same bytes.
 pub fn control(bytes: &[u8]) {
     let mut frames = FrameReader::default();
     frames.push(bytes);
@@ -74,8 +74,8 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
-/// Messages between processes of a job and daemons: refused, or read and written again as the same bytes. The frames of a channel that a daemon
-/// passes on undecoded are those that its end reads.
+/// Checks messages between processes of a job and daemons: rejected, or decoded and encoded to the same bytes. The
+/// frames of a channel that a daemon forwards undecoded must be those that the channel's end reads.
 pub fn session(bytes: &[u8]) {
     fn read<M: Message>(body: &[u8]) -> bool {
         let Ok(message) = M::decode(body) else {
@@ -100,12 +100,12 @@ pub fn session(bytes: &[u8]) {
         closes = read::<ChannelMessage>(body) && closed;
     }
     let whole = session::whole_frames(bytes);
-    // Nothing counts behind a frame that closes the channel, be it malformed.
+    // After a frame that closes the channel, nothing counts, even if it is malformed.
     assert!(whole.bytes == passed || whole.closes && whole.bytes < passed);
     assert!(whole.closes || !closes);
 }
 
-/// The launcher's join token: a rank of the job, or a sentence about what is wrong.
+/// Checks the launcher's join token: the result is a rank of the job, or an error message.
 pub fn join_token(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;

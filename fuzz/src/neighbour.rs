@@ -1,5 +1,5 @@
-//! Two engines on one segment, and somebody who writes into it between their calls. The input is a
-//! list of steps: calls, and words written anywhere behind the segment's own front.
+//! Two engines on one segment, and a writer that changes words of it between their calls. The input is a list of steps:
+//! calls, and words written anywhere after the segment's first 128 bytes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,14 +11,14 @@ use regatta_memory::views::Scratch;
 use regatta_segment::job::Job;
 use regatta_transport::shm::Shm;
 
-/// Around the sizes at which a message travels differently, in two tasks.
+/// Lengths around the limits of the ways in which a message travels between two tasks.
 const LENGTHS: [usize; 8] = [0, 8, 48, 49, 1000, 8192, 8193, 70_000];
-/// Words that damaged memory often holds: turns, laps, ranks, sizes, and numbers that no counter reaches.
+/// Words that damaged memory often contains: turns, laps, ranks, sizes, and numbers that no counter reaches.
 const WORDS: [u64; 8] = [0, 1, 2, 3, 4, 0x1_0000, u32::MAX as u64, u64::MAX];
 const STEPS: usize = 200;
 const TASKS: u32 = 2;
 
-/// The bytes of the input, in order; zeros at the end.
+/// The bytes of the input, in order, followed by zeros.
 struct Input<'a>(std::slice::Iter<'a, u8>);
 
 impl Input<'_> {
@@ -41,7 +41,7 @@ struct World {
     tasks: Vec<Engine<Shm>>,
     open: Vec<Vec<Handle>>,
     memory: Scratch,
-    /// Where the pieces of the segment begin: the job's table, each ring, each pipe, each loan.
+    /// Offsets of the parts of the segment: the job's table, each ring, each pipe, each loan.
     pieces: Vec<u64>,
 }
 
@@ -97,7 +97,7 @@ impl World {
         self.note(before);
     }
 
-    /// Somewhere new has been handed out.
+    /// Records the offset of a part that was allocated since `before` bytes were used.
     fn note(&mut self, before: u64) {
         let aligned = before.next_multiple_of(4096);
         if self.job.segment().used() > before && self.pieces.len() < 64 {
@@ -155,7 +155,7 @@ impl World {
             _ => input.word(),
         };
         let at = piece + at * 8;
-        // Not beyond the end: that would make the file longer.
+        // A write beyond the end would make the file longer.
         let end = self.file.metadata().map_or(0, |file| file.len());
         if at + 8 <= end {
             let _ = self.file.write_all_at(&word.to_le_bytes(), at);
@@ -163,8 +163,8 @@ impl World {
     }
 }
 
-/// Every call ends, nothing panics, and nothing outside the segment and the callers' memory is
-/// touched, whatever somebody writes into the segment.
+/// Checks that every call returns, nothing panics, and nothing outside the segment and the callers' memory is accessed,
+/// whatever is written into the segment.
 pub fn neighbour(bytes: &[u8]) {
     let mut input = Input(bytes.iter());
     let mut world = World::new();

@@ -1,11 +1,12 @@
-//! Records of profiled tasks: refused, or read as numbers that can be worked with.
+//! Records of profiled tasks: rejected, or read as consistent numbers.
 
 use regatta_record::{EVENTS_AT, MAGIC, Record, head, words};
 
-/// Room for events in the records made here.
+/// Number of events for which the records made here have room.
 const EVENTS: usize = 4;
 
-/// The bytes as a record, and as changes of words of one that has the right size: four bytes say where, eight what.
+/// Reads the bytes as a record, and as changes of words of a record that has the right size: four bytes are the
+/// position, eight the word.
 pub fn profile(bytes: &[u8]) {
     let _ = Record::read(bytes);
     let mut whole = vec![0u64; words(EVENTS)];
@@ -13,7 +14,7 @@ pub fn profile(bytes: &[u8]) {
         let (place, word) = change.split_at(4);
         let place = u32::from_le_bytes(place.try_into().expect("four bytes")) as usize;
         let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-        // Half of the changes meet the head, or the events.
+        // A quarter of the changes are in the header, and a quarter in the events.
         let at = match place % 4 {
             0 => place / 4 % head::WORDS,
             1 => EVENTS_AT + place / 4 % (words(EVENTS) - EVENTS_AT),

@@ -1,24 +1,24 @@
-//! The two ends of a secure channel, and somebody on the way between them. The input is a list of steps: bytes sent, delivered in
-//! pieces, changed, lost, doubled, exchanged, and put in from elsewhere. Keys change every few records.
+//! The two ends of a secure channel, and an attacker between them. The input is a list of steps: bytes are sent,
+//! delivered in pieces, changed, dropped, duplicated, swapped, and injected. Keys change every few records.
 
 use std::io::{IoSlice, IoSliceMut};
 
 use regatta_secure::{Bounds, Callee, Caller, HEAD, Session, TAG};
 
-/// The smallest that leave room for records of any length.
+/// The smallest bounds that allow records of any length.
 const BOUNDS: Bounds = Bounds {
     least: 3,
     most: 12,
     bytes: 6 << 16,
 };
-/// Bytes of a part that is sent: around the lengths at which records are cut.
+/// Lengths in bytes of parts that are sent, around the lengths at which records are split.
 const LENGTHS: [usize; 8] = [0, 1, 24, 100, 1000, 5000, 65_519, 65_520];
-/// Bytes received into one part.
+/// Lengths in bytes of parts that are received into.
 const ROOMS: [usize; 4] = [1, 24, 4096, 70_000];
 const STEPS: usize = 300;
 const KEY: [u8; 32] = [7; 32];
 
-/// The bytes of the input, in order; zeros at the end.
+/// The bytes of the input, in order, followed by zeros.
 struct Input<'a>(std::slice::Iter<'a, u8>);
 
 impl Input<'_> {
@@ -26,7 +26,7 @@ impl Input<'_> {
         self.0.next().copied().unwrap_or(0).into()
     }
 
-    /// A place below `most`, or 0.
+    /// Returns a number below `most`, or 0 if `most` is 0.
     fn below(&mut self, most: usize) -> usize {
         let word = self.byte() << 8 | self.byte();
         // Both ends of a long range are near.
@@ -39,21 +39,22 @@ impl Input<'_> {
     }
 }
 
-/// One direction.
+/// One direction of the channel.
 struct Way {
     from: Session,
     to: Session,
-    /// All that was sent, and what has come of it.
+    /// All bytes that were sent.
     sent: Vec<u8>,
     received: usize,
-    /// The stream as it was written, and as it is on the way; of that so much has been delivered.
+    /// The stream as it was written.
     written: Vec<u8>,
     passed: Vec<u8>,
     delivered: usize,
     ended: bool,
 }
 
-/// Two sessions for one direction: each way has a handshake of its own, so that a session need not be in both.
+/// Returns two sessions for one direction. Each direction has a handshake of its own, so that a session is used in one
+/// direction only.
 fn sessions(records: u64) -> (Session, Session) {
     let (caller, first) = Caller::begin(&KEY, b"fuzz").expect("random numbers");
     let (callee, second) = Callee::answer(&KEY, b"fuzz", &first).expect("a sound message");
@@ -78,7 +79,7 @@ impl Way {
         }
     }
 
-    /// Two parts in one send, which the stream takes in pieces.
+    /// Sends two parts in one call. The stream accepts them in pieces.
     fn send(&mut self, input: &mut Input) {
         let parts = [(); 2].map(|()| {
             let (length, byte) = (LENGTHS[input.byte() % 8], input.byte() as u8);
@@ -100,7 +101,7 @@ impl Way {
         self.passed.extend_from_slice(&self.written[before..]);
     }
 
-    /// The other end receives, once, of at most so many more bytes.
+    /// Calls the receiver once, and delivers at most a random number of further bytes to it.
     fn deliver(&mut self, input: &mut Input) {
         let most = input.below(200_000);
         let (rooms, mut have) = ([input.byte() % 4, input.byte() % 4], most);
@@ -126,7 +127,7 @@ impl Way {
         }
     }
 
-    /// Somebody on the way does something to what has not been delivered. `other`: bytes of the other way.
+    /// Changes bytes that have not been delivered, as an attacker could. `other` has the bytes of the other direction.
     fn tamper(&mut self, kind: usize, other: &[u8], input: &mut Input) {
         let rest = self.passed.split_off(self.delivered);
         let at = input.below(rest.len());
@@ -157,8 +158,8 @@ impl Way {
         self.passed.extend(changed);
     }
 
-    /// Nothing has come from behind the first byte that is not as it was written. A stream that is as
-    /// it was written comes as a whole.
+    /// Checks that no bytes were received from after the first changed byte, and that an unchanged stream is received
+    /// completely.
     fn check(&mut self) {
         let same = self
             .written
@@ -185,10 +186,10 @@ impl Way {
     }
 }
 
-/// Nobody on the way has anything come out that was not sent, or in another order, or twice; and a channel that has noticed
-/// something is over.
+/// Checks that an attacker cannot make the receiver return bytes that were not sent, or in another order, or twice, and
+/// that a channel ends once it has noticed a change.
 ///
-/// Panics if the system gives no random numbers.
+/// Panics if the system has no random numbers.
 pub fn records(bytes: &[u8]) {
     let mut input = Input(bytes.iter());
     let limit = input.byte() as u64;

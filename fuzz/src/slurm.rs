@@ -1,10 +1,11 @@
-//! Texts of Slurm and munge, and messages of tasks that `srun` has started: refused, or read as they were written.
+//! Texts of Slurm and munge, and messages of tasks that `srun` has started: rejected, or decoded so that encoding gives
+//! the same bytes.
 
 use regatta_foreign::slurm::{counts, names, numbers};
 use regatta_slurm::{Allocation, credential};
 use regatta_wire::guardian::{Answer, Call, Hello, Letter, RECORD, Record, Reply, versions};
 
-/// The bytes as each message, as a letter that was opened, as lists, and as a whole environment.
+/// Decodes the bytes as each message, as the content of a credential, as lists, and as an environment.
 pub fn slurm(bytes: &[u8]) {
     if let Some(hello) = Hello::decode(bytes) {
         assert_eq!(hello.encode(), bytes);

@@ -1,7 +1,7 @@
 //! The types of `results.json`, schema `regatta-race/1`.
 //!
-//! Contract: a file written by one version of the race is read by every later one of the same
-//! schema number. Fields may be added, with a default; none changes its meaning.
+//! Contract: a file written by one version of the race can be read by every later version with the same schema number.
+//! Fields may be added, with a default. No field changes its meaning.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::spreadsheet;
 use crate::stats::{self, Verdict};
 
-/// Regatta's own interface; its other environments begin with this name.
+/// Name of Regatta's own interface. The names of its other environments begin with it.
 pub const OURS: &str = "regatta";
 
-/// Name of the file with everything.
+/// Name of the file with all results.
 pub const JSON: &str = "results.json";
 
 /// The name and number of the schema this version reads and writes.
@@ -29,12 +29,12 @@ pub struct Results {
     pub machine: Machine,
     /// The environments that took part, and their settings.
     pub environments: Vec<Environment>,
-    /// One measured point each.
+    /// The measured points.
     pub rows: Vec<Row>,
-    /// Ratios of environments that took turns; see `duet`.
+    /// Ratios of environments that took turns (see `duet`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
-    /// Ratios of two points of one environment, of the same launches; see `guidelines`.
+    /// Ratios of two points of one environment, from the same launches (see `guidelines`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<Paired>,
     /// Notes about the whole race: missing parts, repeated launches.
@@ -50,7 +50,7 @@ pub struct Machine {
     pub cpu: String,
     /// Processors this race was allowed to use.
     pub cores: u32,
-    /// Hardware threads that share one core; 1 when there is no such sharing.
+    /// Hardware threads that share one core; 1 if cores are not shared.
     pub threads_per_core: u32,
     /// Caches, as text: `L1d 48 KiB, L2 1 MiB, L3 32 MiB`.
     pub caches: String,
@@ -74,12 +74,12 @@ pub struct Machine {
     pub command: String,
     /// Seed of the order of launches.
     pub seed: u64,
-    /// Cost of reading the clock once, in ns; taken off every batch.
+    /// Time of reading the clock once, in ns, which is subtracted from every batch.
     pub clock_ns: f64,
-    /// One way of a cache line between two cores, in ns: median over the race, measured by the
-    /// driver before and after every launch.
+    /// One-way time of a cache line between two cores, in ns: the median of measurements by the driver before and after
+    /// every launch.
     pub line_ns: f64,
-    /// Its 5 % and 95 % quantiles: how steady the machine was.
+    /// 5 % and 95 % quantiles of `line_ns`, which show how steady the machine was.
     pub line_ns_range: [f64; 2],
 }
 
@@ -87,21 +87,21 @@ pub struct Machine {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Environment {
-    /// Short name: `regatta`, `openmpi`, `mpich`, `mpich-debian`, `pvm`, `limit`.
+    /// Short name, such as `regatta`, `openmpi`, `mpich`, `mpich-debian`, `pvm`, `limit`.
     pub name: String,
-    /// Version as the library itself states it.
+    /// Version that the library itself states.
     pub version: String,
-    /// The library file the programs were linked with, or what stands in its place.
+    /// The library file that the programs were linked with, or a text if there is none.
     pub library: String,
-    /// Every setting that differs from the library's default, one each.
+    /// The settings that differ from the library's defaults.
     pub settings: Vec<Setting>,
 }
 
-/// A setting of an environment, and why it was made.
+/// A setting of an environment, and its reason.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Setting {
-    /// As one would type it: `--mca pml ob1`, `MPIR_CVAR_X=1`.
+    /// The setting as a user would type it: `--mca pml ob1`, `MPIR_CVAR_X=1`.
     pub setting: String,
     /// When it applies: `always`, `tasks <= cores`, `tasks > cores`.
     pub when: String,
@@ -109,7 +109,7 @@ pub struct Setting {
     pub reason: String,
 }
 
-/// The quantity of `median` and its companions.
+/// The quantity of `median` and the other values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -117,13 +117,13 @@ pub enum Metric {
     OneWay,
     /// From the first task's start to the last task's end, us.
     Time,
-    /// The part of an application's time in communications, as the program tells it, us.
+    /// The part of an application's time in communications, as the program reports it, us.
     Communication,
-    /// Bytes that all tasks of an application give to others, in messages and collectives.
+    /// Bytes that all tasks of an application send to others, in messages and collectives.
     Volume,
     /// Messages of all tasks of an application; a task's part in a collective counts as one.
     Messages,
-    /// The longest time of a task of an application in calls that wait for others, us.
+    /// The longest time that a task of an application spends in calls that wait for others, us.
     Waiting,
     /// Messages per second.
     Rate,
@@ -136,12 +136,12 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Is a smaller value the better one? True of all but rates.
+    /// Returns whether a smaller value is better, which is true of all metrics except rates.
     pub fn smaller_is_better(self) -> bool {
         self != Metric::Rate
     }
 
-    /// The unit of values of this metric, as it stands in the file.
+    /// Returns the unit of values of this metric, as in the file.
     pub fn unit(self) -> &'static str {
         match self {
             Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting => "us",
@@ -153,7 +153,7 @@ impl Metric {
         }
     }
 
-    /// The name in the file.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Metric::OneWay => "one_way",
@@ -173,17 +173,17 @@ impl Metric {
 /// One measured point: one operation of one environment with this many tasks and bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// `primitives`, `oversubscribed`, `start` or `memory`.
+    /// Name of the suite, such as `primitives`, `oversubscribed`, `start` or `memory`.
     pub suite: String,
     /// Name of the operation: `one-to-one`, `broadcast`, ...
     pub operation: String,
-    /// Name of an entry of [`Results::environments`].
+    /// Name of an environment in [`Results::environments`].
     pub environment: String,
     /// The network that messages crossed: `local` is one host.
     pub network: String,
     /// Number of tasks.
     pub tasks: u32,
-    /// Bytes of one message; for collectives, what each task contributes per receiver.
+    /// Bytes of one message. For collectives, bytes that each task contributes per receiver.
     pub bytes: u64,
     /// The measured quantity.
     pub metric: Metric,
@@ -193,7 +193,8 @@ pub struct Row {
     pub median: f64,
     /// 95 % confidence interval of that median: `[low, high]`.
     pub ci95: [f64; 2],
-    /// 99 % quantile of all samples (a sample is the mean of a batch); the bad end for rates too.
+    /// 99 % quantile of all samples (a sample is the mean of a batch). For rates the 1 % quantile, which is their bad
+    /// end.
     pub p99: f64,
     /// The smallest sample.
     pub minimum: f64,
@@ -201,17 +202,17 @@ pub struct Row {
     pub samples: u64,
     /// Number of launches that gave this point.
     pub launches: u32,
-    /// Which way the messages went, as far as the environment tells.
+    /// Path of the messages, if the environment reports it.
     #[serde(default)]
     pub path: String,
-    /// Warnings about this point: `time-out`, `few-launches`, `unsteady-machine`,
-    /// `not-pinned`, ... A row that failed altogether has `launches` 0 and a flag that says why.
+    /// Warnings about this point: `time-out`, `few-launches`, `unsteady-machine`, `not-pinned`, ... A row that failed
+    /// altogether has 0 `launches` and a flag with the reason.
     #[serde(default)]
     pub flags: Vec<String>,
 }
 
 impl Row {
-    /// The common part of two rows that can be compared: everything but the environment.
+    /// Returns the part that is equal in two rows that can be compared: everything but the environment.
     pub fn point(&self) -> Point<'_> {
         Point {
             suite: &self.suite,
@@ -223,65 +224,65 @@ impl Row {
         }
     }
 
-    /// Was anything measured?
+    /// Returns whether anything was measured.
     pub fn measured(&self) -> bool {
         self.launches > 0
     }
 }
 
-/// How much of another environment's time one takes, from slices that were milliseconds apart.
+/// The ratio of one environment's time to another's, from slices that were milliseconds apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// As of [`Row`].
+    /// See [`Row::suite`].
     pub suite: String,
-    /// As of [`Row`].
+    /// See [`Row::operation`].
     pub operation: String,
-    /// As of [`Row`].
+    /// See [`Row::network`].
     pub network: String,
-    /// As of [`Row`].
+    /// See [`Row::tasks`].
     pub tasks: u32,
-    /// As of [`Row`].
+    /// See [`Row::bytes`].
     pub bytes: u64,
-    /// The one whose time is divided,
+    /// The environment whose time is the numerator.
     pub environment: String,
-    /// by the time of this one.
+    /// The environment whose time is the denominator.
     pub against: String,
-    /// Median over all rounds; below 1, the first one is ahead. Of rates as well.
+    /// Median over all rounds. Below 1 the first environment is ahead, for rates too.
     pub median: f64,
-    /// 95 % interval of it, at all looks at it together: `[low, high]`.
+    /// 95 % interval of the median, at all looks together: `[low, high]`.
     pub ci95: [f64; 2],
     /// Rounds in which both had a turn.
     pub rounds: u32,
-    /// Launches of both that these are of.
+    /// Launches of both environments that the rounds are from.
     pub launches: u32,
     /// The verdict of the interval.
     pub verdict: Verdict,
-    /// About how many more seconds it would take to decide; 0 where it is decided.
+    /// Approximate additional time in seconds to decide the verdict; 0 if it is decided.
     pub more_seconds: f64,
 }
 
-/// How much of another point's time one takes in the same environment, from turns of the same launches.
+/// The ratio of the times of two points of one environment, from turns of the same launches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paired {
-    /// Both are of this environment,
+    /// The environment of both points.
     pub environment: String,
-    /// with as many tasks.
+    /// The number of tasks of both points.
     pub tasks: u32,
-    /// The operation whose time is divided,
+    /// The operation whose time is the numerator.
     pub operation: String,
-    /// and its size,
+    /// The size of that operation.
     pub bytes: u64,
-    /// by the time of this one,
+    /// The operation whose time is the denominator.
     pub by: String,
-    /// of this size.
+    /// The size of that operation.
     pub by_bytes: u64,
     /// Median over all rounds.
     pub median: f64,
-    /// 95 % interval of it, at all looks at it together: `[low, high]`.
+    /// 95 % interval of the median, at all looks together: `[low, high]`.
     pub ci95: [f64; 2],
     /// Rounds in which both had a turn.
     pub rounds: u32,
-    /// Launches that these are of.
+    /// Launches that the rounds are from.
     pub launches: u32,
 }
 
@@ -303,7 +304,8 @@ pub struct Point<'a> {
 }
 
 impl Results {
-    /// The ratio of these two rows' environments, if they took turns; `true`: the other way round.
+    /// Returns the ratio of these two rows' environments if they took turns, and whether its sides are `b` and `a`
+    /// instead of `a` and `b`.
     fn ratio_of(&self, a: &Row, b: &Row) -> Option<(&Ratio, bool)> {
         let at = |ratio: &&Ratio| {
             (ratio.operation.as_str(), ratio.tasks, ratio.bytes)
@@ -324,7 +326,7 @@ impl Results {
         found.filter(|_| a.point() == b.point())
     }
 
-    /// `a` against `b`: by their turns, if they took any; else by their own intervals.
+    /// Returns the verdict for `a` against `b`: from their turns if they took any, else from the intervals of the rows.
     pub fn verdict(&self, a: &Row, b: &Row) -> Verdict {
         match self.ratio_of(a, b) {
             Some((ratio, false)) => ratio.verdict,
@@ -337,8 +339,8 @@ impl Results {
         }
     }
 
-    /// Time of `a` in units of the time of `b`, below 1 when `a` is better, for rates too: the median of their turns, or the ratio of
-    /// their medians.
+    /// Returns the time of `a` divided by that of `b`, which is below 1 if `a` is better, for rates too. It is the
+    /// median of their turns, or else the ratio of their medians.
     pub fn ratio(&self, a: &Row, b: &Row) -> f64 {
         match self.ratio_of(a, b) {
             Some((ratio, false)) => ratio.median,
@@ -347,7 +349,7 @@ impl Results {
         }
     }
 
-    /// The 95 % interval of [`Results::ratio`].
+    /// Returns the 95 % interval of [`Results::ratio`].
     pub fn ratio_interval(&self, a: &Row, b: &Row) -> [f64; 2] {
         match self.ratio_of(a, b) {
             Some((ratio, false)) => ratio.ci95,
@@ -356,7 +358,7 @@ impl Results {
         }
     }
 
-    /// Reads a result file, or the one in a directory: `results.json`, or `results.csv` where that is all there is.
+    /// Reads a result file, or the one in a directory: `results.json`, or `results.csv` if that is the only one.
     pub fn read(path: &Path) -> Result<Results> {
         let file = match path.is_dir() {
             true => {
@@ -376,7 +378,7 @@ impl Results {
             .with_context(|| format!("{} is not a result of the race", file.display()))
     }
 
-    /// Parse the text of a result file.
+    /// Parses the text of a result file. Fails if the schema differs.
     pub fn parse(text: &str) -> Result<Results> {
         let results: Results = serde_json::from_str(text)?;
         if results.schema != SCHEMA {
@@ -388,12 +390,13 @@ impl Results {
         Ok(results)
     }
 
-    /// The text of a result file.
+    /// Returns the text of a result file.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).expect("these types have no keys or numbers JSON lacks")
     }
 
-    /// The environment whose standing is stated: Regatta's own interface, or in a race without it the first one on Regatta's libraries.
+    /// Returns the environment that the verdicts are about: Regatta's own interface, or else the first environment on
+    /// Regatta's libraries.
     pub fn ours(&self) -> &str {
         let named = || self.environments.iter().map(|one| one.name.as_str());
         named()
@@ -402,7 +405,7 @@ impl Results {
             .unwrap_or(OURS)
     }
 
-    /// The rows of one environment.
+    /// Returns the rows of one environment.
     pub fn rows_of<'a>(&'a self, environment: &'a str) -> impl Iterator<Item = &'a Row> {
         self.rows
             .iter()

@@ -1,7 +1,7 @@
-//! Going on with a race that was interrupted: which points are open, and the old results with the new ones.
+//! Resuming an interrupted race: the points that are open, and the merging of old and new results.
 //!
-//! A point is open if a row of it was not reached, or has fewer launches than were planned, whoever's it is: all environments are raced again
-//! there, since only what was measured at the same time is compared.
+//! A point is open if a row of any environment was not reached there, or has fewer launches than were planned. All
+//! environments are raced again at an open point, since only values measured at the same time are compared.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,11 @@ use crate::plan::{Group, Work};
 use crate::race;
 use crate::results::{Machine, Paired, Ratio, Results, Row};
 
-/// Suite, operation, tasks and size: the same for all environments and metrics.
+/// Key of a point: suite, operation, tasks and size. Environments and metrics of a point share it.
 type Key = (String, String, u32, u64);
 
-/// How much of an interrupted race was measured: by point the fewest launches of an environment whose launches have not failed.
+/// The measured part of an interrupted race: for each point the smallest number of launches of an environment.
+/// Environments whose launches have failed do not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress(BTreeMap<Key, u32>);
 
@@ -29,7 +30,7 @@ fn key(row: &Row) -> Key {
 }
 
 impl Progress {
-    /// The state of an interrupted race; none: it came to its end.
+    /// Returns the progress of an interrupted race, or `None` if the race was completed.
     pub fn of(results: &Results) -> Option<Progress> {
         let is_open = |row: &Row| row.flags.iter().any(|flag| flag == INTERRUPTED);
         let told = results.notes.iter().any(|note| note == race::INTERRUPTED);
@@ -40,7 +41,7 @@ impl Progress {
         for row in &results.rows {
             let done = match (is_open(row), row.flags.is_empty() || row.measured()) {
                 (true, _) => 0,
-                // A failure, or an operation that it cannot run: more launches would not change that.
+                // A failure, or an operation that the environment cannot run: more launches would not help.
                 (false, false) => u32::MAX,
                 (false, true) => row.launches,
             };
@@ -50,7 +51,7 @@ impl Progress {
         Some(Progress(launches))
     }
 
-    /// Keeps only the open points of a plan.
+    /// Returns the open points of a plan.
     pub fn narrow(&self, groups: Vec<Group>) -> Vec<Group> {
         let narrowed = groups.into_iter().filter_map(|mut group| {
             let (suite, tasks, planned) = (group.suite, group.tasks, group.launches);
@@ -59,7 +60,8 @@ impl Progress {
                 self.0.get(&point).copied().unwrap_or(0)
             };
             let is_open = match &mut group.work {
-                // Of these a row counts heats, or launches on an unchanged machine: it is open where there is nothing.
+                // Rows of points count heats, or launches on a steady machine. Such a point is open only if it has
+                // none.
                 Work::Points(points) => {
                     for (operation, sizes) in points.iter_mut() {
                         sizes.retain(|size| launches(operation, *size) == 0);
@@ -78,7 +80,7 @@ impl Progress {
     }
 }
 
-/// Refuses to put figures of two machines into one race.
+/// Fails if the machines differ, since their figures cannot be compared.
 pub fn check_machine(then: &Machine, now: &Machine) -> Result<()> {
     let of = |one: &Machine| {
         let (cores, cpu, kernel) = (one.cores, &one.cpu, &one.kernel);
@@ -110,7 +112,8 @@ fn merge_paired(old: &mut Vec<Paired>, new: Vec<Paired>) {
     old.extend(new);
 }
 
-/// Replaces points of the old results by the new ones. A row that was measured before is kept if the new race did not measure it.
+/// Replaces points of the old results by the new ones. A row that was measured before is kept if the new race did not
+/// measure it.
 pub fn merge(old: Results, new: Results) -> Results {
     let mut merged = old;
     for row in new.rows {

@@ -1,4 +1,4 @@
-//! Carrying out one launch: the command, its time-out, and the machine's speed before and after.
+//! Runs a single launch: the command, its time limit, and the machine's speed before and after.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,53 +23,53 @@ use crate::settings::Resolved;
 use crate::speed::{self, Pair};
 use crate::stop::Stop;
 
-/// How long a blocked task is watched.
+/// Time for which a blocked task is watched.
 const WATCH: Duration = Duration::from_secs(2);
 
-/// Characters of a program's last line that are kept as the reason of a failure.
+/// Maximum length of a program's last line that is kept as the reason of a failure, in characters.
 pub(crate) const MAX_REASON_CHARS: usize = 300;
 
-/// Carries out launches, one at a time.
+/// Runs launches, one at a time.
 pub struct Runner {
-    /// Folder for everything that is needed only during the race.
+    /// Folder of all files that are needed only during the race.
     pub work: PathBuf,
     /// The environments.
     pub competitors: Vec<Competitor>,
     /// Their programs.
     pub programs: Programs,
-    /// The hosts, unless there is only this one.
+    /// The hosts, or `None` if the race is on this host only.
     pub hosts: Option<Hosts>,
-    /// The processors whose distance is measured.
+    /// The two processors between which the machine's speed is measured.
     pub pair: Option<Pair>,
     /// Milliseconds per point.
     pub budget: f64,
-    /// Longest time of one launch.
+    /// Time limit of one launch.
     pub limit: Duration,
-    /// Starts the programs, and knows when the race is to stop.
+    /// Starts the programs, and has the request to stop.
     pub supervisor: Supervisor,
 }
 
 /// The result of one launch.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Which launch it was.
+    /// The launch.
     pub launch: Launch,
-    /// One way of a cache line before and after, ns.
+    /// One-way time of a cache line before and after the launch, ns.
     pub line_ns: [f64; 2],
-    /// The measurements, perhaps from before something went wrong.
+    /// The measurements, which may be incomplete if the launch failed.
     pub measured: Measured,
-    /// The failure, as a sentence.
+    /// A sentence on the failure, if there was one.
     pub failure: Option<String>,
-    /// Time the whole launch took, s.
+    /// Duration of the whole launch, s.
     pub seconds: f64,
 }
 
-/// The figures of one launch.
+/// The measurements of one launch.
 #[derive(Debug, Clone, Default)]
 pub struct Measured {
     /// The program's output.
     pub output: Output,
-    /// From the launcher's start to its end, s.
+    /// Time from the launcher's start to its end, s.
     pub job: Option<f64>,
     /// Resident memory and proportional share per task, KiB.
     pub memory: Option<(f64, f64)>,
@@ -77,12 +77,12 @@ pub struct Measured {
     pub processor: Option<f64>,
     /// The traffic between hosts.
     pub passed: Passed,
-    /// Bytes of messages that had to.
+    /// Minimum number of bytes that messages had to bring to other hosts.
     pub due: u64,
 }
 
 impl Outcome {
-    /// Neither a figure nor a failure.
+    /// Returns whether it has neither a figure nor a failure.
     pub fn is_empty(&self) -> bool {
         self.failure.is_none() && self.measured.is_empty()
     }
@@ -101,7 +101,7 @@ impl Measured {
 }
 
 impl Runner {
-    /// Carries out one launch of a group. None: the race is to stop, and the launch had given nothing yet.
+    /// Runs one launch of a group. Returns `None` if the race is to stop and the launch has given nothing yet.
     pub fn launch(&self, group: &Group, launch: Launch) -> Option<Outcome> {
         let before = self.line_ns();
         let shared = shared_files();
@@ -135,7 +135,7 @@ impl Runner {
         (!cut_short || !outcome.is_empty()).then_some(outcome)
     }
 
-    /// The version of an environment, as its library tells in a launch without any points.
+    /// Returns the version of an environment, which its library states in a launch without points.
     pub fn version(&self, competitor: usize, settings: Resolved) -> Option<String> {
         let facts = self.competitors[competitor].peer.facts();
         if facts.one_task || self.stop().is_asked() {
@@ -159,12 +159,12 @@ impl Runner {
         (!version.is_empty()).then_some(version)
     }
 
-    /// The race's request to stop.
+    /// Returns the race's request to stop.
     pub fn stop(&self) -> &Stop {
         self.supervisor.stop()
     }
 
-    /// The machine's speed now, ns; 0 where it cannot be measured.
+    /// Measures the machine's speed in ns. Returns 0 where it cannot be measured.
     pub fn line_ns(&self) -> f64 {
         self.pair.map_or(0.0, speed::line_ns)
     }
@@ -180,7 +180,7 @@ impl Runner {
         let hold = self.work.join("hold");
         let mut command = self.command(group, launch, &hold)?;
         command.envs(surroundings.as_ref().map(|one| one.variable()));
-        // Between hosts everything ends with the race's namespaces.
+        // Between hosts all processes end with the race's namespaces.
         if self.hosts.is_none() && group.work != Work::Own(Kind::JoinLeave) {
             command = process::tied(command);
         }
@@ -213,7 +213,7 @@ impl Runner {
         }
     }
 
-    /// The launcher, its settings, the program and its arguments.
+    /// Returns the launcher with its settings, the program and its arguments.
     fn command(&self, group: &Group, launch: Launch, hold: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];
         let program = self.programs.of(group)?;
@@ -229,7 +229,8 @@ impl Runner {
         Ok(command)
     }
 
-    /// As [`Runner::command`], for a job of this host that takes turns with others: it is told when by whoever listens at `socket`.
+    /// As [`Runner::command`], for a job on this host that takes turns with others. The listener at `socket` controls
+    /// its turns.
     pub fn duet_command(&self, group: &Group, seed: u64, socket: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];
         let mut command = here(competitor, group, self.programs.of(group)?);
@@ -241,7 +242,7 @@ impl Runner {
         Ok(process::tied(command))
     }
 
-    /// Adds the arguments of all launches: the program's own, variables and the folder.
+    /// Adds the program's arguments, variables and the working folder.
     fn arguments(&self, command: &mut Command, group: &Group, launch: Launch, hold: &Path) {
         match &group.work {
             Work::Points(points) => command
@@ -251,7 +252,7 @@ impl Runner {
             Work::Own(Kind::Spawn | Kind::Notify) => command
                 .arg(group.work.operation())
                 .arg(group.tasks.to_string()),
-            // Its tasks wait as idle ones do.
+            // The same program measures both.
             Work::Own(Kind::IdleProcessor) => command.arg(Work::Own(Kind::IdleMemory).operation()),
             Work::Application(operation, size) | Work::Counted(operation, size) => {
                 let mut arguments = problem_arguments(operation, *size);
@@ -266,7 +267,7 @@ impl Runner {
         self.variables(command, group);
     }
 
-    /// Adds the variables of all launches, and the folder.
+    /// Adds the variables of all launches, and the working folder.
     fn variables(&self, command: &mut Command, group: &Group) {
         let competitor = &self.competitors[group.competitor];
         command
@@ -287,7 +288,7 @@ impl Runner {
             .current_dir(&self.work);
     }
 
-    /// Let the tasks wait for a file to go away, and look at them meanwhile.
+    /// Runs idle tasks, which wait until the file `hold` is removed, and measures them meanwhile.
     fn watch_idle(
         &self,
         command: &mut Command,
@@ -320,7 +321,7 @@ fn job<'a>(competitor: &'a Competitor, group: &'a Group, program: &'a Path, task
     }
 }
 
-/// The arguments by which an application is given a problem.
+/// Returns the arguments that give an application a problem.
 fn problem_arguments(operation: &Operation, size: u64) -> Vec<String> {
     let Program::Application(application) = operation.program else {
         return Vec::new();
@@ -332,10 +333,10 @@ fn problem_arguments(operation: &Operation, size: u64) -> Vec<String> {
     all.map(|word| (*word).to_owned()).collect()
 }
 
-/// The launcher of one host, its settings and the program.
+/// Returns the launcher for one host with its settings and the program.
 fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
     let launched = match group.has_host() {
-        // It starts its nodes.
+        // The host starts its nodes.
         true if competitor.peer.facts().loads_nodes => 1,
         true => group.processes(),
         false => group.launched(),
@@ -352,7 +353,7 @@ fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
     command
 }
 
-/// Messages that did not pass between hosts must have gone some other way.
+/// Returns a failure if fewer bytes passed between hosts than the messages had: they then took another path.
 fn short_cut(measured: &Measured) -> Option<String> {
     let (passed, due) = (measured.passed.bytes, measured.due);
     (passed < due).then(|| {
@@ -360,7 +361,7 @@ fn short_cut(measured: &Measured) -> Option<String> {
     })
 }
 
-/// Why a launch failed, if it did.
+/// Returns why a launch failed, or `None` if it did not.
 pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<String> {
     if finished.timed_out {
         return Some(format!("time-out after {:.0} s", finished.seconds));
@@ -383,7 +384,7 @@ pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<S
         .rev()
         .find(|line| !line.trim().is_empty() && !line.starts_with("---"));
     let last = last.unwrap_or("it ended early without a word").trim();
-    // It comes from another program, and goes into tables and reports.
+    // The text comes from another program, and is shown in tables and reports.
     let shown = last.chars().filter(|letter| !letter.is_control());
     let shown: String = shown.take(MAX_REASON_CHARS).collect();
     Some(format!("failed: {shown}"))
@@ -400,8 +401,8 @@ fn shared_files() -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Segments of a peer whose tasks were killed: files of ours that appeared during the launch and
-/// carry a peer's name.
+/// Removes the shared memory of a peer whose tasks were killed: this user's files that were created during the launch
+/// and have a peer's prefix.
 fn remove_left_behind(before: &BTreeSet<PathBuf>) {
     let names: Vec<&str> = peers::ALL
         .iter()

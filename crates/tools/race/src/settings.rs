@@ -1,22 +1,23 @@
-//! The settings that environments are raced with, and the measurement behind each; the settings themselves stand with the peers.
+//! The settings with which environments are raced, and the measurement behind each. The peers define the settings
+//! themselves.
 //!
-//! Peers race at their best: for every kind of operation, the settings that were fastest when tried
-//! on 2 cores of an AMD EPYC (Zen 5, one socket, virtual machine). That is more than a user could do in
-//! one job, since settings belong to the whole job; so no peer loses for want of a setting. An
-//! environment whose name ends in `-default` runs as it comes.
+//! Peers race with their best settings: for every kind of operation, those that were fastest when tried on 2 cores of
+//! an AMD EPYC (Zen 5, one socket, virtual machine). That is more than a user could do in one job, since settings apply
+//! to the whole job, so no peer is slower for want of a setting. An environment whose name ends in `-default` runs with
+//! its defaults.
 
 use crate::network::Network;
 use crate::operations::{self, Operation, Pattern};
 use crate::peers::Peer;
 use crate::results::Setting;
 
-/// Reasons that several peers have.
+/// Reason of a setting that several peers share.
 pub const PINNED: &str =
     "all environments alike: tasks get the processors of their host, and are not bound further";
-/// As [`PINNED`].
+/// Reason of a setting that several peers share.
 pub const ON_NETWORK: &str = "the network of the race, and no other";
 
-/// When a setting is right.
+/// The condition for a setting, by numbers of tasks and processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Always.
@@ -27,7 +28,7 @@ pub enum When {
     Crowded,
 }
 
-/// Where a setting is right.
+/// The networks for which a setting is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkScope {
     /// One host, shared memory.
@@ -45,22 +46,23 @@ pub enum NetworkScope {
 pub enum Set {
     /// Arguments of the launcher.
     Arguments(&'static [&'static str]),
-    /// A variable of the tasks.
+    /// An environment variable of the tasks.
     Variable(&'static str, &'static str),
 }
 
 /// A setting of a peer.
 #[derive(Debug, Clone, Copy)]
 pub struct Tuning {
-    /// Where,
+    /// The networks on which it is set.
     pub place: NetworkScope,
-    /// when,
+    /// The numbers of tasks with which it is set.
     pub when: When,
-    /// and with which messages it is set; none: with all.
+    /// The patterns of messages with which it is set. If empty, all of them.
     pub patterns: &'static [Pattern],
-    /// Set also for environments that run as they come: without it they would not cross this network at all.
+    /// Whether it is also set for environments with default settings, because without it they would not cross this
+    /// network.
     pub default_too: bool,
-    /// Part of the adapter: there is no launcher to tell.
+    /// Whether the adapter makes the setting in the program, since there is no launcher for it.
     pub in_program: bool,
     /// The setting.
     pub set: Set,
@@ -69,7 +71,7 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// A setting on one host.
+    /// Returns a setting on one host.
     pub const fn local(
         when: When,
         patterns: &'static [Pattern],
@@ -87,7 +89,7 @@ impl Tuning {
         }
     }
 
-    /// A setting between hosts, or over 127.0.0.1.
+    /// Returns a setting between hosts, or over 127.0.0.1.
     pub const fn network(
         place: NetworkScope,
         when: When,
@@ -100,7 +102,7 @@ impl Tuning {
         }
     }
 
-    /// A setting without which the environment would not cross networks as the others do.
+    /// Returns a setting without which the environment would not cross networks as the others do.
     pub const fn all_networks(set: Set, reason: &'static str) -> Tuning {
         Tuning {
             default_too: true,
@@ -125,7 +127,7 @@ impl Tuning {
             When::Crowded => crowded,
         };
         fits && match self.patterns {
-            // A trial between tasks of one launch says nothing about the tasks that one of them starts.
+            // Trials were made between tasks of one launch, which say nothing about tasks that one of them starts.
             [] => pattern != Pattern::Spawning,
             patterns => patterns.contains(&pattern),
         }
@@ -151,7 +153,7 @@ impl Tuning {
     }
 }
 
-/// Settings made up for one launch.
+/// All settings of one launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Resolved {
     /// Arguments of the launcher.
@@ -161,7 +163,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Is this variable among them?
+    /// Returns whether this variable is set.
     pub fn sets(&self, variable: &str) -> bool {
         self.variables.iter().any(|(name, _)| name == variable)
     }
@@ -172,7 +174,7 @@ impl Resolved {
     }
 }
 
-/// The settings for one operation with as many tasks as eligible, or more.
+/// Returns the settings for one operation. `crowded` says that there are more tasks than processors.
 pub fn resolve(
     peer: &dyn Peer,
     tuned: bool,
@@ -182,10 +184,10 @@ pub fn resolve(
 ) -> Resolved {
     let (facts, mut resolved) = (peer.facts(), Resolved::default());
     resolved.add(match operation.pattern {
-        // Between hosts that is a setting like others.
+        // Between hosts, pinning is one of the tunings.
         _ if !network.is_local() => &[],
         Pattern::Spawning => facts.unpinned,
-        // Its launcher binds the host and the nodes that this starts, each by itself.
+        // Regatta's launcher binds the host and the nodes that the host starts, each on its own.
         _ if operation.host && facts.loads_nodes => &[],
         Pattern::BroadcastsInTurn if crowded && !facts.dealt.is_empty() => facts.dealt,
         _ => facts.pinning[usize::from(crowded)],
@@ -203,7 +205,7 @@ pub fn resolve(
     resolved
 }
 
-/// All settings of an environment on a network, for the results file and the table.
+/// Returns all settings of an environment on a network, for the results file and the table.
 pub fn describe(peer: &dyn Peer, tuned: bool, network: Network) -> Vec<Setting> {
     let facts = peer.facts();
     let setting = |arguments: &[&str], when: &str, reason: &str| {

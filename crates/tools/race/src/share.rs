@@ -1,34 +1,37 @@
-//! The race's share of the processors, beside other programs of the machine.
+//! The race's share of the processors, beside other programs on the machine.
 //!
-//! A neighbour that is always busy takes half of a core from whoever shares that, in pieces of milliseconds. This tells nothing about a
-//! library, and it does not meet all alike: one that yields while it waits gives the neighbour more than one that sleeps. Nor does Linux
-//! treat all launchers alike: it shares processors between sessions first, and Hydra gives each task a session of its own.
+//! A neighbour that is always busy takes half of a core from a task on that core, in pieces of milliseconds. That says
+//! nothing about a library, and does not affect all libraries alike: one that yields while it waits gives the neighbour
+//! more time than one that sleeps. Linux does not treat all launchers alike either: it shares processors between
+//! sessions first, and Hydra gives each task a session of its own.
 //!
-//! So the race goes into a group of the kernel's `cpu` controller, with all that it starts: within that all programs are equal, and the group
-//! has the greatest weight there is, so a neighbour gets a hundredth. It takes a controller of version 1 that this process may write to, as
-//! root may; without it the race runs as it comes. The group lies below the one that the race was in, so bounds on that hold.
+//! Therefore the race enters a group of the kernel's `cpu` controller with all processes that it starts. Within the
+//! group all processes are equal, and the group has the maximum weight, so a neighbour gets about a hundredth. This
+//! needs a controller of version 1 that this process may write to, as root may. Without it the race runs in its
+//! original group. The new group is below the original one, so limits on that still apply.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The weight of the group; that of a program by itself is 1024.
+/// The weight of the group. A single program has the weight 1024.
 const GREATEST: &str = "262144";
-/// Groups of races have names that begin so.
+/// Prefix of the names of races' groups.
 const BEGINNING: &str = "regatta-race-";
-/// The list of a group's processes; a process that is written there goes into the group.
+/// The list of a group's processes. Writing a process id to it moves that process into the group.
 const PROCESSES: &str = "cgroup.procs";
 
-/// The sentence in the results of a race that had it.
+/// The note in the results of a race that had a group.
 pub const NOTE: &str = "the race and its programs were a group of processes with the greatest weight, so that other programs of this machine took about a hundredth of a core from them";
 
-/// The race's group, until this is dropped.
+/// The race's group. Dropping it moves this process back and removes the group.
 pub struct Share {
     before: PathBuf,
     group: PathBuf,
 }
 
 impl Share {
-    /// Puts this process, and whatever it starts, into a group of its own; none where that is not possible.
+    /// Moves this process into a new group, which processes that it starts inherit. Returns `None` where that is not
+    /// possible.
     pub fn take() -> Option<Share> {
         let before = here(
             &fs::read_to_string("/proc/self/mounts").ok()?,
@@ -37,7 +40,7 @@ impl Share {
         remove_leftovers(&before);
         let group = before.join(format!("{BEGINNING}{}", std::process::id()));
         fs::create_dir(&group).ok()?;
-        // From here on it is removed however this ends.
+        // From here on, dropping `share` removes the group.
         let share = Share { before, group };
         fs::write(share.group.join("cpu.shares"), GREATEST).ok()?;
         enter(&share.group).ok()?;
@@ -47,7 +50,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        // A group with processes in it stays, and the next race tries again.
+        // A group that still contains processes cannot be removed. The next race tries again.
         let _ = enter(&self.before);
         let _ = fs::remove_dir(&self.group);
     }
@@ -57,7 +60,7 @@ fn enter(group: &Path) -> std::io::Result<()> {
     fs::write(group.join(PROCESSES), std::process::id().to_string())
 }
 
-/// The group of this process under the `cpu` controller, by the kernel's lists of mounts and of groups.
+/// Returns the group of this process under the `cpu` controller, from the kernel's lists of mounts and of groups.
 fn here(mounts: &str, groups: &str) -> Option<PathBuf> {
     let has_cpu = |list: &str| list.split(',').any(|one| one == "cpu");
     let mounted = mounts.lines().find_map(|line| {
@@ -72,7 +75,7 @@ fn here(mounts: &str, groups: &str) -> Option<PathBuf> {
     Some(Path::new(mounted).join(group.trim_start_matches('/')))
 }
 
-/// Removes the groups of races that were killed: only empty ones can be.
+/// Removes the groups of races that were killed. Only groups without processes can be removed.
 fn remove_leftovers(before: &Path) {
     for entry in fs::read_dir(before).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(BEGINNING) {

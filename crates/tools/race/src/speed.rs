@@ -1,8 +1,8 @@
-//! The speed of the machine, apart from any library: one way of a cache line between two cores.
+//! The speed of the machine, independent of any library: the one-way time of a cache line between two cores.
 //!
-//! Virtual machines change under the race: when the two processors are moved further apart, every
-//! latency is several times what it was, for minutes. The driver measures this before and after
-//! each launch, so that launches of different times can be told apart.
+//! Virtual machines change during a race. If the two processors are moved further apart, every latency is several times
+//! as large for minutes. The driver measures this before and after each launch, so that launches at different speeds
+//! can be recognised.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -11,23 +11,23 @@ use crate::stats;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// A cache line of its own (two: neighbours are fetched together).
+/// A value with a cache line of its own. It is aligned to two lines, since neighbouring lines are fetched together.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Two processors to measure between, the same two that tasks 0 and 1 are pinned to.
+/// The two processors between which the speed is measured: the same ones that tasks 0 and 1 are pinned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair(usize, usize);
 
 impl Pair {
-    /// The first two processors this process may use; none when there is only one.
+    /// Returns the first two processors that this process may use, or `None` if there is only one.
     pub fn here() -> Option<Pair> {
         let mut allowed = allowed().into_iter();
         Some(Pair(allowed.next()?, allowed.next()?))
     }
 }
 
-/// The processors this process may use.
+/// Returns the processors that this process may use.
 pub fn allowed() -> Vec<usize> {
     match sched_getaffinity(None) {
         Ok(set) => (0..CpuSet::MAX_CPU)
@@ -40,17 +40,17 @@ pub fn allowed() -> Vec<usize> {
 fn pin(cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);
-    // A refusal only makes the figure noisier.
+    // If pinning fails, the result is only noisier.
     let _ = sched_setaffinity(None, &set);
 }
 
 const ROUNDS: usize = 12;
 const TURNS: u64 = 4000;
 
-/// Nanoseconds one way: the median of several rounds, so that a moment's disturbance is left out.
+/// Returns the one-way time in ns: the median of several rounds, so that a short disturbance does not count.
 ///
-/// The waiting loop is bare on purpose. With a pause in it the figure is smaller, but falls by half and
-/// rises again with the luck of two loops in step; bare, it repeats within 5 % on a steady machine.
+/// The waiting loop is a plain spin on purpose. With a pause instruction the time is shorter, but it varies by a factor
+/// of two with how the two loops happen to be in step. The plain loop repeats within 5 % on a steady machine.
 pub fn line_ns(pair: Pair) -> f64 {
     let there = Line(AtomicU64::new(0));
     let back = Line(AtomicU64::new(0));
@@ -84,7 +84,7 @@ fn await_value(line: &Line, value: u64) {
     while line.0.load(Ordering::Acquire) != value {
         spins += 1;
         if spins.is_multiple_of(100_000) {
-            // The other thread may not have a processor of its own just now.
+            // The other thread may have no processor of its own at the moment.
             std::thread::yield_now();
         }
     }

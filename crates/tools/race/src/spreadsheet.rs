@@ -1,6 +1,8 @@
-//! `results.csv` and `ratios.csv`: the rows and ratios of a race as comma-separated values, one line of names first.
+//! `results.csv`, `ratios.csv` and `paired.csv`: the rows and ratios of a race as comma-separated values, with a header
+//! line.
 //!
-//! They are what a record keeps for years: they have no machine, settings or notes, which its README names.
+//! Recorded races keep these files for years. They have no machine, settings or notes, which the record's README
+//! states.
 
 use std::path::Path;
 
@@ -17,7 +19,7 @@ pub const ROWS: &str = "results.csv";
 pub const RATIOS: &str = "ratios.csv";
 /// Name of the file with the ratios of two points of one environment.
 pub const PAIRED: &str = "paired.csv";
-/// Between the flags of a row.
+/// Separator of the flags of a row.
 const FLAG_SEPARATOR: &str = "; ";
 
 /// A line of `results.csv`: a [`Row`].
@@ -215,12 +217,13 @@ impl Results {
         text(self.ratios.iter().map(RatioLine::from))
     }
 
-    /// Returns the text of `paired.csv`; empty if no two points of one environment were held against each other.
+    /// Returns the text of `paired.csv`, which is empty if no two points of one environment were compared.
     pub fn paired_to_csv(&self) -> String {
         text(self.paired.iter().map(PairedLine::from))
     }
 
-    /// Reads `results.csv`, and the `ratios.csv` and `paired.csv` beside it if they are there. Of the machine nothing is known then, and of environments their names.
+    /// Reads `results.csv`, and `ratios.csv` and `paired.csv` beside it if they exist. The result has no description of
+    /// the machine, and only the names of environments.
     pub fn read_csv(rows: &Path) -> Result<Results> {
         let mut results = Results {
             schema: SCHEMA.to_owned(),

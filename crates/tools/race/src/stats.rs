@@ -1,22 +1,22 @@
-//! Medians, their confidence intervals, and when a difference is none.
+//! Medians, their confidence intervals, and the verdict of a comparison.
 //!
-//! The sample is the launch: batches within one launch share its luck (placement of pages, order of
-//! processes), so each launch counts once, with its median. No distribution is assumed.
+//! The sample is the launch: batches within one launch share its placement of pages and its order of processes, so each
+//! launch counts once, with its median. No distribution is assumed.
 
 use serde::{Deserialize, Serialize};
 
 use crate::duet::ratio::judge;
 use crate::results::{Metric, Row};
 
-/// Number of launches below which an interval of ranks says little, so that it is widened.
+/// Number of launches below which an interval of ranks is too narrow, so that it is widened.
 pub const MIN_LAUNCHES_FOR_RANKS: usize = 5;
 
-/// The median; the mean of the middle two for an even number. NaN of nothing.
+/// Returns the median, which is the mean of the middle two for an even number of values, or NaN for no values.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// A quantile by linear interpolation between ranks. NaN of nothing.
+/// Returns a quantile by linear interpolation between ranks, or NaN for no values.
 pub fn quantile(values: &[f64], q: f64) -> f64 {
     if values.is_empty() {
         return f64::NAN;
@@ -34,11 +34,11 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// A 95 % confidence interval of the median, by ranks, whatever the distribution (Le Boudec; Hoefler and
-/// Belli's rule 5): the narrowest pair of ranks that holds the median of at least 95 % of all samples.
+/// Returns a 95 % confidence interval of the median, by ranks, for any distribution (Le Boudec; Hoefler and Belli's
+/// rule 5): the narrowest symmetric pair of ranks that contains the median with at least 95 % probability.
 ///
-/// Five values give smallest and largest (94 %). Fewer cannot give 95 %: their range is widened by itself
-/// on either side, which is a convention, stated in the flag `few-launches`.
+/// For five values these are the smallest and the largest (94 %). Fewer values cannot reach 95 %: their range is
+/// extended by its width on either side, which is a convention, stated by the flag `few-launches`.
 pub fn interval(values: &[f64]) -> [f64; 2] {
     let n = values.len();
     if n == 0 {
@@ -58,8 +58,8 @@ pub fn interval(values: &[f64]) -> [f64; 2] {
     [sorted[trimmed], sorted[n - 1 - trimmed]]
 }
 
-/// How many values may be left out at either end: the median lies below the k-th smallest value with
-/// the probability of fewer than k heads in n throws of a coin.
+/// Returns how many values may be left out at either end. The median is below the k-th smallest value with the
+/// probability of fewer than k heads in n throws of a coin.
 fn ranks_to_trim(n: usize) -> usize {
     let mut term = 0.5f64.powi(n as i32);
     let mut below = term;
@@ -75,24 +75,25 @@ fn ranks_to_trim(n: usize) -> usize {
     trimmed
 }
 
-/// How one row stands against another of the same point. Files of results have older words for it, which stay as they are.
+/// The verdict for one row against another of the same point. Result files have older words for it, which stay as they
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Better beyond the noise.
+    /// Better, and the difference is larger than the noise.
     #[serde(rename = "faster", alias = "ahead")]
     Ahead,
-    /// Worse beyond the noise.
+    /// Worse, and the difference is larger than the noise.
     #[serde(rename = "slower", alias = "behind")]
     Behind,
-    /// As good: that is a statement, and not the want of one.
+    /// Certainly about equal. This differs from an undecided comparison.
     Tie,
     /// The noise is larger than the difference.
     #[serde(rename = "open", alias = "undecided")]
     Undecided,
 }
 
-/// The interval of the ratio of two rows whose launches were independent: between the ratios of the ends of their intervals.
+/// Returns the interval of the ratio of two rows whose launches were independent, from the ends of the rows' intervals.
 pub fn ratio_interval(a: &Row, b: &Row) -> [f64; 2] {
     let (over, under) = match a.metric.smaller_is_better() {
         true => (a, b),
@@ -101,26 +102,27 @@ pub fn ratio_interval(a: &Row, b: &Row) -> [f64; 2] {
     [over.ci95[0] / under.ci95[1], over.ci95[1] / under.ci95[0]]
 }
 
-/// A smaller share of a processor is as good as none, in per cent: the kernel's own work for a process that sleeps is as much.
+/// Processor time below this, in per cent, counts as none: the kernel's own work for a sleeping process takes about as
+/// much.
 const NO_SHARE: f64 = 0.1;
 
-/// `a` against `b`, of which the launches were independent.
+/// Returns the verdict for `a` against `b`, whose launches were independent.
 pub fn verdict(a: &Row, b: &Row) -> Verdict {
     let is_none = |row: &Row| row.metric == Metric::Cpu && row.ci95[1] < NO_SHARE;
     if is_none(a) && is_none(b) {
         return Verdict::Tie;
     }
     let ci95 = ratio_interval(a, b);
-    // An end may be infinite: something against nothing has a side as well.
+    // An end may be infinite: a comparison with zero also has a verdict.
     match ci95.iter().any(|end| end.is_nan()) {
         false => judge(ci95),
-        // Nothing is as good as nothing.
+        // Two zeros are equal.
         true if a.median == b.median => Verdict::Tie,
         true => Verdict::Undecided,
     }
 }
 
-/// Time of `a` in units of the time of `b`, below 1 when `a` is better, for rates too.
+/// Returns the time of `a` divided by that of `b`, which is below 1 if `a` is better, for rates too.
 pub fn ratio(a: &Row, b: &Row) -> f64 {
     if a.metric.smaller_is_better() {
         a.median / b.median
@@ -150,7 +152,7 @@ mod tests {
         assert_eq!(interval(&first_to(100)), [40.0, 61.0]);
     }
 
-    /// Results of all versions are read by all others.
+    /// Results of all versions can be read by all others.
     #[test]
     fn verdicts_are_written_in_the_words_of_recorded_races() {
         let words = [
@@ -174,7 +176,7 @@ mod tests {
         assert_eq!(interval(&[10.0]), [7.5, 12.5]);
     }
 
-    /// Launch medians of one and the same thing, with the noise of a real machine.
+    /// Returns launch medians of one environment, with the noise of a real machine.
     fn noisy(seed: u64, launches: usize, level: f64) -> Vec<f64> {
         let mut random = fastrand::Rng::with_seed(seed);
         (0..launches)

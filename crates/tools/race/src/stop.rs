@@ -1,7 +1,7 @@
-//! The end of a race before its time: asked for by a signal, and noticed in every wait.
+//! The early end of a race: requested by a signal, and noticed in every wait.
 //!
-//! A signal sets a number and writes a byte to a socket that nobody reads. A wait for a descriptor waits for the other end of
-//! that socket as well, so no wait goes on once the race is to stop.
+//! A signal stores its number and writes a byte to a socket that is never read. A wait for a descriptor also polls the
+//! other end of that socket, so every wait ends once the race is to stop.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,29 +15,29 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-/// The reason why a wait is over.
+/// The reason why a wait has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
     /// The descriptor of this index is ready.
     Ready(usize),
-    /// The time is up.
+    /// The deadline has passed.
     Late,
     /// The race is to stop.
     Stopped,
 }
 
-/// The request to stop, and what wakes those who wait.
+/// The request to stop, with the socket that wakes waiting threads.
 #[derive(Debug)]
 pub struct Stop {
-    /// The signal that asked; 0: none has.
+    /// The signal that made the request, or 0 if none has.
     signal: Arc<AtomicUsize>,
-    /// Readable from the request on.
+    /// Readable once the request is made.
     asked: UnixStream,
     ask: UnixStream,
 }
 
 impl Stop {
-    /// A request that nobody has made yet.
+    /// Creates a request that has not been made yet.
     pub fn new() -> Result<Arc<Stop>> {
         let (asked, ask) = UnixStream::pair().context("cannot make a pair of sockets")?;
         ask.set_nonblocking(true)?;
@@ -48,7 +48,7 @@ impl Stop {
         }))
     }
 
-    /// As [`Stop::new`]; the first SIGINT or SIGTERM makes the request, and the second ends this process at once.
+    /// As [`Stop::new`], but the first SIGINT or SIGTERM makes the request, and the second ends this process at once.
     pub fn on_signals() -> Result<Arc<Stop>> {
         let stop = Stop::new()?;
         let again = Arc::new(AtomicBool::new(false));
@@ -61,14 +61,14 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Makes the request, as this signal does.
+    /// Makes the request, as this signal would.
     pub fn ask(&self, signal: i32) {
         self.signal.store(signal as usize, Ordering::SeqCst);
-        // A full socket wakes as well.
+        // A socket whose buffer is full is readable as well.
         let _ = (&self.ask).write(&[0]);
     }
 
-    /// The signal that asked for the end.
+    /// Returns the signal that made the request, if any.
     pub fn asked(&self) -> Option<i32> {
         match self.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -76,12 +76,13 @@ impl Stop {
         }
     }
 
-    /// Is the race to stop?
+    /// Returns whether the race is to stop.
     pub fn is_asked(&self) -> bool {
         self.asked().is_some()
     }
 
-    /// Waits until one of these descriptors is ready, the time is up or the race is to stop, which goes before the others.
+    /// Waits until one of these descriptors is ready, the deadline has passed or the race is to stop. The request to
+    /// stop has priority.
     pub fn await_ready(
         &self,
         fds: &[(BorrowedFd<'_>, PollFlags)],
@@ -97,7 +98,7 @@ impl Stop {
         })
     }
 
-    /// Waits for so long; true as soon as the race is to stop.
+    /// Waits for `time`. Returns true at once when the race is to stop.
     pub fn wait(&self, time: Duration) -> bool {
         matches!(
             self.await_ready(&[], Instant::now() + time),
@@ -106,7 +107,7 @@ impl Stop {
     }
 }
 
-/// Waits until one of these descriptors is ready: its index; none when the time is up.
+/// Waits until one of these descriptors is ready and returns its index, or `None` if the deadline has passed.
 pub fn poll_until(
     fds: &[(BorrowedFd<'_>, PollFlags)],
     deadline: Instant,
@@ -124,7 +125,7 @@ pub fn poll_until(
         match poll(&mut watched, Some(&timeout)) {
             Ok(0) => return Ok(None),
             Ok(_) => return Ok(watched.iter().position(|fd| !fd.revents().is_empty())),
-            // A signal's handler has run: the caller's socket tells.
+            // A signal handler has run. If it made the request, the caller's socket is readable.
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,4 +1,5 @@
-//! The suites: which operations race together, and with whom. Entries of operations name theirs; an operation of several suites is raced in each.
+//! The suites: operations that race together, and the environments that take part. The entries of operations name their
+//! suites. An operation of several suites is raced in each.
 
 use crate::discover::Competitor;
 use crate::operations::{self, Need};
@@ -9,15 +10,15 @@ use crate::peers::{
 use crate::places::{self, Place};
 use crate::portability::targets;
 
-/// Where the points of a suite come from. Applications are planned alike in all: at the places that a suite lists for them, or else with
-/// their usual problems.
+/// The source of a suite's points. Applications are planned in the same way in all suites: at the places that the suite
+/// lists for them, or else with their default problems.
 #[derive(Debug, Clone, Copy)]
 pub enum Points {
-    /// From the entries of its operations, whose launches are planned by what they are.
+    /// The entries of its operations, whose kinds determine the launches.
     OfOperations,
-    /// As that, between two tasks.
+    /// As `OfOperations`, between two tasks.
     Pairs,
-    /// From a list.
+    /// A list.
     Listed(fn() -> Vec<Place>),
 }
 
@@ -26,29 +27,30 @@ pub enum Points {
 pub struct Suite {
     /// Its name on the command line and in results.
     pub name: &'static str,
-    /// Raced only for those who name it, or an operation of it that no other suite has.
+    /// Whether it is raced only if it is named, or if an operation of it is named that is in no other suite.
     pub on_request: bool,
-    /// Raced between hosts too.
+    /// Whether it is raced between hosts too.
     pub between_hosts: bool,
-    /// Raced between any number of hosts, with one or two tasks on each, and not on one host.
+    /// Whether it is raced between any number of hosts, with one or two tasks on each, and not on one host.
     pub on_many_hosts: bool,
-    /// Are all of its points headlines?
+    /// Whether all of its points are headlines.
     pub headline: bool,
-    /// Do its points stand in the page's grid of all that was raced?
+    /// Whether its points are in the page's overview.
     pub glance: bool,
-    /// Are its environments launched one after the other although they could take turns, because some that it is about cannot?
+    /// Whether its environments are launched one after the other although they could take turns, because some
+    /// environments that it is about cannot.
     pub launched: bool,
-    /// Do its operations share one job of each environment, whose settings are those of none of them?
+    /// Whether its operations share one job of each environment, which has no settings for particular operations.
     pub one_setting: bool,
-    /// Launches of a group in a race of normal effort.
+    /// Number of launches of a group in a race of normal effort.
     pub launches: u32,
-    /// Are the messages of its applications counted, by environments that can?
+    /// Whether the messages of its applications are counted by environments that support that.
     pub counted: bool,
-    /// Where its points come from.
+    /// The source of its points.
     pub points: Points,
-    /// May peers of this kind take part?
+    /// Returns whether peers of this kind may take part.
     pub takes: fn(&dyn Peer) -> bool,
-    /// Environments that are in it although others race them on request only.
+    /// Returns whether an environment that other suites race on request only takes part.
     pub calls: fn(&Competitor) -> bool,
 }
 
@@ -96,7 +98,7 @@ pub static HOSTS: Suite = Suite {
     takes: |peer| peer.facts().ours || is_recent_mpi(peer),
     ..ON_REQUEST
 };
-/// Operations and their expressions by others, in every environment alike.
+/// Operations and their expressions by others, in every environment.
 pub static GUIDELINES: Suite = Suite {
     name: "guidelines",
     points: Points::Listed(|| places::of_guidelines(&GUIDELINES)),
@@ -105,20 +107,20 @@ pub static GUIDELINES: Suite = Suite {
     calls: |competitor| is_interface(competitor) && !is_of_a_suite(&competitor.name),
     ..ON_REQUEST
 };
-/// Jobs and tasks that come and go.
+/// Start and end of jobs and tasks.
 pub static START: Suite = Suite {
     name: "start",
     headline: true,
     ..USUAL
 };
-/// Costs of tasks that wait.
+/// Memory and processor time of waiting tasks.
 pub static MEMORY: Suite = Suite {
     name: "memory",
     between_hosts: false,
     headline: true,
     ..USUAL
 };
-/// PVM's ways of sending.
+/// PVM's ways of sending messages.
 pub static PVM: Suite = Suite {
     name: "pvm",
     points: Points::Pairs,
@@ -136,7 +138,7 @@ pub static MPI: Suite = Suite {
     calls: |competitor| is_mpi(competitor.peer) && competitor.tuned,
     ..ON_REQUEST
 };
-/// What only MPI has beyond that, in search of operations that take a multiple of a peer's time.
+/// Further operations that only MPI has, to find those that take a multiple of a peer's time.
 pub static CLIFFS: Suite = Suite {
     name: "cliffs",
     points: Points::Listed(|| places::of_entries(&CLIFFS)),
@@ -145,7 +147,7 @@ pub static CLIFFS: Suite = Suite {
     calls: |competitor| competitor.name == interfaces::MPI.name,
     ..ON_REQUEST
 };
-/// The tables of Ahmad and Wu, 1991; bare shared memory is no interface.
+/// The tables of Ahmad and Wu, 1991. Shared memory without a library does not take part, since it is no interface.
 pub static AHMAD_WU_1991: Suite = Suite {
     name: "ahmad-wu-1991",
     points: Points::Listed(|| places::of_messages(&AHMAD_WU_1991)),
@@ -153,7 +155,7 @@ pub static AHMAD_WU_1991: Suite = Suite {
     calls: is_interface,
     ..ON_REQUEST
 };
-/// White, Alund and Sunderam, 1994: PVM's routes and what TCP allows (Table 6), and the NAS kernels.
+/// White, Alund and Sunderam, 1994: PVM's routes and TCP (Table 6), and the NAS kernels.
 pub static WHITE_1994: Suite = Suite {
     name: "white-1994",
     points: Points::Listed(|| [white::places(), applications::places(&WHITE_1994)].concat()),
@@ -173,7 +175,7 @@ pub static MANIEZZO_SANNA: Suite = Suite {
     calls: |one| (is_mpi(one.peer) && one.tuned) || one.name == regatta::NO_BYPASS,
     ..ON_REQUEST
 };
-/// Bounds on what interfaces cost over our own.
+/// Bounds on the cost of interfaces over Regatta's own.
 pub static INTERFACES: Suite = Suite {
     name: "interfaces",
     points: Points::Listed(targets::places),
@@ -190,7 +192,7 @@ pub static APPLICATIONS: Suite = Suite {
     ..ON_REQUEST
 };
 
-/// The tables of I. Ahmad, 1997: NX, Express and PVM by primitives and applications.
+/// The tables of I. Ahmad, 1997: NX, Express and PVM with primitives and applications.
 pub static AHMAD_1997: Suite = Suite {
     name: "ahmad-1997",
     points: Points::Listed(|| {
@@ -204,7 +206,7 @@ pub static AHMAD_1997: Suite = Suite {
     calls: is_interface,
     ..ON_REQUEST
 };
-/// All of them.
+/// All suites.
 pub static ALL: [&Suite; 15] = [
     &PRIMITIVES,
     &OVERSUBSCRIBED,
@@ -223,12 +225,12 @@ pub static ALL: [&Suite; 15] = [
     &AHMAD_1997,
 ];
 
-/// The name of all suites of papers together, in one race.
+/// Name of all suites of papers together, in one race.
 pub const PAPERS: &str = "papers";
-/// The suites of papers, in the order of their years.
+/// The suites of papers, by year.
 pub static OF_PAPERS: [&Suite; 4] = [&AHMAD_WU_1991, &WHITE_1994, &AHMAD_1997, &MANIEZZO_SANNA];
 
-/// Returns the names of suites for those on a command line, where one name may stand for several.
+/// Returns the names of suites for the names on a command line, where one name may stand for several suites.
 pub fn named(names: &[String]) -> Vec<String> {
     let each = |name: &String| match name == PAPERS {
         true => OF_PAPERS.map(|suite| suite.name.to_owned()).to_vec(),
@@ -241,8 +243,8 @@ fn is_mpi(peer: &dyn Peer) -> bool {
     peer.lacks(Need::Blocks).is_none()
 }
 
-/// Without MPICH 4.0: what is put into a window that it allocates does not arrive there, and between hosts a launch of all sizes does not end in
-/// time.
+/// Excludes MPICH 4.0: data put into a window that it allocates does not arrive, and between hosts a launch of all
+/// sizes does not end in time.
 fn is_recent_mpi(peer: &dyn Peer) -> bool {
     let is_old = |look: &Look| look.name == mpich_debian::NAME;
     is_mpi(peer) && !peer.facts().looks.iter().any(is_old)
@@ -263,7 +265,7 @@ fn is_interface(competitor: &Competitor) -> bool {
     competitor.peer.facts().ours && competitor.name != regatta_mpich::NAME
 }
 
-/// The help of the option that names suites.
+/// Returns the help of the option that names suites.
 pub fn help() -> String {
     let names = |on_request| {
         let here = ALL.iter().filter(|suite| suite.on_request == on_request);
@@ -277,12 +279,12 @@ pub fn help() -> String {
     )
 }
 
-/// The suite of this name.
+/// Returns the suite of this name.
 pub fn find(name: &str) -> Option<&'static Suite> {
     ALL.into_iter().find(|suite| suite.name == name)
 }
 
-/// The suite of primitives with this many tasks, or more than there are processors.
+/// Returns the suite of primitives. `crowded` says that there are more tasks than processors.
 pub fn of_primitives(crowded: bool) -> &'static Suite {
     match crowded {
         true => &OVERSUBSCRIBED,

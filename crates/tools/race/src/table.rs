@@ -1,4 +1,4 @@
-//! The race as a table in a terminal.
+//! The results of a race as a table for a terminal.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,13 +14,13 @@ use crate::portability;
 use crate::results::{Metric, OURS, Point, Results, Row};
 use crate::stats::{self, Verdict};
 
-/// Endings of the names of environments that run as they come.
+/// Suffixes of the names of environments with default settings.
 const AS_THEY_COME: [&str; 2] = ["-default", "-daemon"];
 
-/// A time, rate or size with three digits and a unit one can read.
+/// Formats a time, rate or size with three digits and a readable unit.
 pub fn quantity(metric: Metric, value: f64) -> String {
     match metric {
-        // Nanoseconds of a huge time would be more than a number can hold.
+        // In nanoseconds a huge time would overflow.
         Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting if value < 1.0 => {
             scaled(value * 1e3, &[(1e3, "ns"), (1e3, "us")])
         }
@@ -40,10 +40,11 @@ pub fn quantity(metric: Metric, value: f64) -> String {
     }
 }
 
-/// Numbers from here on have an exponent.
+/// Smallest number that is shown with an exponent.
 const MIN_WITH_EXPONENT: f64 = 1e9;
 
-/// A number with this many digits behind the point; one that nobody would count the digits of has an exponent, and one that is none is unknown.
+/// Formats a number with this many decimals. Large numbers have an exponent, and numbers that are not finite are
+/// `unknown`.
 fn number(value: f64, digits: usize) -> String {
     match value {
         value if !value.is_finite() => "unknown".to_owned(),
@@ -71,7 +72,7 @@ fn scaled(mut value: f64, units: &[(f64, &str)]) -> String {
     format!("{} {unit}", number(value, digits))
 }
 
-/// A size as it is written in tables: `8`, `64 Ki`, `16 Mi`.
+/// Formats a size for tables: `8`, `64 Ki`, `16 Mi`.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => bytes.to_string(),
@@ -81,18 +82,19 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// The size of an operation as it is written in tables.
+/// Formats the size of an operation for tables.
 pub fn size_of(operation: &str, bytes: u64) -> String {
     operations::size(operation, bytes).unwrap_or_else(|| size(bytes))
 }
 
-/// Is this environment a rival of Regatta's? Environments as they come count only beside their tuned selves.
+/// Returns whether this environment is a rival of Regatta. Environments with default settings are not, since they have
+/// a tuned counterpart.
 pub fn is_peer(name: &str) -> bool {
     let as_it_comes = AS_THEY_COME.iter().any(|ending| name.ends_with(ending));
     peers::is_rival(name) && !name.starts_with(OURS) && !as_it_comes
 }
 
-/// The best peer's row of a point.
+/// Returns the best peer's row of a point.
 pub fn best_peer<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
     let peers = rows
         .iter()
@@ -101,7 +103,7 @@ pub fn best_peer<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
     peers.min_by(|a, b| stats::ratio(a, b).total_cmp(&1.0))
 }
 
-/// The whole table.
+/// Returns the whole table.
 pub fn render(results: &Results) -> String {
     let mut points: Vec<Point<'_>> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -164,7 +166,7 @@ fn title(point: &Point<'_>) -> String {
     )
 }
 
-/// Lines of one operation: a column per environment, ratios in brackets.
+/// Returns the lines of one operation: a column per environment, with ratios in brackets.
 fn block(results: &Results, points: &[Point<'_>]) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
     let columns: Vec<&str> = results
@@ -248,7 +250,7 @@ fn summary(results: &Results, mine: Option<&Row>, best: Option<&Row>) -> String 
     }
 }
 
-/// A ratio with as many digits as matter.
+/// Formats a ratio with as many digits as matter.
 pub fn times(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "-".to_owned(),
@@ -314,7 +316,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::results::{Environment, Machine, SCHEMA};
 
-    /// A row with a narrow interval round its median, for tests of whatever reads rows.
+    /// Returns a row with a narrow interval around its median, for tests.
     pub(crate) fn row(
         operation: &str,
         environment: &str,

@@ -1,7 +1,8 @@
-//! All processes that come of one command, and their end.
+//! All processes that a command has started, and how they are ended.
 //!
-//! Each command gets a *mark*: a variable that all it starts inherit. So its processes are found when their parents have ended, and when
-//! they have a session of their own. Processes whose variables are not to be read (programs of other users) are found as its descendants.
+//! Each command gets a *mark*: an environment variable that all its processes inherit. So its processes are found even
+//! if their parents have ended, or if they have a session of their own. Processes whose variables cannot be read
+//! (programs of other users) are found as descendants of the command.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,16 +22,16 @@ use crate::stop::{Stop, Woken, poll_until};
 
 /// The variable that carries the mark.
 pub const MARK: &str = "RACE_MARK";
-/// Time a launcher has to end its tasks after SIGTERM.
+/// Time limit for a launcher to end its tasks after SIGTERM.
 pub const TERM_TIMEOUT: Duration = Duration::from_secs(2);
-/// The same when the race is to stop.
+/// As [`TERM_TIMEOUT`], when the race is to stop.
 pub const STOP_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time the kernel may take to end a process that was killed.
+/// Time limit for the kernel to end a killed process.
 const KILL_TIMEOUT: Duration = Duration::from_millis(200);
-/// Time limit for the search for processes with a mark, until nobody has it.
+/// Time limit for killing processes with a mark until none is left.
 const MARK_SEARCH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A command under way, with all it has started.
+/// A running command, with all processes that it has started.
 pub struct Tree {
     child: Child,
     mark: String,
@@ -38,7 +39,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Starts a command, which gets this mark.
+    /// Starts a command with this mark.
     pub fn start(command: &mut Command, mark: String, stop: &Arc<Stop>) -> Result<Tree> {
         let child = command
             .env(MARK, &mark)
@@ -51,27 +52,27 @@ impl Tree {
         })
     }
 
-    /// The process that was started.
+    /// Returns the process that was started.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Number of the process that was started.
+    /// Returns the id of the process that was started.
     pub fn id(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// The race's request to stop.
+    /// Returns the race's request to stop.
     pub fn stop(&self) -> &Arc<Stop> {
         &self.stop
     }
 
-    /// Watches the process that was started: readable once it has ended.
+    /// Returns a descriptor that is readable once the started process has ended.
     pub fn watch(&self) -> Result<OwnedFd> {
         pidfd_open(self.id(), PidfdFlags::empty()).context("cannot watch a process")
     }
 
-    /// Waits for the end of the process that was started.
+    /// Waits until the started process has ended, the deadline has passed or the race is to stop.
     pub fn await_end(&self, deadline: Instant) -> Result<Woken> {
         let ended = self.watch()?;
         Ok(self
@@ -79,17 +80,18 @@ impl Tree {
             .await_ready(&[(ended.as_fd(), PollFlags::IN)], deadline)?)
     }
 
-    /// Does the process that was started end by then, even if the race is to stop?
+    /// Waits for the end of the started process, even if the race is to stop. Returns false if the deadline passes
+    /// first.
     pub fn ends_by(&self, deadline: Instant) -> bool {
         self.watch().is_ok_and(|ended| ends_by(&ended, deadline))
     }
 
-    /// Asks, waits a little, then kills: all of it, wherever it is.
+    /// Sends SIGTERM to the started process, waits a little, then kills it and all processes that it has started.
     pub fn end(&mut self) {
         end_together(&mut [self]);
     }
 
-    /// Kills those that have outlived the process that was started.
+    /// Kills the processes that have outlived the started process.
     pub fn end_rest(&self) {
         end_marked(&|mark| mark == self.mark);
     }
@@ -103,13 +105,13 @@ impl Drop for Tree {
     }
 }
 
-/// Ends several commands with all they have started, in the time of one.
+/// Ends several commands and all processes that they have started, within the time limit for one.
 pub fn end_together(trees: &mut [&mut Tree]) {
     let mut patience = Patience::of(TERM_TIMEOUT);
     let mut below = BTreeSet::new();
     let mut running = Vec::new();
     for tree in &mut *trees {
-        // The number of a process that has been reaped may be another's.
+        // The id of a process that was reaped may have been reused.
         if let Ok(None) = tree.child.try_wait()
             && let Ok(process) = tree.watch()
         {
@@ -123,7 +125,7 @@ pub fn end_together(trees: &mut [&mut Tree]) {
             below.extend(descendants(tree.id().as_raw_nonzero().get()));
             let _ = pidfd_send_signal(&process, Signal::KILL);
         }
-        // Once it is reaped its children are this process's.
+        // Reaping it makes its children children of this process.
         if ends_by(&process, Instant::now() + KILL_TIMEOUT) {
             let _ = tree.child.try_wait();
         }
@@ -132,7 +134,7 @@ pub fn end_together(trees: &mut [&mut Tree]) {
     end_marked(&|mark| trees.iter().any(|tree| tree.mark == mark));
 }
 
-/// Waits for the end of a process that has become a child of this one, and kills it if that takes too long.
+/// Waits for the end of a process that has become a child of this one, and kills it after `grace`.
 pub fn end_adopted(pid: Pid, grace: Duration, stop: &Stop) {
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;
@@ -145,7 +147,7 @@ pub fn end_adopted(pid: Pid, grace: Duration, stop: &Stop) {
     }
 }
 
-/// The time that several processes have to end; short once the race is to stop.
+/// The time that several processes have to end, which becomes short once the race is to stop.
 struct Patience {
     deadline: Instant,
     hasty: bool,
@@ -159,7 +161,7 @@ impl Patience {
         }
     }
 
-    /// Waits for the end of a process; false: it has not come in time.
+    /// Waits for the end of a process. Returns false if it does not end in time.
     fn await_end(&mut self, process: &OwnedFd, stop: &Stop) -> bool {
         let watched = [(process.as_fd(), PollFlags::IN)];
         if !self.hasty
@@ -174,7 +176,7 @@ impl Patience {
     }
 }
 
-/// Does this process end by then?
+/// Waits for the end of a process. Returns false if the deadline passes first.
 fn ends_by(process: &OwnedFd, deadline: Instant) -> bool {
     let watched = [(process.as_fd(), PollFlags::IN)];
     poll_until(&watched, deadline).is_ok_and(|ready| ready.is_some())
@@ -186,7 +188,8 @@ struct Marked {
     process: OwnedFd,
 }
 
-/// The environment of a process, by its folder in `/proc`. Where its first thread has left before others, these have it.
+/// Returns the environment of a process, given by its folder in `/proc`. If the main thread has exited before others,
+/// it is read from those.
 fn variables_of(process: &Path) -> Vec<u8> {
     let threads = fs::read_dir(process.join("task"));
     let threads = threads.into_iter().flatten().flatten();
@@ -195,12 +198,12 @@ fn variables_of(process: &Path) -> Vec<u8> {
     variables.find(|it| !it.is_empty()).unwrap_or_default()
 }
 
-/// The processes whose mark is one of those.
+/// Returns the processes with a mark that `wanted` accepts.
 fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
     let name = format!("{MARK}=");
     let of_entry = |entry: fs::DirEntry| {
         let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
-        // The descriptor first: it stays with the process whose variables are then read.
+        // The descriptor is opened first, so that it refers to the process whose variables are then read.
         let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         let variables = variables_of(&entry.path());
         let found = variables.split(|&byte| byte == 0).any(|variable| {
@@ -213,7 +216,7 @@ fn marked(wanted: &dyn Fn(&str) -> bool) -> Vec<Marked> {
     all.filter_map(of_entry).collect()
 }
 
-/// Kills all that have one of these marks, and those that they start meanwhile.
+/// Kills all processes with a mark that `wanted` accepts, including those that they start meanwhile.
 fn end_marked(wanted: &dyn Fn(&str) -> bool) {
     let late = Instant::now() + MARK_SEARCH_TIMEOUT;
     while Instant::now() < late {
@@ -233,7 +236,8 @@ fn end_marked(wanted: &dyn Fn(&str) -> bool) {
     }
 }
 
-/// Lets all whose mark begins so end by themselves in the time given, and kills those that do not.
+/// Waits until all processes whose mark begins with `beginning` have ended, at most for `patience`, and kills the
+/// others.
 pub fn end_leftovers(beginning: &str, patience: Duration) {
     let wanted = |mark: &str| mark.starts_with(beginning);
     let deadline = Instant::now() + patience;
@@ -243,14 +247,14 @@ pub fn end_leftovers(beginning: &str, patience: Duration) {
     end_marked(&wanted);
 }
 
-/// Numbers of the processes whose mark begins so.
+/// Returns the ids of the processes whose mark begins with `beginning`.
 pub fn with_mark(beginning: &str) -> Vec<i32> {
     let found = marked(&|mark| mark.starts_with(beginning));
     let number = |one: Marked| one.pid.as_raw_nonzero().get();
     found.into_iter().map(number).collect()
 }
 
-/// Takes note of the end of a process that has become a child of this one.
+/// Reaps a process that has become a child of this one.
 fn reap(pid: Pid) {
     if parent_of(pid.as_raw_nonzero().get()) == Some(std::process::id() as i32) {
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
@@ -268,8 +272,8 @@ pub fn end_all(pids: &BTreeSet<i32>) {
         let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        // A process that has another parent by now was taken over by init, and may have ended since: then
-        // its number may belong to somebody else. Only our own descendants are ended.
+        // If its parent is another process, init has adopted it, and it may have ended since. Its id may then belong to
+        // an unrelated process. So only descendants of this process are killed.
         let parent = parent_of(raw);
         if parent.is_some_and(|parent| parent == me || pids.contains(&parent)) {
             let _ = pidfd_send_signal(&process, Signal::KILL);
@@ -284,7 +288,7 @@ pub fn end_all(pids: &BTreeSet<i32>) {
     }
 }
 
-/// Every process with its parent, by the kernel's table.
+/// Returns every process with its parent, from `/proc`.
 fn parents() -> Vec<(i32, i32)> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -297,14 +301,14 @@ fn parents() -> Vec<(i32, i32)> {
     parents
 }
 
-/// The children of this process.
+/// Returns the children of this process.
 pub fn children() -> BTreeSet<i32> {
     let me = std::process::id() as i32;
     let mine = parents().into_iter().filter(|(_, parent)| *parent == me);
     mine.map(|(pid, _)| pid).collect()
 }
 
-/// All processes below one.
+/// Returns all descendants of a process.
 pub fn descendants(root: i32) -> BTreeSet<i32> {
     let parents = parents();
     let mut found = BTreeSet::new();
@@ -319,10 +323,10 @@ pub fn descendants(root: i32) -> BTreeSet<i32> {
     found
 }
 
-/// Parent of a process; none: there is no such process.
+/// Returns the parent of a process, or `None` if there is no such process.
 pub fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the parent is the second word after it.
+    // The name in parentheses may contain anything. The parent is the second word after it.
     stat.rsplit_once(')')?
         .1
         .split_whitespace()
@@ -331,7 +335,7 @@ pub fn parent_of(pid: i32) -> Option<i32> {
         .ok()
 }
 
-/// Orphans of launchers shall become children of this process, so that they can be found and reaped.
+/// Makes this process adopt the orphans of launchers, so that they can be found and reaped.
 pub fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }

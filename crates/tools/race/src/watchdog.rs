@@ -1,8 +1,9 @@
-//! The end of a race's programs when the race is killed.
+//! Ends a race's programs when the race is killed.
 //!
-//! A shell waits at a pipe whose other end only the race has. If that end closes while the shell lives, the race has not ended its
-//! programs. The shell then ends them, by their marks ([`tree`](crate::tree)), and removes the race's folder. A launcher that ignores SIGTERM is killed.
-//! Signals for the race's process group do not reach the shell.
+//! A shell waits at a pipe whose other end only the race has. If that end closes while the shell runs, the race was
+//! killed and has not ended its programs. The shell then ends them, by their marks ([`tree`](crate::tree)), and removes
+//! the race's folder. A launcher that ignores SIGTERM is killed. Signals for the race's process group do not reach the
+//! shell.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -12,15 +13,15 @@ use crate::tree::MARK;
 
 const SCRIPT: &str = include_str!("watchdog.sh");
 
-/// A shell that outlives the race if the race is killed; dropping this ends it.
+/// A shell that outlives the race if the race is killed. Dropping this ends the shell.
 pub struct Watchdog {
     shell: Child,
-    /// The end of the pipe that is open as long as the race lives.
+    /// The end of the pipe that is open as long as the race runs.
     pipe: Option<ChildStdin>,
 }
 
 impl Watchdog {
-    /// Starts the shell, for all processes whose mark begins with `beginning`. Returns none where there is no shell.
+    /// Starts the shell for all processes whose mark begins with `beginning`. Returns `None` if there is no shell.
     pub fn start(beginning: &str, folder: &Path) -> Option<Watchdog> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "sh"])
@@ -39,7 +40,7 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // Before its pipe closes, for which it waits.
+        // The shell must be killed before its pipe closes, since it acts on that.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
         drop(self.pipe.take());
@@ -63,7 +64,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let mut watchdog = Watchdog::start(supervisor.beginning(), &folder).expect("a shell");
         let mut command = Command::new("sh");
-        // Its child leaves the session, and so does that one's.
+        // Its child and grandchild each have a session of their own.
         let script = "trap '' TERM; (setsid setsid sleep 1000 &); echo up; sleep 1000; sleep 1000";
         command.args(["-c", script]);
         let running = supervisor.start(&mut command).unwrap();

@@ -1,6 +1,7 @@
-//! Races that are to stop, and launchers that fail or hang: the race ends soon, keeps what it has and leaves nothing running.
+//! Races that are to stop, and launchers that fail or hang: the race ends soon, keeps what it has measured and leaves
+//! nothing running.
 //!
-//! The environments are `limit`, and others of which the launcher or the program misbehaves.
+//! The environments are `limit`, and others whose launcher or program misbehaves.
 
 #[path = "../../../../tests/src/looks.rs"]
 mod looks;
@@ -25,7 +26,7 @@ const SIGINT: i32 = 2;
 /// Time limit for the end of an interrupted race, which takes about two seconds on a machine at rest.
 const STOP_TIMEOUT: Duration = Duration::from_secs(12);
 
-/// A folder for a test's scripts and what they write, removed at the end.
+/// A folder for a test's scripts and their output, removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -36,13 +37,14 @@ impl Folder {
         Folder(folder)
     }
 
-    /// A script that finds the folder's path in FOLDER.
+    /// Creates a script, in which FOLDER is the folder's path.
     fn script(&self, name: &str, text: &str) -> PathBuf {
         let (draft, path) = (self.0.join("draft"), self.0.join(name));
         let text = format!("#!/bin/sh\nFOLDER={}\n{text}\n", self.0.display());
         fs::write(&draft, text).expect("a script");
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o755)).expect("its owner");
-        // By another process: one that is open for writing here may still be so in a child of another test when it is executed.
+        // Another process writes the file: a file descriptor open for writing could be inherited by a child of another
+        // test, and the script could then not be executed.
         let copied = std::process::Command::new("cp")
             .arg("-p")
             .args([&draft, &path])
@@ -72,14 +74,15 @@ fn limit() -> Competitor {
     all.find(|one| one.name == "limit").expect("it is there")
 }
 
-/// Ignores the request to end, and says so by the lines of `started`: this process, and one below it with a session of its own.
+/// A script that ignores SIGTERM. It writes the pids of its process and of one below it with a session of its own to
+/// `started`.
 const DEAF: &str = "trap '' TERM
 setsid sh -c 'echo $$ >>\"$0\"; sleep 1000; sleep 1000' \"$FOLDER/started\" &
 echo $$ >>\"$FOLDER/started\"
 sleep 1000
 sleep 1000";
 
-/// An environment whose program is compiled without a compiler, and whose launcher does this.
+/// Returns an environment with a fake compiler, and this script as launcher.
 fn launched_by(folder: &Folder, text: &str) -> Competitor {
     let compiler = "while [ \"$1\" != -o ]; do shift; done; : >\"$2\"";
     Competitor {
@@ -113,7 +116,7 @@ fn race_of(competitors: Vec<Competitor>, suite: &str, operations: &[&str]) -> ra
     }
 }
 
-/// An interrupted race: its results, or its error.
+/// Runs a race that is interrupted after `until`. Returns its results or its error.
 fn interrupted(race: race::Race, until: impl FnOnce()) -> Result<Results, String> {
     let stop = Stop::new().expect("a pair of sockets");
     let racing = {
@@ -129,7 +132,7 @@ fn interrupted(race: race::Race, until: impl FnOnce()) -> Result<Results, String
     results
 }
 
-/// This many processes have started, and none of them runs any more.
+/// Asserts that this many processes have started, and that none of them runs any more.
 fn all_gone(folder: &Folder, number: usize) {
     let started = folder.lines("started");
     assert_eq!(started.len(), number, "{started:?}");
@@ -145,7 +148,7 @@ fn await_started(folder: &Folder, number: usize) {
     });
 }
 
-/// The only row of an environment.
+/// Returns the only row of an environment.
 fn row<'a>(results: &'a Results, environment: &'a str) -> &'a Row {
     let mut rows = results.rows_of(environment);
     let row = rows.next().expect("a row");
@@ -196,7 +199,7 @@ fn a_launcher_that_fails_again_and_again_is_started_twice_and_holds_nobody_up() 
     all_gone(&folder, 2);
 }
 
-/// The first launch fails, the heat goes on without it; the second hangs.
+/// The first launch fails and the heat continues without it. The second hangs.
 #[test]
 fn a_launch_that_is_tried_again_when_the_race_is_to_stop_has_failed_once() {
     if speed::allowed().len() < 2 {
@@ -216,7 +219,8 @@ fn a_launch_that_is_tried_again_when_the_race_is_to_stop_has_failed_once() {
     all_gone(&folder, 2);
 }
 
-/// Launches one after the other: what is timed from outside is not tied to the race, and a task that says it is idle never does.
+/// Launches one after the other. Programs whose time is measured from outside are not tied to the race, and one program
+/// never reports that it is idle.
 #[test]
 fn a_launch_that_hangs_ends_when_the_race_is_to_stop() {
     for (name, suite, operations) in [
@@ -233,7 +237,7 @@ fn a_launch_that_hangs_ends_when_the_race_is_to_stop() {
     }
 }
 
-/// Its program answers in five turns of the driver's, and then neither that nor the request to end.
+/// The program answers in five turns, and then ignores turns and the request to end.
 #[test]
 fn a_player_that_hangs_in_its_turn_does_not_hold_up_the_end() {
     if speed::allowed().len() < 2 {
@@ -277,7 +281,7 @@ fn a_player_that_hangs_in_its_turn_does_not_hold_up_the_end() {
     assert!(says_interrupted(&results), "{:?}", results.notes);
     for environment in ["limit", "bad"] {
         let row = row(&results, environment);
-        // How many of the five turns count depends on how loaded the machine is.
+        // The load of the machine determines how many of the five turns count.
         assert!(row.measured() && row.samples > 0, "{row:?}");
         let failed = |flag: &String| flag.contains("failed");
         assert!(!row.flags.iter().any(failed), "{row:?}");

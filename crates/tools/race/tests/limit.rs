@@ -1,4 +1,4 @@
-//! A real race, two seconds long: shared memory without a library, against itself.
+//! A real race of two seconds: shared memory without a library, against itself.
 
 #[path = "../../../../tests/src/skipped.rs"]
 mod skipped;
@@ -38,7 +38,7 @@ fn limit_races_itself_and_leaves_nothing() {
         before.elapsed()
     );
 
-    // one-to-one and global-sum with two sizes each, a barrier, the blocked receive; twice.
+    // For each side: one-to-one and global-sum with two sizes each, a barrier, and the blocked receive.
     assert_eq!(
         results.rows.len(),
         2 * (2 + 2 + 1 + 1),
@@ -56,12 +56,13 @@ fn limit_races_itself_and_leaves_nothing() {
         .iter()
         .find(|r| r.operation == "one-to-one" && r.bytes == 8)
         .expect("it was raced");
-    // In microseconds. Both tasks spin: beside others' work each waits for the other's turn on a processor, some milliseconds.
+    // In microseconds. Both tasks spin. On a loaded machine each waits some milliseconds until the other gets a
+    // processor.
     assert!(
         ping_pong.minimum > 0.005 && ping_pong.minimum < 100_000.0,
         "{ping_pong:?}"
     );
-    // It spins: that is what a blocked task of `limit` does. Beside others' work it has a part of a processor, and asleep it had none.
+    // A blocked task of `limit` spins. On a loaded machine it has part of a processor; a sleeping task would have none.
     let blocked = results
         .rows
         .iter()

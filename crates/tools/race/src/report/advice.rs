@@ -1,8 +1,8 @@
-//! The first screen: which library to use for which pattern of communication on this machine, and how sure that is.
+//! The first screen: which library to use for which pattern of communication on this machine, and how certain that is.
 //!
-//! A pattern is a set of points. A library is recommended for it by its distance to the best one at each of its points, on a logarithmic
-//! scale, where one that was not measured counts as [`MISSING`] times as long. The table tells point by point how it stands against the best of
-//! the others, and the range of these ratios.
+//! A pattern is a set of points. The recommended library has the smallest distance to the best one, summed over these
+//! points on a logarithmic scale. A library that was not measured at a point counts there as [`MISSING`] times as slow.
+//! The table shows at how many points the library is ahead of the best of the others, and the range of these ratios.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::operations::{self, Kind, Operation, Pattern as Messages};
 use crate::results::{Metric, Point, Results, Row};
 use crate::stats::Verdict;
 
-/// Messages up to this are short, bytes.
+/// Maximum size of a short message, in bytes.
 const MAX_SHORT_BYTES: u64 = 4 << 10;
-/// How much longer a library takes at a point where it has no figure.
+/// Ratio to the best library that counts for a library without a figure at a point.
 const MISSING: f64 = 10.0;
 
-/// A pattern of communication, as a user of a library has it.
+/// A pattern of communication, as users of a library distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Pattern {
     Short,
@@ -32,7 +32,8 @@ enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern that a point belongs to; none of an operation that this version does not know.
+    /// Returns the pattern of a point, or `None` if this version does not know the operation, or if the metric is part
+    /// of a time that is compared itself.
     fn of(results: &Results, row: &Row) -> Option<Pattern> {
         let operation = operations::find(&row.operation)?;
         let told = matches!(
@@ -41,7 +42,7 @@ impl Pattern {
         );
         let crowded = row.tasks > results.machine.cores && results.machine.cores > 0;
         Some(match operation.kind {
-            // Parts of a time that is compared itself.
+            // These are parts of a time that is compared itself.
             _ if told => return None,
             Kind::Application => Pattern::Applications,
             Kind::JoinLeave | Kind::Spawn | Kind::Notify => Pattern::Starts,
@@ -54,7 +55,7 @@ impl Pattern {
         })
     }
 
-    /// In a sentence, after `for`.
+    /// Returns its name in a sentence, after `for`.
     fn name(self) -> &'static str {
         match self {
             Pattern::Short => "short messages",
@@ -68,7 +69,7 @@ impl Pattern {
         }
     }
 
-    /// Its points, in words.
+    /// Returns a description of its points.
     fn about(self) -> &'static str {
         match self {
             Pattern::Short => "up to 4 KiB, between tasks with a core each",
@@ -91,12 +92,12 @@ fn is_between_two(operation: &Operation) -> bool {
         || operation.metric == Metric::OneWay
 }
 
-/// How sure a recommendation is, the surest first.
+/// The certainty of a recommendation, the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Confidence {
     /// Ahead at every point, beyond the noise.
     Sure,
-    /// Ahead at most points, behind at none.
+    /// Ahead at more than half of the points or tied, behind at none.
     Fairly,
     /// Ahead at some points, and behind at others.
     Mixed,
@@ -108,18 +109,18 @@ enum Confidence {
 struct Advice<'a> {
     pattern: Pattern,
     library: &'a str,
-    /// Points at which it is ahead of the best of the others, ties with it, is behind it, and where that is open.
+    /// Numbers of points at which it is ahead of the best of the others, ties with it, is behind it, and is undecided.
     ahead: usize,
     tie: usize,
     behind: usize,
     open: usize,
-    /// The least and the greatest ratio of its time to that of the best of the others.
+    /// The smallest and the largest ratio of its time to that of the best of the others.
     ratios: Option<[f64; 2]>,
     /// The library that is ahead of it most often.
     rival: Option<&'a str>,
 }
 
-/// The libraries that a reader can choose from.
+/// Returns the libraries that a reader can choose from.
 fn libraries(results: &Results) -> Vec<&str> {
     let own = results.ours();
     let names = results.environments.iter().map(|one| one.name.as_str());
@@ -154,7 +155,7 @@ fn all(results: &Results) -> Vec<Advice<'_>> {
     patterns.into_iter().filter_map(of).collect()
 }
 
-/// The best of these rows of one point.
+/// Returns the best of these rows of one point.
 fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     let better = |a: &&Row, b: &&Row| match a.metric.smaller_is_better() {
         true => a.median.total_cmp(&b.median),
@@ -163,7 +164,7 @@ fn best<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
     rows.min_by(better)
 }
 
-/// The library that is nearest to the best one at these points, all in all.
+/// Returns the library that is nearest to the best one over all of these points.
 fn recommended<'a>(
     results: &Results,
     libraries: &[&'a str],
@@ -176,7 +177,7 @@ fn recommended<'a>(
             let ratio = mine
                 .zip(first)
                 .map(|(mine, first)| results.ratio(mine, first));
-            // Nothing is any number of times nothing.
+            // A ratio to zero is not finite.
             ratio.map_or(MISSING, |ratio| match ratio.is_finite() {
                 true => ratio.max(1.0),
                 false => 1.0,
@@ -201,7 +202,7 @@ fn advise<'a>(
     libraries: &[&'a str],
     points: &[Vec<&'a Row>],
 ) -> Option<Advice<'a>> {
-    // A point that only one library has compares nothing.
+    // A point that only one library has is no comparison.
     let compared: Vec<&Vec<&Row>> = points.iter().filter(|rows| rows.len() > 1).collect();
     let library = recommended(results, libraries, &compared)?;
     let mut advice = Advice {
@@ -260,7 +261,7 @@ impl Advice<'_> {
         }
     }
 
-    /// A line of the table.
+    /// Returns a line of the table.
     fn line(&self, results: &Results) -> String {
         let (class, word) = match self.sure() {
             Confidence::Sure => ("better", "sure"),
@@ -323,7 +324,7 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// How sure recommendations are for so many of `all` patterns, in the words of the table.
+/// Returns a sentence on the certainty: for `sure` of `all` patterns it is sure, for `fairly` fairly sure.
 fn in_all(sure: usize, fairly: usize, all: usize) -> String {
     match (sure, fairly) {
         (1, 0) if all == 1 => return "That is sure.".to_owned(),
@@ -350,7 +351,8 @@ fn in_all(sure: usize, fairly: usize, all: usize) -> String {
     )
 }
 
-/// The answer, and how sure it is, as a sentence each; none if no two libraries were measured at the same point.
+/// Returns a sentence with the answer and one on its certainty, or `None` if no two libraries were measured at the same
+/// point.
 pub fn sentences(results: &Results) -> Option<[String; 2]> {
     let advice = all(results);
     let mut libraries: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -379,7 +381,7 @@ pub fn sentences(results: &Results) -> Option<[String; 2]> {
     })
 }
 
-/// The table of patterns; empty if there is no answer.
+/// Returns the table of patterns, which is empty if there is no answer.
 pub fn table(results: &Results) -> String {
     let lines: String = all(results).iter().map(|one| one.line(results)).collect();
     if lines.is_empty() {

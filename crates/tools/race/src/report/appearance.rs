@@ -1,7 +1,7 @@
-//! How an environment looks: one name, colour and mark, the same in every plot and every race.
+//! The appearance of environments: one name, colour and mark, the same in every plot and every race.
 //!
-//! Colours keep a contrast of 3:1 on white and on near-black, and stay apart for the three common
-//! kinds of colour blindness; marks differ too, so that no reader depends on colour.
+//! Colours have a contrast of 3:1 on white and on near-black, and can be told apart with the three common kinds of
+//! colour blindness. Marks differ too, so that no reader depends on colour.
 
 use crate::peers::{self, Mark};
 use crate::results::Results;
@@ -24,13 +24,14 @@ pub struct Look {
     pub mark: Mark,
 }
 
-/// Label and colour of the second Regatta in a race of it against itself.
+/// Label and colour of the second environment in a race of Regatta against itself.
 const SECOND_REGATTA: (&str, &str) = ("Regatta again", "#c9477a");
 
-/// For environments without a colour of their own, in order of appearance.
+/// Colours for environments without one of their own, in order of appearance.
 const SPARE: [&str; 4] = ["#2aa3b8", "#a05fd0", "#b8860b", "#d0587a"];
 
-/// The looks of everyone in `results`: ours first, peers as they come, `limit` last.
+/// Returns the looks of all environments in `results`: Regatta's first, then peers in the order of the race, `limit`
+/// last.
 pub fn looks(results: &Results) -> Vec<Look> {
     let mut names: Vec<&str> = Vec::new();
     let stated = results.environments.iter().map(|e| e.name.as_str());
@@ -62,7 +63,7 @@ fn look<'a>(name: &str, spare: &mut impl Iterator<Item = &'a &'static str>) -> L
     }
 }
 
-/// Is `name` a peer of ours? In a race of Regatta against itself, its other entries are.
+/// Returns whether `name` is a peer of Regatta. In a race of Regatta against itself, its other entries are.
 pub fn is_peer(results: &Results, name: &str) -> bool {
     let alone = || {
         !results
@@ -74,7 +75,7 @@ pub fn is_peer(results: &Results, name: &str) -> bool {
     table::is_peer(name) || (!is_variant && name.starts_with(OURS) && alone())
 }
 
-/// The name of an environment with its version: `Open MPI 5.0.11`.
+/// Returns the name of an environment with its version: `Open MPI 5.0.11`.
 pub fn full_name(results: &Results, name: &str) -> String {
     let version = results
         .environments
@@ -87,7 +88,7 @@ pub fn full_name(results: &Results, name: &str) -> String {
     }
 }
 
-/// The number in what a library says of its version, which may be a paragraph.
+/// Returns the version number in a library's version text, which may be a paragraph.
 pub fn short(version: &str) -> Option<&str> {
     let mut words = version.split(|c: char| !c.is_ascii_alphanumeric() && c != '.');
     let number = |word: &str| {
@@ -103,7 +104,7 @@ fn is_second_regatta(name: &str) -> bool {
     name.strip_suffix(peers::AA_SUFFIX) == Some(OURS)
 }
 
-/// The name of an environment for readers.
+/// Returns the name of an environment for readers.
 pub fn label(name: &str) -> String {
     match peers::look(name) {
         _ if is_second_regatta(name) => SECOND_REGATTA.0.to_owned(),

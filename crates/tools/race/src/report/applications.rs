@@ -1,6 +1,6 @@
 //! Applications as bars with their intervals: a group for each problem and number of tasks, a bar for each environment.
 //!
-//! Bars begin at nothing, so that their lengths can be compared; they are boxes whose places are shares of the width.
+//! Bars begin at 0, so that their lengths can be compared. They are boxes whose positions are percentages of the width.
 
 use super::appearance::Look;
 use super::page;
@@ -11,7 +11,7 @@ use crate::results::{Metric, Point, Results, Row};
 /// The anchor of the section.
 pub const ANCHOR: &str = "applications";
 
-/// An application with more problems and numbers of tasks than this is shown when a reader opens it.
+/// Maximum number of groups of an application that is shown open. Others are opened by the reader.
 const MAX_OPEN: usize = 8;
 
 fn points(results: &Results) -> Vec<Point<'_>> {
@@ -23,12 +23,12 @@ fn points(results: &Results) -> Vec<Point<'_>> {
     operations::distinct(results.rows.iter().filter(here).map(Row::point))
 }
 
-/// Has this race such a section?
+/// Returns whether this race has such a section.
 pub fn is_there(results: &Results) -> bool {
     !points(results).is_empty()
 }
 
-/// The section; empty for races without applications.
+/// Returns the section, which is empty for races without applications.
 pub fn section(results: &Results, looks: &[Look]) -> String {
     let points = points(results);
     let names = operations::distinct(points.iter().map(|point| point.operation));
@@ -121,7 +121,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        // The longest end of an interval is the whole width.
+        // The upper end of the longest interval is near the whole width.
         assert!(
             text.contains("width:99.0%") && text.contains("width:49.5%"),
             "{text}"

@@ -1,4 +1,4 @@
-//! The cliffs: points at which Regatta's MPI takes a multiple of the better peer's time.
+//! The section of cliffs: points at which Regatta's MPI takes a multiple of the better peer's time.
 
 use super::appearance::label;
 use super::page;
@@ -11,12 +11,12 @@ use crate::results::{Results, Row};
 /// The anchor of the section.
 pub const ANCHOR: &str = "cliffs";
 
-/// Has this race such a section?
+/// Returns whether this race has such a section.
 pub fn is_there(results: &Results) -> bool {
     !cliffs::checks(results).is_empty()
 }
 
-/// The section; empty for races of other suites.
+/// Returns the section, which is empty for races of other suites.
 pub fn section(results: &Results) -> String {
     let checks = cliffs::checks(results);
     if checks.is_empty() {
@@ -55,7 +55,7 @@ fn line(check: &Check<'_>) -> String {
     )
 }
 
-/// The operation, its tasks and its size, for readers.
+/// Returns the operation, its tasks and its size, for readers.
 pub(super) fn place(row: &Row) -> String {
     let size = match operations::described_size(&row.operation, row.bytes) {
         Some(size) => format!(", {size}"),

@@ -7,7 +7,7 @@ use crate::collect::UNSTEADY;
 use crate::duet::ratio::TIE;
 use crate::results::{Environment, Machine, Results};
 
-/// Versions and every setting.
+/// Returns the section of versions and settings.
 pub fn environments(results: &Results, looks: &[Look]) -> String {
     let body: String = results
         .environments
@@ -71,7 +71,7 @@ fn one(environment: &Environment, looks: &[Look]) -> String {
     )
 }
 
-/// Returns what is known of the machine and the race, each with its name; what is not known is left out.
+/// Returns the known facts about the machine and the race, each with its name.
 pub fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     let known = |text: &str, otherwise: &str| {
         if text.is_empty() {
@@ -111,7 +111,7 @@ pub fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
         (
             "Reading the clock",
             match machine.clock_ns {
-                // Applications alone do not tell.
+                // Applications do not measure it.
                 0.0 => String::new(),
                 ns => format!("{} ns", digits(ns)),
             },
@@ -125,7 +125,7 @@ pub fn facts(machine: &Machine) -> Vec<(&'static str, String)> {
     known.collect()
 }
 
-/// The machine and the conditions of the race.
+/// Returns the section of the machine and the conditions of the race.
 pub fn machine(machine: &Machine) -> String {
     let rows: String = facts(machine)
         .iter()
@@ -138,7 +138,7 @@ pub fn machine(machine: &Machine) -> String {
     )
 }
 
-/// The rules that were kept.
+/// Returns the section of the measuring method.
 pub fn method(results: &Results) -> String {
     let measured = || results.rows.iter().filter(|row| row.measured());
     let launches: Vec<u32> = measured().map(|row| row.launches).collect();

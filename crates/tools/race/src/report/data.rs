@@ -1,7 +1,7 @@
-//! All that the page's script draws and lists, as one JSON text: each row once, each word once.
+//! The data that the page's script draws and lists, as one JSON text, with each row and each text once.
 //!
-//! A race of all suites has thousands of rows, which stand in plots and in the table. The script makes both of them from here, so that the
-//! page stays small. `page.js` names the columns of a row in their order.
+//! A race of all suites has thousands of rows, which are in plots and in the table. The script makes both from this
+//! data, so that the page stays small. `page.js` names the columns of a row in their order.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::results::{Metric, Results, Row};
 /// Significant digits of numbers in the page.
 const DIGITS: usize = 4;
 
-/// Texts, each with its number.
+/// Texts, each with its index.
 #[derive(Default)]
 struct Words {
     list: Vec<String>,
@@ -36,7 +36,7 @@ impl Words {
     }
 }
 
-/// The script element with all rows and figures.
+/// Returns the script element with all rows and figures.
 pub fn element(
     results: &Results,
     looks: &[Look],
@@ -78,7 +78,7 @@ fn look(look: &Look) -> Value {
     })
 }
 
-/// A row in the order of the script's columns.
+/// Returns a row in the order of the script's columns.
 fn row(row: &Row, looks: &[Look], words: &mut Words) -> Value {
     let look = looks.iter().position(|look| look.name == row.environment);
     let values = [row.median, row.ci95[0], row.ci95[1], row.p99, row.minimum].map(number);
@@ -105,7 +105,7 @@ fn row(row: &Row, looks: &[Look], words: &mut Words) -> Value {
     ])
 }
 
-/// A number with as many digits as are shown; one that is none has no value.
+/// Returns a number rounded to the digits that are shown, or null if it is not finite.
 fn number(value: f64) -> Value {
     let rounded: f64 = format!("{value:.*e}", DIGITS - 1)
         .parse()
@@ -136,7 +136,7 @@ fn figure(
                 json!([x, number(figure.old_value(point)), text])
             })
             .collect();
-        // One mark for each place on the axis, of each environment.
+        // Each environment has one mark for each position on the axis.
         let mut rows: Vec<&Row> = panel.rows.clone();
         rows.sort_by_key(|row| (&row.environment, row.bytes, row.tasks));
         rows.dedup_by_key(|row| (&row.environment, row.bytes, row.tasks));
@@ -152,7 +152,7 @@ fn figure(
         "axis": figure.axis(),
         "over": match figure.over { Over::Bytes => "bytes", Over::Tasks => "tasks" },
         "bandwidth": figure.quantity == Quantity::Bandwidth,
-        // Bars of a share begin at nothing.
+        // Bars of a percentage begin at 0.
         "zero": figure.quantity == Quantity::Measured(Metric::Cpu),
         "panels": panels,
     })

@@ -1,7 +1,7 @@
-//! The race at one glance: a cell for each point, with the ratio to the best peer and how sure it is.
+//! Overview of the race: a cell for each point, with the ratio to the best peer and its certainty.
 //!
-//! Rows are operations, columns sizes (or numbers of tasks). Colour is the verdict, its strength the distance from 1; a dashed cell is a point
-//! that could not be decided. On a narrow screen the intervals give way.
+//! Rows are operations, columns are sizes (or numbers of tasks). The colour is the verdict, its strength the distance
+//! from 1. A dashed cell is an undecided point. On a narrow screen the intervals are not shown.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 use crate::suites::{self, OVERSUBSCRIBED};
 
-/// The section; empty without a point that has a peer.
+/// Returns the section, which is empty if no point has a peer.
 pub fn section(results: &Results) -> String {
     let points: Vec<Headline> = results
         .rows_of(results.ours())
@@ -61,7 +61,7 @@ pub fn section(results: &Results) -> String {
     page::section("glance", "At a glance", &body)
 }
 
-/// A table of points: a row for each name, a column for each key.
+/// Returns a table of points: a row for each name, a column for each key.
 fn grid(
     points: &[&Headline],
     key: impl Fn(&Row) -> u64,
@@ -117,7 +117,7 @@ fn cell(point: &Headline) -> String {
     let range = range.map_or(String::new(), |[low, high]| {
         format!("{}–{}", rounded(low), rounded(high))
     });
-    // Half or twice the time is as strong as it gets.
+    // Half or twice the time has the full strength.
     let strength = (ratio.ln().abs() / std::f64::consts::LN_2).clamp(0.25, 1.0);
     let what = match point.ours.metric {
         Metric::Rate => "time for a message",

@@ -1,4 +1,4 @@
-//! The guidelines: operations that take longer than their expression by others.
+//! The section of guidelines: operations that take longer than their expression by others.
 
 use super::appearance::label;
 use super::page;
@@ -10,12 +10,12 @@ use crate::table::size_of;
 /// The anchor of the section.
 pub const ANCHOR: &str = "guidelines";
 
-/// Has this race such a section?
+/// Returns whether this race has such a section.
 pub fn is_there(results: &Results) -> bool {
     !guidelines::checks(results).is_empty()
 }
 
-/// The section; empty for races of other suites.
+/// Returns the section, which is empty for races of other suites.
 pub fn section(results: &Results) -> String {
     let checks = guidelines::checks(results);
     if checks.is_empty() {

@@ -1,6 +1,6 @@
-//! The headlines: the points of the race a reader asks for first, and how ours stands at each.
+//! The headlines: the points of the race that readers ask for first, and Regatta's verdict at each.
 //!
-//! A headline is stated only if it was measured; [`Results::verdict`] says who is ahead.
+//! A headline is stated only if it was measured. [`Results::verdict`] says which environment is ahead.
 
 use super::appearance::{LIMIT, TRUSTED, is_peer};
 use crate::operations::{self, Headline as Headlines, Operation};
@@ -8,7 +8,8 @@ use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 use crate::suites;
 
-/// The operations that are headlines, and their points, in the order given by `place`; those whose place is 0 are none.
+/// Returns the operations that are headlines and their points, in the order given by `place`. Operations for which
+/// `place` is 0 are left out.
 fn asked_for(
     place: fn(&Headlines) -> u32,
 ) -> impl Iterator<Item = (&'static Operation, &'static Headlines)> {
@@ -18,24 +19,24 @@ fn asked_for(
     those.into_iter()
 }
 
-/// Is this a headline on two tasks?
+/// Returns whether this point is a headline of two tasks.
 pub fn is_of_a_pair(operation: &str, bytes: u64) -> bool {
     let headline = operations::find(operation).and_then(|one| one.headline.as_ref());
     headline.is_some_and(|headline| headline.bytes.contains(&bytes))
 }
 
-/// Is this operation a headline at the largest number of tasks, with its smallest size?
+/// Returns whether this operation is a headline at the largest number of tasks, with its smallest size.
 pub fn is_of_a_crowd(operation: &str) -> bool {
     let headline = operations::find(operation).and_then(|one| one.headline.as_ref());
     headline.is_some_and(|headline| headline.crowd > 0)
 }
 
-/// Are all points of this suite headlines?
+/// Returns whether all points of this suite are headlines.
 pub fn is_of_a_whole_suite(suite: &str) -> bool {
     suites::find(suite).is_some_and(|suite| suite.headline)
 }
 
-/// A verdict in one word, as fits the metric: memory is not fast.
+/// Returns the verdict in a word that fits the metric: memory is not `faster`.
 pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
     let speed = matches!(metric, Metric::OneWay | Metric::Time | Metric::Rate);
     match verdict {
@@ -51,18 +52,18 @@ pub fn word(verdict: Verdict, metric: Metric) -> &'static str {
 /// One headline: the rows of one point.
 #[derive(Debug, Clone)]
 pub struct Headline<'a> {
-    /// The race it is of.
+    /// The results that contain it.
     results: &'a Results,
-    /// Our row.
+    /// The row of Regatta.
     pub ours: &'a Row,
-    /// The best peer's, if one was measured.
+    /// The row of the best peer, if one was measured.
     pub best: Option<&'a Row>,
-    /// The limit of the hardware, if it was measured.
+    /// The row of the hardware's limit, if it was measured.
     pub limit: Option<&'a Row>,
 }
 
 impl<'a> Headline<'a> {
-    /// All headlines of a race, in the order in which a reader asks for them.
+    /// Returns all headlines of a race, in the order in which readers ask for them.
     pub fn all(results: &'a Results) -> Vec<Headline<'a>> {
         let mut ours: Vec<&Row> = Vec::new();
         let mut add = |row: Option<&'a Row>| {
@@ -104,7 +105,7 @@ impl<'a> Headline<'a> {
         each.map(|ours| Headline::of(results, ours)).collect()
     }
 
-    /// Our row of a point, with the others beside it.
+    /// Returns the headline of Regatta's row `ours`, with the other rows of its point.
     pub fn of(results: &'a Results, ours: &'a Row) -> Headline<'a> {
         let beside = || {
             let same = move |row: &&Row| row.point() == ours.point() && row.measured();
@@ -124,25 +125,26 @@ impl<'a> Headline<'a> {
             best: beside()
                 .filter(|row| is_peer(results, &row.environment))
                 .min_by(better),
-            // No hardware limits how little of a processor a blocked task needs.
+            // The hardware does not limit how little processor time a blocked task needs.
             limit: beside().find(|row| row.environment == LIMIT && row.metric != Metric::Cpu),
         }
     }
 
-    /// How ours stands against the best peer; none if either is missing.
+    /// Returns the verdict against the best peer, or `None` if either row is missing.
     pub fn verdict(&self) -> Option<Verdict> {
         self.best
             .filter(|_| self.ours.measured())
             .map(|best| self.results.verdict(self.ours, best))
     }
 
-    /// Ours over another's, below 1 where ours is better; none if either is missing.
+    /// Returns the ratio of Regatta's row to another one, which is below 1 if Regatta is better, or `None` if either
+    /// row is missing.
     pub fn ratio(&self, other: Option<&Row>) -> Option<f64> {
         let other = other.filter(|other| self.ours.measured() && other.median > 0.0)?;
         Some(self.results.ratio(self.ours, other)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
     }
 
-    /// The 95 % interval of that ratio.
+    /// Returns the 95 % interval of that ratio, or `None` if it is not finite.
     pub fn ratio_range(&self, other: &Row) -> Option<[f64; 2]> {
         let ends = self.results.ratio_interval(self.ours, other);
         Some(ends).filter(|ends| ends.iter().all(|end| end.is_finite() && *end >= 0.0))

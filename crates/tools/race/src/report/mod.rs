@@ -1,8 +1,8 @@
 //! The report: one HTML file that works offline, and a static picture of the race.
 //!
-//! Contract: [`render`] turns results into one page that asks nothing of any network, holds every
-//! measured number, and states nothing the numbers do not say. [`picture()`] gives one SVG for a
-//! README. Both are pure: same results, same bytes. `README.md` beside this file is the guide.
+//! Contract: [`render`] turns results into one page that loads nothing from a network, contains every measured number,
+//! and states nothing that the numbers do not support. [`picture()`] returns one SVG for a README. Both are
+//! deterministic: the same results give the same bytes. `README.md` beside this file is the guide.
 
 mod advice;
 mod appearance;
@@ -39,7 +39,7 @@ pub(crate) use text::count;
 use crate::reference::Point;
 use crate::results::Results;
 
-/// The report of `results`, with the papers' points behind today's curves.
+/// Returns the report of `results`, with the papers' points behind today's curves.
 pub fn render(results: &Results, reference: &[Point]) -> String {
     let looks = appearance::looks(results);
     let headlines = Headline::all(results);

@@ -4,10 +4,10 @@ use super::text::{date, html};
 use super::{advice, applications, cliffs, guidelines, paper_tables, portability};
 use crate::results::Results;
 
-/// The browser itself refuses whatever would leave the file.
+/// Content security policy: the browser refuses to load anything from outside the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 
-/// The page around `body`; `data` is the script element with what the page's script draws.
+/// Returns the page around `body`. `data` is the script element with the data that the page's script draws.
 pub fn whole(results: &Results, body: &str, data: &str) -> String {
     format!(
         concat!(
@@ -27,7 +27,7 @@ pub fn whole(results: &Results, body: &str, data: &str) -> String {
     )
 }
 
-/// Title, verdict, and what was raced where and when.
+/// Returns the title, the verdict, and what was raced, where and when.
 pub fn header(results: &Results, verdict: &str) -> String {
     let machine = &results.machine;
     let place = [
@@ -40,7 +40,7 @@ pub fn header(results: &Results, verdict: &str) -> String {
         .filter(|part| !part.is_empty())
         .map(|part| html(part))
         .collect();
-    // The answer comes first; without one the standing is it.
+    // The recommendation comes first. Without one, the verdict takes its place.
     let (answer, standing) = match advice::sentences(results) {
         Some([answer, sure]) => {
             let [sure, verdict] = [sure.as_str(), verdict].map(html);
@@ -95,14 +95,14 @@ fn cores(cores: u32) -> String {
     super::text::count(cores.into(), "core")
 }
 
-/// Units, once and for all.
+/// Returns the explanation of units.
 pub fn footer() -> String {
     "<footer><p>Units: 1 us = 10<sup>-6</sup> s; 1 GB/s = 10<sup>9</sup> bytes per second; 1 KiB = 1024 bytes. \
      This file holds all of the page and asks nothing of any network.</p></footer>\n"
         .into()
 }
 
-/// A section with a heading and an anchor.
+/// Returns a section with a heading and an anchor.
 pub fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\">\n<h2>{title}</h2>\n{body}</section>\n")
 }

@@ -1,7 +1,7 @@
-//! Which plots a race gives: pure selection of rows, no drawing.
+//! Selection of the plots of a race. This module only selects rows and draws nothing.
 //!
-//! A [`Figure`] is one plot of the page; where an operation was raced with several numbers of
-//! tasks or several sizes, it has one [`Panel`] for each, of which the reader sees one at a time.
+//! A [`Figure`] is one plot of the page. If an operation was raced with several numbers of tasks or several sizes, its
+//! figure has one [`Panel`] for each, and the reader sees one panel at a time.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::operations::{self, Kind};
 use crate::reference::Point;
 use crate::results::{Metric, Results, Row};
 
-/// A curve over sizes needs this many of them.
+/// Minimum number of sizes for a curve.
 const CURVE: usize = 3;
 
 /// The horizontal axis of a panel.
@@ -17,7 +17,7 @@ const CURVE: usize = 3;
 pub enum Over {
     /// Sizes of messages, as curves.
     Bytes,
-    /// Numbers of tasks, as bars: nothing lies between two numbers of tasks.
+    /// Numbers of tasks, as bars, since there is nothing between two numbers of tasks.
     Tasks,
 }
 
@@ -26,7 +26,7 @@ pub enum Over {
 pub enum Quantity {
     /// The rows' own values.
     Measured(Metric),
-    /// GB/s, from one-way times.
+    /// GB/s, computed from one-way times.
     Bandwidth,
 }
 
@@ -35,26 +35,26 @@ pub enum Quantity {
 pub struct Figure<'a> {
     /// Name of the operation.
     pub operation: &'a str,
-    /// Network it was raced on.
+    /// The network on which it was raced.
     pub network: &'a str,
     /// Its horizontal axis.
     pub over: Over,
     /// Its vertical axis.
     pub quantity: Quantity,
-    /// At least one.
+    /// The panels, at least one.
     pub panels: Vec<Panel<'a>>,
 }
 
 /// One choice within a plot.
 #[derive(Debug)]
 pub struct Panel<'a> {
-    /// Over bytes: the number of tasks; over tasks: the size.
+    /// The number of tasks if the axis has sizes, or the size if it has tasks.
     pub fixed: u64,
-    /// Measured rows only.
+    /// The rows shown, all measured.
     pub rows: Vec<&'a Row>,
 }
 
-/// All plots of a race, in the order of the page.
+/// Returns all plots of a race, in the order of the page.
 pub fn figures(results: &Results) -> Vec<Figure<'_>> {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| row.measured()).collect();
     let mut kinds: Vec<(&str, &str, Metric)> = rows
@@ -80,7 +80,7 @@ pub fn figures(results: &Results) -> Vec<Figure<'_>> {
             quantity,
             panels,
         };
-        // Sizes of problems are names rather than a scale.
+        // Sizes of problems are names, not a scale.
         let application = operations::size(operation, 0).is_some();
         let curves = match application {
             true => Vec::new(),
@@ -107,7 +107,8 @@ pub fn figures(results: &Results) -> Vec<Figure<'_>> {
     out
 }
 
-/// Operations that have a place in its order, then others, then what is not a primitive.
+/// Returns the sort key of an operation: first operations with a position on the page, then others, then those that are
+/// not points.
 fn place(operation: &str) -> u32 {
     match operations::find(operation) {
         Some(known) if known.panel > 0 => known.panel,
@@ -133,7 +134,7 @@ fn over_bytes<'a>(rows: &[&'a Row]) -> Vec<Panel<'a>> {
         .collect()
 }
 
-/// Sizes raced with several numbers of tasks, and whatever no curve shows.
+/// Returns a panel for each size that was raced with several numbers of tasks, or that no curve shows.
 fn over_tasks<'a>(rows: &[&'a Row], curves: &[Panel]) -> Vec<Panel<'a>> {
     let shown = |row: &Row| {
         curves
@@ -164,7 +165,7 @@ fn distinct(rows: &[&Row], key: impl Fn(&Row) -> u64) -> usize {
 }
 
 impl Figure<'_> {
-    /// Heading of the plot.
+    /// Returns the heading of the plot.
     pub fn title(&self) -> String {
         let mut name = super::text::heading(self.operation);
         if self.network != "local" {
@@ -182,7 +183,7 @@ impl Figure<'_> {
         }
     }
 
-    /// The words by which a reader chooses a panel.
+    /// Returns the text by which a reader chooses a panel.
     pub fn choice(&self, panel: &Panel) -> String {
         match self.over {
             Over::Bytes => super::text::count(panel.fixed, "task"),
@@ -190,7 +191,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Title of the vertical axis, with the unit.
+    /// Returns the title of the vertical axis, with the unit.
     pub fn axis(&self) -> String {
         match self.quantity {
             Quantity::Bandwidth => "bandwidth, GB/s".into(),
@@ -199,7 +200,7 @@ impl Figure<'_> {
         }
     }
 
-    /// The value a paper's point has in this plot.
+    /// Returns the value of a paper's point in this plot.
     pub fn old_value(&self, point: &Point) -> f64 {
         match self.quantity {
             Quantity::Bandwidth => super::text::gigabytes(point.bytes, point.us),
@@ -208,7 +209,7 @@ impl Figure<'_> {
     }
 }
 
-/// The quantity of a metric, in words.
+/// Returns the name of a metric's quantity.
 pub fn noun(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWay => "time one way",

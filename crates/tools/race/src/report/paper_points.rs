@@ -1,12 +1,12 @@
-//! Then and now: the papers' points beside a panel of today.
+//! The papers' points beside a panel of today.
 
 use super::panels::{Figure, Over, Panel, Quantity};
 use super::text;
 use crate::operations;
 use crate::reference::Point;
 
-/// The papers' points for `panel`. Where no paper used as many processors, the nearest larger
-/// number stands in (the hover text says how many there were).
+/// Returns the papers' points for `panel`. If no paper used as many processors, those with the next larger number are
+/// used, which the hover text shows.
 pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec<&'a Point> {
     if figure.quantity != Quantity::Bandwidth && !times(figure) {
         return Vec::new();
@@ -33,7 +33,8 @@ pub fn beside<'a>(figure: &Figure, panel: &Panel, reference: &'a [Point]) -> Vec
     }
 }
 
-/// Does a point belong beside a race over `network`? Where that is like one of the papers', only what crossed the same kind.
+/// Returns whether a point may be shown beside a race over `network`. Beside a network like one of the papers', only
+/// points of that kind are shown.
 fn crossed(point: &Point, network: &str) -> bool {
     match network {
         "ethernet10" => point.network == "Ethernet",
@@ -43,7 +44,7 @@ fn crossed(point: &Point, network: &str) -> bool {
     }
 }
 
-/// The years of the papers: `1997`, or `1991 to 1997`.
+/// Returns the years of the papers: `1997`, or `1991 to 1997`.
 pub fn years(points: &[&Point]) -> String {
     let years = || points.iter().map(|point| year(&point.paper));
     match (years().min(), years().max()) {
@@ -57,12 +58,12 @@ fn times(figure: &Figure) -> bool {
     matches!(figure.quantity, Quantity::Measured(metric) if metric.unit() == "us")
 }
 
-/// The year of a paper, which its short name ends with.
+/// Returns the year of a paper, with which its short name ends.
 pub fn year(paper: &str) -> &str {
     paper.rsplit('-').next().unwrap_or(paper)
 }
 
-/// All about a point, in lines.
+/// Returns the description of a point, in lines.
 pub fn describe(point: &Point) -> String {
     let bandwidth = match point.bytes {
         0 => String::new(),

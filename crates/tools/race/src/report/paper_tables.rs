@@ -10,12 +10,12 @@ use crate::suites::AHMAD_WU_1991;
 /// The anchor of the section.
 pub const ANCHOR: &str = "papers";
 
-/// Has this race such a section?
+/// Returns whether this race has such a section.
 pub fn is_there(results: &Results) -> bool {
     !layouts(results).is_empty()
 }
 
-/// The papers: the suites named after them, what they are, and their question.
+/// The suites named after papers, each with the paper's title and its question.
 const PAPERS: [(&str, &str, &str); 4] = [
     (
         "ahmad-wu-1991",
@@ -39,7 +39,8 @@ const PAPERS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The section, a paper after the other, and of each all tables and figures in its order; empty for races of other suites.
+/// Returns the section: the papers one after the other, each with all tables and figures in its order. It is empty for
+/// races of other suites.
 pub fn section(results: &Results) -> String {
     let layouts = layouts(results);
     let papers: String = PAPERS
@@ -89,7 +90,8 @@ fn of_paper(
     )
 }
 
-/// A table of a paper, with a body for each of its parts. Its answers stand before it, so that they are read without opening it.
+/// Returns a table of a paper, with a body for each of its parts. Its answers come before it, so that they can be read
+/// without opening it.
 fn layout(layout: &Layout) -> String {
     let heads: String = layout
         .columns

@@ -1,7 +1,7 @@
-//! The picture of a race: one static SVG for a README, time one way over size on two tasks.
+//! The picture of a race: one static SVG for a README with the one-way time by size on two tasks.
 //!
-//! It stands on a card of its own and follows the reader's light or dark scheme. It is drawn in
-//! the light scheme's colours, each of which a style sheet replaces in the dark.
+//! It has a card as background and follows the reader's light or dark scheme. It is drawn in the light scheme's
+//! colours, which a style sheet replaces in the dark scheme.
 
 use std::error::Error;
 use std::ops::Range;
@@ -32,7 +32,7 @@ const CARD: RGBColor = RGBColor(0xff, 0xff, 0xff);
 const TEXT: RGBColor = RGBColor(0x1b, 0x21, 0x27);
 const SOFT: RGBColor = RGBColor(0x5a, 0x64, 0x70);
 const GRID: RGBColor = RGBColor(0xe3, 0xe7, 0xec);
-/// Their counterparts in the dark scheme.
+/// Counterparts of the colours in the dark scheme.
 const DARK: [(RGBColor, &str); 4] = [
     (CARD, "#161a20"),
     (TEXT, "#e4e8ed"),
@@ -40,7 +40,7 @@ const DARK: [(RGBColor, &str); 4] = [
     (GRID, "#2b323b"),
 ];
 
-/// The SVG of `results`; without one-way times on two tasks, a card that says so.
+/// Returns the SVG of `results`. Without one-way times on two tasks it is a card that says so.
 pub fn picture(results: &Results) -> String {
     let shown = |row: &&Row| {
         let operation = operations::find(&row.operation);
@@ -94,7 +94,7 @@ fn font(size: u32, color: RGBColor) -> TextStyle<'static> {
     (FONT, size).into_font().color(&color)
 }
 
-/// Names in rows above the plot; gives the height at which the plot may begin.
+/// Draws names in rows above the plot. Returns the height at which the plot may begin.
 fn legend(area: &Area, results: &Results, looks: &[Look]) -> Result<i32, Box<dyn Error>> {
     let (mut x, mut y) = (EDGE, 96);
     for look in looks {
@@ -145,7 +145,7 @@ fn curves(area: &Area, rows: &[&Row], looks: &[Look]) -> Result<(), Box<dyn Erro
         .x_label_formatter(&|size| tick(*size as u64))
         .y_label_formatter(&|time| plain(*time))
         .draw()?;
-    // Ours comes last, on top of the others.
+    // Regatta's curve is drawn last, on top of the others.
     for look in looks.iter().rev() {
         let mut points: Vec<(f64, f64)> = rows
             .iter()
@@ -172,7 +172,7 @@ fn curves(area: &Area, rows: &[&Row], looks: &[Look]) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// From the least to the greatest value, with some room.
+/// Returns the range from the smallest to the largest value, with some margin.
 fn span(values: impl Iterator<Item = f64>, room: f64) -> Range<f64> {
     let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| {
         (low.min(v), high.max(v))
@@ -190,7 +190,7 @@ fn stroke(look: &Look) -> ShapeStyle {
     color(look).stroke_width(if look.name == OURS { 4 } else { 2 })
 }
 
-/// `0.01`, `1`, `1,000`: powers of ten need no third digit.
+/// Formats a tick label: `0.01`, `1`, `1,000`. Powers of ten need no third digit.
 fn plain(value: f64) -> String {
     if value < 1.0 {
         format!("{value}")
@@ -199,7 +199,7 @@ fn plain(value: f64) -> String {
     }
 }
 
-/// Replaces the scheme's colours where the reader prefers dark, and lets the picture scale.
+/// Replaces the scheme's colours for readers who prefer dark, and lets the picture scale.
 fn follow_scheme(svg: &str) -> String {
     let hex = |color: RGBColor| format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2);
     let rules: String = DARK

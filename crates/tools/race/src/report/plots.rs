@@ -1,13 +1,13 @@
-//! The section of plots: a figure each, with a choice of panels. The page's script draws them.
+//! The section of plots: the elements of each figure, with a choice of panels. The page's script draws them.
 
 use super::page;
 use super::panels::Figure;
 use super::text::html;
 
-/// More choices than this stand in a list.
+/// Maximum number of choices shown as buttons. More are shown as a list.
 const MAX_BUTTONS: usize = 5;
 
-/// The section of these plots; empty without any.
+/// Returns the section of these plots, which is empty if there are none.
 pub fn section(figures: &[Figure<'_>]) -> String {
     if figures.is_empty() {
         return String::new();
@@ -41,7 +41,7 @@ fn html_of(figure: &Figure, number: usize) -> String {
     )
 }
 
-/// The choice of a panel: buttons for a few, a list for many.
+/// Returns the choice of a panel: buttons for a few, a list for many.
 fn choices(figure: &Figure, number: usize) -> String {
     let names: Vec<String> = figure
         .panels
@@ -49,7 +49,7 @@ fn choices(figure: &Figure, number: usize) -> String {
         .map(|panel| html(&figure.choice(panel)))
         .collect();
     match names.as_slice() {
-        // A size of 0 says nothing about an operation that moves no data.
+        // A size of 0 is no information, since the operation moves no data.
         [_] if figure.panels[0].fixed == 0 => String::new(),
         [only] => format!("<div class=\"choices\">{only}</div>"),
         few if few.len() <= MAX_BUTTONS => {

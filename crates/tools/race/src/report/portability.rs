@@ -1,4 +1,5 @@
-//! The cost of portable interfaces over the machine's own, then and now; and the bounds that ours keep to.
+//! The section of the cost of portable interfaces over the machine's own, in 1991 and today, and of the bounds on
+//! Regatta's interfaces.
 
 use super::appearance::{OURS, label};
 use super::page;
@@ -12,12 +13,12 @@ use crate::stats::Verdict;
 /// The anchor of the section.
 pub const ANCHOR: &str = "portability";
 
-/// Has this race such a section?
+/// Returns whether this race has such a section.
 pub fn is_there(results: &Results) -> bool {
     !ahmad_wu::lines(results).is_empty() || !targets::checks(results).is_empty()
 }
 
-/// The section; empty for races of other suites.
+/// Returns the section, which is empty for races of other suites.
 pub fn section(results: &Results) -> String {
     if !is_there(results) {
         return String::new();

@@ -1,6 +1,7 @@
 //! The picture of ratios: one line for each headline, a dot for the ratio to the best peer and a bar for its interval.
 //!
-//! It is made of boxes whose places are shares of the width, so that it fits a phone and a sheet of paper, and needs no script.
+//! It is made of boxes whose positions are percentages of the width, so that it fits a phone and a sheet of paper, and
+//! needs no script.
 
 use super::appearance::label;
 use super::headline::Headline;
@@ -11,7 +12,7 @@ use crate::operations;
 use crate::results::Results;
 use crate::stats::Verdict;
 
-/// The picture ends here, and at the inverse: what lies beyond is drawn at the edge, with its figure.
+/// Largest ratio of the axis; its inverse is the smallest. A ratio beyond is drawn at the edge, with its figure.
 const MAX_RATIO: f64 = 8.0;
 /// Ratios with a line and a label.
 const MARKS: [(f64, &str); 7] = [
@@ -23,21 +24,21 @@ const MARKS: [(f64, &str); 7] = [
     (4.0, "4"),
     (8.0, "8"),
 ];
-/// Lines of the picture; a race of whole suites has the others in the tables below.
+/// Maximum number of lines of the picture. Further headlines of a race of whole suites are only in the tables below.
 const MAX_LINES: usize = 40;
 
-/// Where a ratio stands, in per cent of the width.
+/// Returns the position of a ratio, in per cent of the width.
 fn place(ratio: f64) -> f64 {
     let clamped = ratio.clamp(1.0 / MAX_RATIO, MAX_RATIO);
     50.0 + 50.0 * clamped.ln() / MAX_RATIO.ln()
 }
 
-/// The section; empty without a headline that has a peer.
+/// Returns the section, which is empty if no headline has a peer.
 pub fn section(results: &Results, headlines: &[Headline<'_>]) -> String {
     let all: Vec<String> = headlines
         .iter()
         .filter(|one| {
-            // Of applications the section of their bars tells more.
+            // Applications have a section with bars, which shows more.
             operations::size(&one.ours.operation, 0).is_none()
         })
         .filter_map(|one| line(results, one))

@@ -1,9 +1,9 @@
-//! A made-up race with the shape of a real one, for tests and for looking at the report.
+//! A synthetic race with the shape of a real one, for tests and to look at the report.
 
 use crate::operations::SIZES;
 use crate::results::{Environment, Machine, Metric, OURS, Results, Row, SCHEMA, Setting};
 
-/// Latency in us, and bandwidth in GB/s that large messages reach, of everyone who takes part.
+/// The environments, each with its latency in us, and the bandwidth in GB/s that large messages reach.
 const FIELD: [(&str, f64, f64); 6] = [
     ("regatta", 0.062, 38.0),
     ("openmpi", 0.101, 15.0),
@@ -13,7 +13,7 @@ const FIELD: [(&str, f64, f64); 6] = [
     ("limit", 0.053, 45.0),
 ];
 
-/// One row of suite `primitives`, with an interval of 2 % around `median`.
+/// Returns a row of suite `primitives`, with an interval of 2 % around `median`.
 pub fn row(operation: &str, environment: &str, tasks: u32, bytes: u64, median: f64) -> Row {
     Row {
         suite: "primitives".into(),
@@ -35,7 +35,7 @@ pub fn row(operation: &str, environment: &str, tasks: u32, bytes: u64, median: f
     }
 }
 
-/// A whole race.
+/// Returns a whole race.
 pub fn results() -> Results {
     let rows = FIELD
         .iter()
@@ -53,7 +53,7 @@ pub fn results() -> Results {
     }
 }
 
-/// The race with Regatta's rows alone, once more under the name of another environment.
+/// Returns the race with only Regatta's rows, repeated with the name of another environment.
 pub fn ours_again(environment: &str) -> Results {
     let mut results = results();
     results.rows.retain(|row| row.environment == OURS);
@@ -116,11 +116,11 @@ fn environments() -> Vec<Environment> {
         .collect()
 }
 
-/// On two tasks, all sizes.
+/// Returns the rows of two tasks, at all sizes.
 fn rows(name: &str, latency: f64, bandwidth: f64) -> Vec<Row> {
     let mut out = Vec::new();
     for &bytes in SIZES {
-        // Large messages fall out of the cache; in between, protocols change.
+        // Large messages exceed the cache. At medium sizes the protocol changes.
         let cache = if bytes > 8 << 20 { 0.6 } else { 1.0 };
         let step = if bytes > 4 << 10 && name != "regatta" && name != "limit" {
             12.0 * latency
@@ -171,7 +171,7 @@ fn rows(name: &str, latency: f64, bandwidth: f64) -> Vec<Row> {
     out
 }
 
-/// Two sizes on two and more tasks.
+/// Returns the rows of two and more tasks, at two sizes.
 fn crowds(name: &str, latency: f64) -> Vec<Row> {
     let mut out = Vec::new();
     for tasks in [2_u32, 4, 8, 16, 32] {
@@ -213,7 +213,7 @@ fn crowds(name: &str, latency: f64) -> Vec<Row> {
     out
 }
 
-/// Start-up, memory and processor time.
+/// Returns the rows of start-up, memory and processor time.
 fn jobs(name: &str, latency: f64) -> Vec<Row> {
     if name == "limit" {
         return Vec::new();

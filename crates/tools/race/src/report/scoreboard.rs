@@ -1,4 +1,4 @@
-//! The verdict in one sentence, and the scoreboard: one line for each headline.
+//! The verdict in one sentence, and the table of headlines.
 
 use super::appearance::{full_name, label};
 use super::headline::{Headline, word};
@@ -10,7 +10,7 @@ use crate::peers;
 use crate::results::{Metric, Results, Row};
 use crate::stats::Verdict;
 
-/// The race in one sentence, from the data.
+/// Returns a sentence with the verdict of the race, from the data.
 pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     let verdicts: Vec<Verdict> = headlines.iter().filter_map(Headline::verdict).collect();
     let number = |verdict| verdicts.iter().filter(|other| **other == verdict).count();
@@ -62,7 +62,7 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
     standing + &example(results, headlines) + "."
 }
 
-/// The environments that Regatta's own interface is held against.
+/// Returns a name for the environments with which Regatta's own interface is compared.
 fn others(headlines: &[Headline]) -> &'static str {
     let is_interface = |name: &str| peers::look(name).is_some_and(|look| look.interface);
     let mut best = headlines.iter().filter_map(|headline| headline.best);
@@ -72,7 +72,7 @@ fn others(headlines: &[Headline]) -> &'static str {
     }
 }
 
-/// The first headline in figures, for which most readers have come.
+/// Returns a sentence with the figures of the first headline.
 fn example(results: &Results, headlines: &[Headline]) -> String {
     let Some((ours, best)) = headlines
         .iter()
@@ -93,7 +93,7 @@ fn example(results: &Results, headlines: &[Headline]) -> String {
     )
 }
 
-/// The table of headlines.
+/// Returns the table of headlines.
 pub fn section(headlines: &[Headline]) -> String {
     if headlines.is_empty() {
         let body =
@@ -114,7 +114,7 @@ pub fn section(headlines: &[Headline]) -> String {
 
 fn line(headline: &Headline) -> String {
     let ours = headline.ours;
-    // One unit for both, between the two.
+    // Both times have the same unit, which is chosen for the mean of the two.
     let middle = headline
         .best
         .map_or(ours.median, |best| (ours.median * best.median).sqrt());
@@ -156,7 +156,7 @@ fn range(headline: &Headline) -> String {
     })
 }
 
-/// The operation of a row, and its size.
+/// Returns the operation of a row, and its size.
 pub fn what(row: &Row) -> String {
     let of_size = if row.bytes > 0 {
         format!(", {}", size(&row.operation, row.bytes))
@@ -183,7 +183,7 @@ fn place(row: &Row) -> String {
     format!("{}{metric}{network}", count(row.tasks.into(), "task"))
 }
 
-/// Large messages are better known by their bandwidth.
+/// Returns the bandwidth of a large message, for which it is better known than the time.
 fn bandwidth(row: &Row) -> String {
     if row.metric != Metric::OneWay || row.bytes < 64 << 10 {
         return String::new();
@@ -216,7 +216,7 @@ fn chip(headline: &Headline) -> String {
             } else {
                 "worse"
             };
-            // Nothing is any number of times nothing.
+            // A ratio to zero is not finite.
             let times = headline
                 .ratio(headline.best)
                 .map(|ratio| digits(ratio.max(1.0 / ratio)) + "× ");

@@ -1,4 +1,5 @@
-//! Every row of the race as a table that the reader can sort and filter. The page's script makes its lines when somebody opens it.
+//! The table of all rows of the race, which the reader can sort and filter. The page's script creates its lines when it
+//! is opened.
 
 use super::page;
 use crate::results::Results;
@@ -17,7 +18,7 @@ const HEAD: [(&str, bool); 11] = [
     ("Path, flags", false),
 ];
 
-/// The collapsed section with all rows.
+/// Returns the collapsed section with all rows.
 pub fn section(results: &Results) -> String {
     let head: String = HEAD
         .iter()

@@ -1,4 +1,4 @@
-//! The promises of the whole page: complete, safe from its data, and alone in the world.
+//! Tests of the whole page: it is complete, escapes its data, and loads nothing from outside.
 
 use super::{render, sample};
 use crate::reference::{Point, points};
@@ -40,7 +40,7 @@ fn around<'a>(text: &'a str, part: &str) -> &'a str {
     &text[at..end]
 }
 
-/// The data that the page's script draws.
+/// Returns the data that the page's script draws.
 fn data(html: &str) -> serde_json::Value {
     let (_, rest) = html
         .split_once("<script type=\"application/json\" id=\"data\">")
@@ -49,7 +49,8 @@ fn data(html: &str) -> serde_json::Value {
     serde_json::from_str(json).expect("JSON")
 }
 
-/// A race of every suite is about ten times a quick race of the usual ones: its page is still one that can be sent and opened on a phone.
+/// A race of every suite has about ten times the rows of a quick race of the default suites. Its page can still be sent
+/// and opened on a phone.
 #[test]
 fn the_page_of_a_race_of_all_suites_stays_below_two_megabytes() {
     let mut results = sample::results();
@@ -68,7 +69,7 @@ fn the_page_of_a_race_of_all_suites_stays_below_two_megabytes() {
     assert!(usual.len() < 250_000, "{} bytes", usual.len());
 }
 
-/// Number of times the rows of the sample stand in a race of all suites.
+/// Number of times that the sample's rows are repeated for a race of all suites.
 const COPIES: usize = 24;
 
 #[test]
@@ -146,7 +147,7 @@ fn each_plot_has_its_data_and_all_its_rows_are_there() {
     }
 }
 
-/// They stand on an axis of their own, so they are no values of the panel.
+/// The papers' points have an axis of their own, so they are not values of the panel.
 #[test]
 fn the_papers_points_stand_below_the_plots() {
     let then = |reference: &[Point]| -> usize {

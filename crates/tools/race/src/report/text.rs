@@ -1,12 +1,12 @@
-//! Words and numbers of the report: escaping, and values with sensible digits and a spelled unit.
+//! Text of the report: escaping, and formatting of values with sensible digits and units.
 //!
-//! Everything that comes from a result file passes through [`html`] or [`script`] before it is
-//! written into the page. Units: us, ms, s; KiB = 1024 bytes; GB/s = 10^9 bytes per second.
+//! Everything from a result file passes through [`html`] or [`script`] before it is written into the page. Units: us,
+//! ms, s; KiB = 1024 bytes; GB/s = 10^9 bytes per second.
 
 use crate::operations;
 use crate::results::Metric;
 
-/// `text` for HTML, between tags or inside a quoted attribute.
+/// Escapes `text` for HTML, between tags or inside a quoted attribute.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -22,19 +22,19 @@ pub fn html(text: &str) -> String {
     out
 }
 
-/// JSON for the inside of a `<script>` element: no `<` is left that could end it.
+/// Escapes JSON for the inside of a `<script>` element: no `<` remains that could end it.
 pub fn script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
 }
 
-/// Three significant digits, thousands set apart; `0.0624`, `1.32`, `27.1`, `438`, `12,300`.
+/// Formats a value with three significant digits and thousands separators: `0.0624`, `1.32`, `27.1`, `438`, `12,300`.
 pub fn digits(value: f64) -> String {
     significant(value, 3)
 }
 
-/// So many significant digits, thousands set apart.
+/// Formats a value with this many significant digits and thousands separators.
 pub fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return "?".into();
@@ -46,7 +46,7 @@ pub fn significant(value: f64, digits: i32) -> String {
     if !(-6..=12).contains(&size) {
         return format!("{value:.*e}", digits as usize - 1);
     }
-    // Rounding may carry into the next power of ten (0.09996), which takes one digit back.
+    // Rounding may carry into the next power of ten (0.09996), which needs one digit less.
     let last = 10f64.powi(size + 1 - digits);
     let rounded = last * (value / last).round();
     let size = if rounded.abs() >= 10f64.powi(size + 1) {
@@ -60,11 +60,11 @@ pub fn significant(value: f64, digits: i32) -> String {
     ))
 }
 
-/// Texts of ratios that lie on an edge of a verdict: equality, and the ends of a tie (`duet::ratio::TIE`).
+/// Texts of ratios at a limit between verdicts: equality, and the ends of a tie (`duet::ratio::TIE`).
 const EDGES: [&str; 3] = ["0.95", "1.00", "1.05"];
 
-/// A ratio, rounded so that its verdict can be seen from it: two digits behind the point, and a third one where two would be an edge between
-/// verdicts.
+/// Formats a ratio so that its verdict can be seen: with two decimals, and with a third one if two would give a limit
+/// between verdicts.
 pub fn ratio(value: f64) -> String {
     if !value.is_finite() || !(0.1..10.0).contains(&value) {
         return significant(value, 2);
@@ -89,7 +89,7 @@ fn thousands(number: &str) -> String {
     out + fraction
 }
 
-/// A factor that turns values of `metric` near `value` into a unit a reader likes, and that unit.
+/// Returns a factor that converts values of `metric` near `value` to a readable unit, and that unit.
 pub fn scale(metric: Metric, value: f64) -> (f64, &'static str) {
     match metric {
         Metric::OneWay | Metric::Time | Metric::Communication | Metric::Waiting if value >= 1e6 => {
@@ -110,7 +110,7 @@ pub fn scale(metric: Metric, value: f64) -> (f64, &'static str) {
     }
 }
 
-/// A size: `8 B`, `4 KiB`, `16 MiB`; bytes where it is no whole number of a larger unit.
+/// Formats a size: `8 B`, `4 KiB`, `16 MiB`. The unit is bytes if the size is no multiple of a larger one.
 pub fn bytes(bytes: u64) -> String {
     for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
         if bytes > 0 && bytes.trailing_zeros() >= shift {
@@ -120,12 +120,13 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} B", thousands(&bytes.to_string()))
 }
 
-/// The size of an operation: bytes, or what an application's problem is measured in, as `512 unknowns` or `class W`.
+/// Formats the size of an operation: bytes, or what an application's problem is measured in, such as `512 unknowns` or
+/// `class W`.
 pub fn size(operation: &str, size: u64) -> String {
     operations::described_size(operation, size).unwrap_or_else(|| bytes(size))
 }
 
-/// A size short enough for a tick of an axis: `8`, `4K`, `16M`.
+/// Formats a size for a tick of an axis: `8`, `4K`, `16M`.
 pub fn tick(size: u64) -> String {
     bytes(size)
         .replace(" B", "")
@@ -133,12 +134,12 @@ pub fn tick(size: u64) -> String {
         .replace(' ', "")
 }
 
-/// Bandwidth in GB/s of `size` bytes moved in `us` microseconds.
+/// Returns the bandwidth in GB/s of `size` bytes moved in `us` microseconds.
 pub fn gigabytes(size: u64, us: f64) -> f64 {
     size as f64 / us / 1e3
 }
 
-/// `1 task`, `2 tasks`.
+/// Formats a count: `1 task`, `2 tasks`.
 pub fn count(number: u64, noun: &str) -> String {
     format!(
         "{} {noun}{}",
@@ -147,7 +148,7 @@ pub fn count(number: u64, noun: &str) -> String {
     )
 }
 
-/// The name of an operation as a heading: `one-to-one` becomes `One-to-one`.
+/// Returns the name of an operation as a heading: `one-to-one` becomes `One-to-one`.
 pub fn heading(name: &str) -> String {
     let heading = operations::find(name).map_or("", |operation| operation.heading);
     let name = if heading.is_empty() { name } else { heading };
@@ -158,7 +159,7 @@ pub fn heading(name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Seconds since 1970 as `2026-11-20 23:05 UTC`.
+/// Formats seconds since 1970 as `2026-11-20 23:05 UTC`.
 pub fn date(seconds: u64) -> String {
     // Days are counted from 1 March of year 0, so that a leap day is the last of its year.
     let days = seconds / 86_400 + 719_468;
@@ -181,7 +182,7 @@ pub fn date(seconds: u64) -> String {
     )
 }
 
-/// A duration in words: `45 s`, `4 min 10 s`.
+/// Formats a duration: `45 s`, `4 min 10 s`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     if whole < 60 {

@@ -1,4 +1,4 @@
-//! Warnings before a reader trusts a number: notes on the race, flags on rows.
+//! Warnings to read before trusting a number: notes on the race, flags on rows.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use super::text::{count, digits, html, size};
 use crate::collect::{CANNOT, INTERRUPTED};
 use crate::results::{Results, Row};
 
-/// Factor by which the time of a cache line may vary before the machine counts as unsteady.
+/// Maximum ratio of the slowest to the fastest time of a cache line at which the machine counts as steady.
 const MAX_LINE_RATIO: f64 = 1.5;
-/// Number of points named for each flag; the table has them all.
+/// Maximum number of points named for each flag. The table shows all.
 const MAX_NAMED_POINTS: usize = 6;
 
 const FEW: &str = "few-launches";
 const LEFT_OUT: &str = "unsteady-launches-left-out";
 
-/// The meanings of flags, by their beginnings.
+/// The meanings of flags, by their prefixes.
 const MEANINGS: [(&str, &str); 7] = [
     (
         INTERRUPTED,
@@ -41,15 +41,15 @@ const MEANINGS: [(&str, &str); 7] = [
     ("not-pinned", "processes could not be pinned to cores"),
 ];
 
-/// Does the point carry a flag that puts its value in doubt? Launches left out for good reason do
-/// not, nor do few launches, which show as a wide interval; all flags are listed all the same.
+/// Returns whether the point has a flag that puts its value in doubt. Launches that were left out do not, and few
+/// launches show as a wide interval. The section lists these flags too.
 pub fn doubtful(row: &Row) -> bool {
     row.flags
         .iter()
         .any(|flag| flag != FEW && !flag.starts_with(LEFT_OUT))
 }
 
-/// One line at the top if there is anything to warn of.
+/// Returns one line for the top of the page, which is empty if there is nothing to warn of.
 pub fn summary(results: &Results) -> String {
     let number =
         |wanted: &dyn Fn(&Row) -> bool| results.rows.iter().filter(|row| wanted(row)).count();
@@ -73,14 +73,14 @@ pub fn summary(results: &Results) -> String {
     )
 }
 
-/// Notes, the machine's steadiness, and the flags with the points that carry them.
+/// Returns the section of notes, the machine's steadiness, and the flags with their points.
 pub fn section(results: &Results) -> String {
     let mut items: Vec<String> = results.notes.iter().map(|note| html(note)).collect();
     items.extend(unsteady(results));
     let mut flags: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in &results.rows {
         for flag in &row.flags {
-            // How many were left out stands in the table.
+            // The number of launches left out is in the table.
             let flag = if flag.starts_with(LEFT_OUT) {
                 LEFT_OUT
             } else {

@@ -1,4 +1,4 @@
-//! A race of shared memory without a library against itself.
+//! Runs a race of shared memory without a library against itself.
 
 use std::path::Path;
 
