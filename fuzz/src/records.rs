@@ -29,7 +29,7 @@ impl Input<'_> {
     /// Returns a number below `most`, or 0 if `most` is 0.
     fn below(&mut self, most: usize) -> usize {
         let word = self.byte() << 8 | self.byte();
-        // Both ends of a long range are near.
+        // Words above 0xff00 count from the end of the range, so that both ends of a long range are reached.
         let word = if word > 0xff00 {
             most.wrapping_sub(0x1_0000 - word)
         } else {

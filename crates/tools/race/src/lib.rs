@@ -7,17 +7,17 @@
 //! |---|---|
 //! | the command line, and all steps in turn | [`cli`], [`race`](mod@race) |
 //! | what is raced: one entry for each operation, and the suites they are in | [`operations`], [`suites`] |
-//! | who races: one file for each peer; which are here; getting them | [`peers`]; [`discover`]; [`prepare`] |
+//! | the environments: one file for each peer; finding them; installing them | [`peers`]; [`discover`]; [`prepare`] |
 //! | the same program text compiled for each | [`build`], [`programs`] |
 //! | which operations, sizes and numbers of tasks, in which order | [`plan`], [`places`], [`eligible`] |
-//! | how each environment is set | [`settings`] |
+//! | the settings of each environment | [`settings`] |
 //! | environments that take turns | [`duet`] |
 //! | launches one after the other | [`run`], [`process`], [`output`], [`progress`], [`idle`] |
-//! | all of this between hosts | [`network`] |
-//! | the machine meanwhile | [`machine`], [`speed`], [`share`] |
-//! | a race that ends early, and what it started; going on with it | [`stop`], [`tree`], [`watchdog`]; [`resume`] |
+//! | races between hosts | [`network`] |
+//! | the machine during the race | [`machine`], [`speed`], [`share`] |
+//! | the early end of a race and of its processes; resuming it | [`stop`], [`tree`], [`watchdog`]; [`resume`] |
 //! | samples become rows, rows become verdicts | [`collect`], [`stats`], [`duet::ratio`], [`loggp`] |
-//! | what is written, shown, compared | [`results`], [`spreadsheet`]; [`table`], [`report`], [`papers`], [`reference`](mod@reference); [`compare`]; [`export`]; [`say`] |
+//! | results: written, shown, compared | [`results`], [`spreadsheet`]; [`table`], [`report`], [`papers`], [`reference`](mod@reference); [`compare`]; [`export`]; [`say`] |
 #![forbid(unsafe_code)]
 
 pub mod build;

@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// A network of 1 us and 10 GB/s.
+    /// Returns a race on a network of 1 us and 10 GB/s.
     fn race() -> Results {
         let long = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
         let mut rows: Vec<Row> = long

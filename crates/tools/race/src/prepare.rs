@@ -13,7 +13,7 @@ use crate::peers::{self, Machine, Peer, missing};
 /// The result of the installation of one peer.
 #[derive(Debug)]
 pub struct Prepared {
-    /// Name of the environment.
+    /// Name of the peer's first environment.
     pub name: &'static str,
     /// What was done, or the failure and its remedy.
     pub outcome: Result<String>,

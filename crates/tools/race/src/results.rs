@@ -20,12 +20,12 @@ pub const JSON: &str = "results.json";
 /// The name and number of the schema this version reads and writes.
 pub const SCHEMA: &str = "regatta-race/1";
 
-/// One race: the machine, who took part, and what was measured.
+/// One race: the machine, the environments that took part, and the measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Always [`SCHEMA`].
     pub schema: String,
-    /// Where and when the race was run.
+    /// The machine, and the conditions of the race.
     pub machine: Machine,
     /// The environments that took part, and their settings.
     pub environments: Vec<Environment>,
@@ -37,7 +37,7 @@ pub struct Results {
     /// Ratios of two points of one environment, from the same launches (see `guidelines`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<Paired>,
-    /// Notes about the whole race: missing parts, repeated launches.
+    /// Notes on the whole race, such as missing environments and repeated launches.
     #[serde(default)]
     pub notes: Vec<String>,
 }

@@ -229,7 +229,7 @@ impl Runner {
         Ok(command)
     }
 
-    /// As [`Runner::command`], for a job on this host that takes turns with others. The listener at `socket` controls
+    /// Returns the command of a job on this host that takes turns with others. The listener at `socket` controls
     /// its turns.
     pub fn duet_command(&self, group: &Group, seed: u64, socket: &Path) -> Result<Command> {
         let competitor = &self.competitors[group.competitor];

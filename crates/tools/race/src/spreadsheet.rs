@@ -212,7 +212,7 @@ impl Results {
         text(self.rows.iter().map(RowLine::from))
     }
 
-    /// Returns the text of `ratios.csv`; empty if no environments took turns.
+    /// Returns the text of `ratios.csv`, which is empty if no environments took turns.
     pub fn ratios_to_csv(&self) -> String {
         text(self.ratios.iter().map(RatioLine::from))
     }

@@ -17,7 +17,6 @@
 //! *Environments that take part* run on one host, and their tasks can wait outside their library without using a
 //! processor. The others (PVM's daemons route messages) are launched one after the other, and compared by their own
 //! intervals.
-//! daemons route messages) are launched in turn as before, and compared by their own intervals.
 
 mod beaten;
 mod heat;

@@ -244,7 +244,7 @@ mod tests {
         )
     }
 
-    /// A task that answers each request, and claims 2.5 us for an operation.
+    /// Acts as a task that answers each request, and reports 2.5 us for an operation.
     fn obedient(mut stream: UnixStream) {
         let mut lines = BufReader::new(stream.try_clone().expect("a second handle"));
         let _ = stream.write_all(b"task 0 of 2\n");

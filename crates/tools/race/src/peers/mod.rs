@@ -82,7 +82,7 @@ pub struct Facts {
     /// Whether programs of a host load their nodes, as users of the library write them. Otherwise the launcher starts
     /// all tasks, and the first one acts as the host.
     pub loads_nodes: bool,
-    /// Whether starting 100 tasks takes it seconds.
+    /// Whether it takes seconds to start 100 tasks.
     pub starts_slowly: bool,
     /// Note for readers about its times, without the environment's name.
     pub note: Option<&'static str>,

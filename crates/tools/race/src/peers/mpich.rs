@@ -169,7 +169,7 @@ pub const LEFT_BEHIND: &[&str] = &["mpich_sh", "ucx_shm"];
 /// The path of messages between hosts without OFI.
 pub const UCX_BETWEEN: &str = "ch4 over UCX tcp between hosts";
 
-/// The path of messages on one host.
+/// Returns the path of messages on one host.
 pub fn path(settings: &Resolved) -> &'static str {
     match settings.sets(NOLOCAL) {
         true => "ch4 over UCX posix, copied in and out",

@@ -261,7 +261,7 @@ impl Library {
         })
     }
 
-    /// As [`Library::find`], for a library that was found before. Fails if it has been removed.
+    /// Returns the path of a library that was found before. Fails if the file has been removed.
     pub fn get(&self, regatta: &Competitor) -> Result<PathBuf> {
         self.find(regatta)
             .with_context(|| format!("{} has gone", self.file))

@@ -34,7 +34,7 @@ pub const MANY_TASKS: [u32; 4] = [4, 8, 16, 32];
 pub enum Effort {
     /// At most four and a half minutes, or a quarter of an hour with applications or papers.
     Quick,
-    /// In between.
+    /// At most an hour.
     Normal,
     /// At least ten launches per point, each operation in launches of its own.
     Full,
@@ -95,7 +95,7 @@ pub enum Work {
     Own(Kind),
     /// Solve the problem of this size of an application.
     Application(&'static Operation, u64),
-    /// Solve it once more, profiled: its messages are counted.
+    /// Solve the problem of this size once more, profiled, to count its messages.
     Counted(&'static Operation, u64),
 }
 
@@ -438,7 +438,8 @@ impl OnePlan<'_> {
         settings::resolve(peer, tuned, self.ground.network, operation, crowded)
     }
 
-    /// As [`OnePlan::settings`], with the common settings of a suite whose operations share one job.
+    /// Returns the settings of an operation in a suite. If the suite's operations share one job, these are settings that
+    /// are meant for no particular operation.
     fn settings_in(&self, suite: &Suite, operation: &Operation, crowded: bool) -> Resolved {
         match suite.one_setting {
             true => self.settings(&operations::OF_NO_PATTERN, crowded),

@@ -101,7 +101,7 @@ enum Confidence {
     Fairly,
     /// Ahead at some points, and behind at others.
     Mixed,
-    /// The noise is too large to say.
+    /// Undecided at half of the points or more.
     Open,
 }
 
@@ -315,7 +315,7 @@ fn capital(text: &str) -> String {
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// `A`, `A and B`, `A, B and C`.
+/// Returns names as a list in a sentence: `A`, `A and B`, `A, B and C`.
 fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
