@@ -401,7 +401,7 @@ impl Options {
             bail!("--budget takes a number of milliseconds above 0");
         }
         self.check_tasks()?;
-        // A host may have one node.
+        // An operation with a host may have one task, which is its only node.
         let has_host = |name: &String| {
             suites::find(name).is_some_and(|suite| operations::of(suite).any(|one| one.host))
         };

@@ -45,7 +45,7 @@ const SHORTER: u32 = 8;
 
 /// Returns the mean processor time of the blocked tasks, in per cent of one processor. They are watched for `watch`, or
 /// for a shorter time if they poll. Task 0 is left out, since it waits for the driver, not for a message. Returns
-/// `None` if a task has ended or the race is to stop.
+/// `None` if there is no blocked task, one has ended, or the race is to stop.
 pub fn processor(tasks: &[(u32, i32)], watch: Duration, stop: &Stop) -> Option<f64> {
     let blocked: Vec<i32> = tasks
         .iter()

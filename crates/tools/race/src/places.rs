@@ -41,7 +41,8 @@ pub fn of_entries(suite: &Suite) -> Vec<Place> {
 const TASKS_OF_HOSTS: [u32; 4] = [2, 4, 8, 16];
 /// Sizes between hosts, bytes.
 const SIZES_OF_HOSTS: [u64; 7] = [8, 1 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// Maximum size of one task's blocks for all tasks together, in bytes: each block crosses links that share a few processors.
+/// Maximum size of one task's blocks for all tasks together, in bytes: each block crosses links that share a few
+/// processors.
 const MAX_BLOCKS_BETWEEN_HOSTS: u64 = 16 << 20;
 
 /// Returns every operation of a suite that is raced between hosts. The plan selects those with as many tasks as there

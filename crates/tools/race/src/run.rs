@@ -252,7 +252,7 @@ impl Runner {
             Work::Own(Kind::Spawn | Kind::Notify) => command
                 .arg(group.work.operation())
                 .arg(group.tasks.to_string()),
-            // The same program measures both.
+            // Runs the operation of idle memory, whose tasks wait in the same way.
             Work::Own(Kind::IdleProcessor) => command.arg(Work::Own(Kind::IdleMemory).operation()),
             Work::Application(operation, size) | Work::Counted(operation, size) => {
                 let mut arguments = problem_arguments(operation, *size);

@@ -64,7 +64,7 @@ impl Stop {
     /// Makes the request, as this signal would.
     pub fn ask(&self, signal: i32) {
         self.signal.store(signal as usize, Ordering::SeqCst);
-        // A socket whose buffer is full is readable as well.
+        // The write fails if the socket's buffer is full, and the other end is then readable as well.
         let _ = (&self.ask).write(&[0]);
     }
 

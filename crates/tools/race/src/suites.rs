@@ -27,7 +27,7 @@ pub enum Points {
 pub struct Suite {
     /// Its name on the command line and in results.
     pub name: &'static str,
-    /// Whether it is raced only if it is named, or if an operation of it is named that is in no other suite.
+    /// Whether it is raced only if its name is given, or the name of an operation that is in no other suite.
     pub on_request: bool,
     /// Whether it is raced between hosts too.
     pub between_hosts: bool,

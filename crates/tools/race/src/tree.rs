@@ -125,7 +125,7 @@ pub fn end_together(trees: &mut [&mut Tree]) {
             below.extend(descendants(tree.id().as_raw_nonzero().get()));
             let _ = pidfd_send_signal(&process, Signal::KILL);
         }
-        // Reaping it makes its children children of this process.
+        // Reaps the process. Its children are now children of this process.
         if ends_by(&process, Instant::now() + KILL_TIMEOUT) {
             let _ = tree.child.try_wait();
         }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Returns the time of a turn beside a neighbour that takes half of a core in pieces of 3 ms. Operations take `us`
-    /// each, and a part takes 125 us. `middle` is the median of the parts, as in
+    /// each, and a part takes 125 us. `middle` computes the median of the parts, as in
     /// [`Player::slice`](crate::duet::player::Player::slice), or the mean.
     fn disturbed(us: f64, middle: fn(&[f64]) -> f64, random: &mut fastrand::Rng) -> f64 {
         let (part, piece) = (125.0, 3000.0);

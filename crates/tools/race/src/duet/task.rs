@@ -1,4 +1,4 @@
-//! One task of a job that takes turns: its connection to the driver, and the lines on that.
+//! One task of a job that takes turns: its connection to the driver, and the lines on that connection.
 //!
 //! Lines of a task are untrusted. Each has a maximum length and a deadline, and reading ends once the race is to stop.
 

@@ -1,4 +1,4 @@
-//! Operations that only MPI has and that common benchmarks leave out: creating and freeing objects, windows, files,
+//! Operations that only MPI has and that headlines do not cover: creating and freeing objects, windows, files,
 //! datatypes, many requests, test and probe loops, irregular collectives. The suite `cliffs` finds those that take a
 //! multiple of a peer's time.
 

@@ -216,7 +216,7 @@ pub enum Pattern {
     Threads,
     /// Between a task and the tasks that it starts.
     Spawning,
-    /// Broadcasts whose root changes in turn.
+    /// Broadcasts for which the tasks are the root in turn.
     BroadcastsInTurn,
     /// Anything else, for which no environment has settings of its own.
     Other,
@@ -229,7 +229,7 @@ pub enum Room {
     Blocks(u64),
     /// One message for each task.
     EachTask,
-    /// This many windows.
+    /// This many windows of messages.
     Windows(u64),
 }
 

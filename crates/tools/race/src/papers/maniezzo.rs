@@ -1,6 +1,6 @@
-//! The suite `maniezzo-sanna`: the transmissions of M. Maniezzo and A. Sanna, "A Deep Evaluation of Design Issues and Performances of PVM,
-//! MPICH and mpiGAMMA Libraries" (2003 or later): ping-pongs of 32 to 64 MB by the calls of their Table 1 (Figures 5 to 7), and NetPIPE
-//! (Figure 11).
+//! The suite `maniezzo-sanna`: the transmissions of M. Maniezzo and A. Sanna, "A Deep Evaluation of Design Issues and
+//! Performances of PVM, MPICH and mpiGAMMA Libraries" (2003 or later): ping-pongs of 32 to 64 MB by the calls of their
+//! Table 1 (Figures 5 to 7), and NetPIPE (Figure 11).
 //!
 //! The paper shows its times in figures, and states ratios of them in its text. The ratios are shown with today's here.
 

@@ -1,4 +1,5 @@
-//! MPICH 5 of PyPI, ch4 over UCX and libfabric, started by Hydra; also its library of the standard ABI, under the program of `regatta-mpi`.
+//! MPICH 5 of PyPI, ch4 over UCX and libfabric, started by Hydra; also its library of the standard ABI, under the
+//! program of `regatta-mpi`.
 
 use std::path::Path;
 use std::process::Command;

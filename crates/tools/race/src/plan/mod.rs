@@ -438,8 +438,8 @@ impl OnePlan<'_> {
         settings::resolve(peer, tuned, self.ground.network, operation, crowded)
     }
 
-    /// Returns the settings of an operation in a suite. If the suite's operations share one job, these are settings that
-    /// are meant for no particular operation.
+    /// Returns the settings of an operation in a suite. If the suite's operations share one job, these are settings
+    /// that are meant for no particular operation.
     fn settings_in(&self, suite: &Suite, operation: &Operation, crowded: bool) -> Resolved {
         match suite.one_setting {
             true => self.settings(&operations::OF_NO_PATTERN, crowded),

@@ -97,9 +97,9 @@ fn is_between_two(operation: &Operation) -> bool {
 enum Confidence {
     /// Ahead at every point, beyond the noise.
     Sure,
-    /// Ahead at more than half of the points or tied, behind at none.
+    /// Behind at no point, and undecided at less than half of the points.
     Fairly,
-    /// Ahead at some points, and behind at others.
+    /// Behind at some points.
     Mixed,
     /// Undecided at half of the points or more.
     Open,

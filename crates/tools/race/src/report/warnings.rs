@@ -7,7 +7,7 @@ use super::text::{count, digits, html, size};
 use crate::collect::{CANNOT, INTERRUPTED};
 use crate::results::{Results, Row};
 
-/// Maximum ratio of the slowest to the fastest time of a cache line at which the machine counts as steady.
+/// Maximum ratio of the 95 % to the 5 % quantile of the cache line's time at which the machine counts as steady.
 const MAX_LINE_RATIO: f64 = 1.5;
 /// Maximum number of points named for each flag. The table shows all.
 const MAX_NAMED_POINTS: usize = 6;
