@@ -1,12 +1,12 @@
-//! Small blocking collectives of a group whose members are on several hosts.
+//! Small blocking collectives of groups whose members are on several hosts.
 //!
-//! The members on a host have a collective buffer of their own (see `round`): all but the first, their leader,
-//! contribute, and the leader reads. The leaders exchange what they have with each other, by messages; then each
-//! contributes the result. As it does so last, the round is complete for whoever sees that contribution, and one round
-//! serves for the way up and the way down.
+//! The members on a host share a collective buffer (see `round`). All but the first, the leader, contribute to it, and the leader reads their
+//! contributions. The leaders exchange the combined data by messages; then each leader contributes the result. The leader always contributes last,
+//! so a member that sees the leader's contribution knows that the round is complete. One round therefore carries data both to the leader and back.
 //!
-//! Each host finds its collective buffer when a group first crosses (`room`). A host that gets none, or has one member only,
-//! does its part by messages: its leader says the same to other leaders either way, so no host needs to know how others do theirs.
+//! Each host allocates its collective buffer at the group's first collective across hosts (see `room`). A host that has no buffer, or only one
+//! member, does its part by messages. Its leader sends the other leaders the same messages in both cases, so no host needs to know how the others do
+//! their part.
 
 use regatta_memory::views::Views;
 
@@ -22,7 +22,7 @@ use crate::steps::leaders_barrier;
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {
-    /// Takes part in a collective across hosts. `None`: this host has no collective buffer, so it goes by messages.
+    /// Starts this member's part in a collective across hosts. Returns `None` if this host has no collective buffer; the caller then uses messages.
     pub(crate) fn cross(&mut self, id: GroupId, gives: &Views) -> Result<Option<Round>> {
         let room = self.group(id)?.here.as_ref();
         if room.is_none_or(|room| room.collective_buffer.is_none()) {
@@ -41,13 +41,14 @@ impl<T: Transport> Engine<T> {
         Ok(Some(round))
     }
 
-    /// Returns how many members take part on this host, if this is the one that leads them.
+    /// Returns the number of members on this host if this member is their leader, else `None`.
     pub(crate) fn leads(&self, round: &Round) -> Option<u32> {
         let room = self.room(round)?;
         (room.rank == 0).then(|| room.size())
     }
 
-    /// Lets a leader exchange what has been gathered here for what has been elsewhere. Nothing to combine: a barrier.
+    /// Starts the exchange between leaders: sends this host's combined contribution and receives those of the other hosts. If `what` is `None`, the
+    /// exchange is a barrier.
     pub(crate) fn start_exchange(
         &mut self,
         round: &Round,
@@ -64,13 +65,13 @@ impl<T: Transport> Engine<T> {
         self.run_schedule(id, tag, steps)
     }
 
-    /// Lets a leader give the result to the others on this host.
+    /// Contributes the result, as the leader, for the other members on this host.
     pub(crate) fn end_crossing(&mut self, round: &mut Round, result: &Views) {
         round.gives = Some(result.clone());
         self.contribute(round);
     }
 
-    /// Tells the others, on all hosts, that this member goes no further: they must not wait for it.
+    /// Notifies the members on all hosts that this member has failed and that they must not wait for it.
     pub(crate) fn fail_crossing(&mut self, round: &Round, error: &Error) {
         if let Some(tag) = round.crossing {
             self.notify_failed(round.group, tag, error);

@@ -1,49 +1,48 @@
-//! The members of a group agree, whoever dies meanwhile: on who survives, or on a flag (`subject.rs`).
+//! Agreement of a group's members that tolerates deaths: on who survives, or on a flag (`subject.rs`).
 //!
-//! The first member that is still there leads; if it goes, the next one does. Turns are numbered: a leader's are its rank, and
-//! that plus multiples of the number of members.
+//! The first living member leads. If it dies or leaves, the next one leads. Turns are numbered: a leader's turns are its rank plus multiples of the
+//! number of members.
 //!
 //! ```text
 //! leader                              members
 //! Ask(turn)       ──────────────────> (answered once they have called, too)
-//!                 <────────────────── State(turn, what it brings, what was adopted last, who is there)
+//!                 <────────────────── State(turn, own contribution, choice adopted last, living members)
 //! Propose(turn, choice) ────────────> adopt it
 //!                 <────────────────── Adopted(turn)
 //! Decided(turn, choice) ────────────> done
 //!
-//! of a turn that is over              (another leader asked in a later one)
-//!                 <────────────────── Decided(choice), when it is known
-//!                 <────────────────── Again(turn), when that leader is gone: ask in a later one
-//!                 <────────────────── Want: tell me what is decided
+//! to the leader of an earlier turn    (another leader asked in a later turn)
+//!                 <────────────────── Decided(choice), once the choice is known
+//!                 <────────────────── Again(turn), once the later leader is gone: ask in a later turn
+//!                 <────────────────── Want: send me the decision
 //! ```
 //!
-//! *Why they agree.* A leader waits for every member that is there, at each step, and decides only
-//! what all of them have adopted. So if anybody may have decided, whoever leads next finds that
-//! adopted by everyone, and proposes it again: it takes what was adopted in the latest turn. A
-//! member that has answered a turn takes no proposal of an earlier one, which may still lie in its
-//! ring. Everything that a call returns is in the choice, so all return the same.
+//! *Why they agree.* At each step a leader waits for every living member, and it decides only what all of them have adopted. So if any member may
+//! have decided, the next leader finds that every member has adopted that choice. It takes the choice that was adopted in the latest turn, and
+//! proposes it again. A member that has answered a turn ignores proposals of earlier turns, which may still be in its ring. Everything that a call
+//! returns is part of the choice, so all members return the same.
 //!
-//! *Why none hangs.* The death of a leader is heard by all. A member that has decided has gone on,
-//! but its engine still answers, and leads when it is its turn: it tells everybody what it knows.
-//! Nothing is to be done as long as the leader that told it is there, and nobody asks.
+//! *Why none hangs.* All members are notified of a leader's death. The caller of a member that has decided has returned, but its engine still
+//! answers. It leads when it is its turn, and sends the decision to all. It has nothing to do while the leader that notified it lives and no member
+//! asks.
 //!
-//! *Who is there* is not the same for all: two members that cannot reach each other are dead to each
-//! other. Then two may lead at once. Members that both reach answer the later turn, and tell the other
-//! leader what comes of it. A member that waits for a leader while it takes earlier ones for dead says
-//! so to it (Want), since the leader may have been told by one of these. Of two that have given each
-//! other up one survives: the first in rank that all others of the survivors reach.
+//! *Who lives* is not the same for all: two members that cannot reach each other consider each other dead. Then two members may lead at once.
+//! Members that reach both answer the later turn, and send its outcome to the other leader. A member that waits for a leader while it considers
+//! earlier leaders dead sends Want to that leader, since that leader may have the decision from one of them. Of two members that have given
+//! each other up, one survives: the first in rank that all other survivors reach.
 //!
-//! A member that has died is not reached by those that have heard of it, and may have answered before: the leader, if it has not heard, cannot
-//! tell that from two that have given each other up. So it asks once more, in a later turn, when it finds two that do not reach each other:
-//! one that has died does not answer, and the leader hears of the death. Two that both answer are apart.
+//! A member that has died may have sent its State before, and is not reached by members that know of its death. A leader that does not know of the
+//! death cannot distinguish this from two living members that have given each other up. So when it finds two members that do not reach each other,
+//! it asks once more in a later turn. A member that has died does not answer, and the leader learns of its death. If both answer, they are
+//! separated.
 //!
-//! *When one is forgotten.* Others may ask until all that live have decided. A member says with its State before which agreement of the
-//! group it has decided all, and the choice has the lowest of these numbers, the floor: nobody asks for those before it any more. There
-//! is none (0) while a member that does not survive is there for somebody.
+//! *When an agreement is forgotten.* Other members may ask until all living members have decided. In State a member sends the number of the
+//! agreement of the group before which it has decided all. The choice contains the lowest of these numbers, the floor: no member asks for agreements
+//! before it any more. The floor is 0 while a member that does not survive is reached by any member.
 //!
-//! When the group is freed all are forgotten (`closing`).
+//! When the group is freed, all of its agreements are forgotten (`closing`).
 //!
-//! Members that left in good order count as gone.
+//! Members that left in good order are treated as dead.
 
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::fields;
@@ -58,17 +57,17 @@ use crate::request::{Handle, Mode};
 use crate::subject::Subject;
 use crate::transport::{Peer, Presence, Transport};
 
-/// Agreements that nobody needs any more are kept until so many later ones are decided: what others still say of them finds its place.
+/// Agreements that no member needs any more are kept until this many later ones are decided, so that late messages about them still find them.
 const KEPT: u64 = 8;
 
 /// The result of an agreement.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    /// Two words of the subject.
+    /// Two words whose meaning the subject defines.
     pub(crate) words: [u64; 2],
-    /// No member needs agreements of the group before this one.
+    /// No member needs agreements of the group with a lower sequence number.
     floor: u64,
-    /// By rank in the group.
+    /// Whether each member survives, by rank in the group.
     pub(crate) survives: Vec<bool>,
 }
 
@@ -83,10 +82,10 @@ enum Kind {
     Want,
 }
 
-/// Stands for the turn of what is decided: later than any other.
+/// Turn of a decided choice: later than any other.
 const LAST: usize = u32::MAX as usize;
 
-/// Where a leader is. The lists say which ranks it still waits for.
+/// State of this task as a leader. The lists say for which ranks it still waits.
 #[derive(Debug)]
 enum Lead {
     Not,
@@ -95,50 +94,50 @@ enum Lead {
     Told,
 }
 
-/// One agreement. It stays when it is over: others may ask.
+/// One agreement. It is kept after it is decided, since other members may still ask about it.
 struct Agreement {
     number: u64,
-    /// Its place among those of the group.
+    /// Sequence number among the agreements of the group.
     sequence: u64,
-    /// Of the old group, in rank order.
+    /// Members of the group, by rank.
     members: Vec<Peer>,
     rank: usize,
     context: u32,
     tag: i32,
     subject: Subject,
-    /// All members heard of have decided those before this one.
+    /// All members known so far have decided the agreements before this sequence number.
     floor: u64,
-    /// The turn in which this task leads, or would.
+    /// The turn in which this task leads, or would lead.
     turn: usize,
     /// The latest turn answered, + 1.
     answered: usize,
-    /// The choice adopted last, and in which turn.
+    /// The choice adopted last, and the turn in which it was adopted.
     adopted: Option<(usize, Choice)>,
     decided: bool,
-    /// The caller has what came of it.
+    /// The outcome was given to the caller.
     taken: bool,
-    /// The leader that told this task, itself perhaps.
+    /// Rank of the leader that sent this task the decision, or this task's own rank.
     told_by: Option<usize>,
     lead: Lead,
-    /// The peers that each member reaches, of the members that have answered this task.
+    /// For each member that has answered this task, the members that it reaches.
     reached: Vec<Vec<bool>>,
-    /// Pairs that did not reach each other when all had answered this task in its turn before.
+    /// Pairs of members that did not reach each other when all had answered in this task's previous turn.
     apart: Vec<(usize, usize)>,
-    /// Leaders whose turn was over when they asked, and members that want to be told.
+    /// Leaders whose turn was over when they asked, and members that have sent Want.
     refused: Vec<usize>,
     wanting: Vec<usize>,
-    /// The outcome, as another one says it, while a choice is adopted whose leader is there.
+    /// A decision sent by another member, and its rank. It is held while the leader of the adopted choice lives.
     held: Option<(Choice, usize)>,
-    /// The leader from which this task wants to be told.
+    /// The leader to which this task has sent Want.
     wants: Option<usize>,
-    /// Messages to send, as soon as there is memory for them.
+    /// Messages to send as soon as there is memory for them.
     out: Vec<(Peer, Vec<u64>)>,
     sending: Vec<Handle>,
     receiving: Vec<(usize, Handle, Views)>,
 }
 
 impl Choice {
-    /// As words: those of the subject, the floor, then a bit for each rank.
+    /// Encodes the choice as words: those of the subject, the floor, then a bit for each rank.
     fn words(&self) -> Vec<u64> {
         let head = [self.words[0], self.words[1], self.floor];
         head.into_iter().chain(bits(&self.survives)).collect()
@@ -156,7 +155,7 @@ impl Choice {
     }
 }
 
-/// Returns a bit for each rank.
+/// Encodes one bit for each rank.
 fn bits(ranks: &[bool]) -> impl Iterator<Item = u64> {
     let bit = |(at, &is): (usize, &bool)| (is as u64) << at;
     let parts = ranks.chunks(64);
@@ -180,17 +179,17 @@ impl Agreement {
         Some(choice)
     }
 
-    /// Returns whether it is over, and nothing of it is on its way.
+    /// Returns whether the agreement is decided, and none of its messages is being sent or received.
     fn is_at_rest(&self) -> bool {
         self.is_over() && self.receiving.is_empty()
     }
 
-    /// Returns whether it is at rest, and the caller has the outcome.
+    /// Returns whether the agreement is at rest and the caller has the outcome.
     fn is_done_with(&self) -> bool {
         self.taken && self.is_at_rest()
     }
 
-    /// Returns this member's part, for a leader.
+    /// Returns the contents of the State message. `there` says which other members live.
     fn state(&self, there: &[bool]) -> Vec<u64> {
         let nobody = vec![false; self.members.len()];
         let (brings, acknowledged) = self.subject.brings();
@@ -216,12 +215,13 @@ impl Agreement {
         }
     }
 
-    /// Returns the rank of the leader whose turn was answered last.
+    /// Returns the rank of the leader of the turn that was answered last.
     fn followed(&self) -> Option<usize> {
         Some(self.answered.checked_sub(1)? % self.members.len())
     }
 
-    /// Returns whether what this task has adopted may have been decided, by another one than this, who would say so.
+    /// Returns whether the leader of the choice adopted last lives, is not `by`, and may have decided that choice. It would send its decision to
+    /// this task.
     fn is_bound(&self, by: usize, there: &[bool]) -> bool {
         let adopted = self.adopted.as_ref();
         let adopted = adopted.is_some_and(|(turn, _)| turn + 1 == self.answered);
@@ -229,7 +229,7 @@ impl Agreement {
         adopted && leader.is_some_and(|leader| leader != by)
     }
 
-    /// Notes that the outcome is known.
+    /// Records the outcome.
     fn decide(&mut self, choice: Choice, told_by: usize) {
         if !self.decided {
             self.adopted = Some((LAST, choice));
@@ -238,7 +238,7 @@ impl Agreement {
         self.told_by = Some(told_by);
     }
 
-    /// Handles a message of the member with rank `from`. The members that this task reaches are `there`.
+    /// Handles a message of the member with rank `from`. `there` says which members this task reaches.
     fn handle(&mut self, from: usize, words: &[u64], there: &[bool]) -> Option<()> {
         let (head, rest) = words.split_first()?;
         let turn = (head >> 8) as usize;
@@ -295,7 +295,7 @@ impl Agreement {
         Some(())
     }
 
-    /// Lets this task lead from the beginning, in a turn after this one.
+    /// Lets this task start as a leader again, in a turn after this one.
     fn begin_later(&mut self, turn: usize) {
         let size = self.members.len();
         while self.turn <= turn {
@@ -305,7 +305,7 @@ impl Agreement {
         self.reached.iter_mut().for_each(Vec::clear);
     }
 
-    /// Returns whether a member has said that it reaches another one; of this task `there` says so.
+    /// Returns whether member `one` has reported that it reaches `other`. For this task itself, `there` says so.
     fn reaches(&self, one: usize, other: usize, there: &[bool]) -> bool {
         let reached = if one == self.rank {
             there
@@ -315,7 +315,8 @@ impl Agreement {
         reached.get(other).is_some_and(|&reached| reached)
     }
 
-    /// Returns whether all that have answered are to be asked once more: of two that did not reach each other before one may have died since.
+    /// Returns whether some members do not reach each other that were not found apart in the previous turn. The leader must then ask all members once
+    /// more, since one of a pair may have died.
     fn has_new_pairs(&mut self, there: &[bool]) -> bool {
         let ranks = (0..there.len()).filter(|&rank| there[rank] || rank == self.rank);
         let ranks: Vec<usize> = ranks.collect();
@@ -332,7 +333,7 @@ impl Agreement {
         new
     }
 
-    /// Asks another one, which leads, for the outcome: it may follow one that is gone for this task.
+    /// Sends Want to the leader: it may know a decision from a leader that this task considers dead. Returns whether a message was sent.
     fn want_of(&mut self, leader: usize) -> bool {
         let wants = leader > 0 && !self.decided && self.wants != Some(leader);
         if wants {
@@ -350,7 +351,8 @@ impl Agreement {
         }
     }
 
-    /// Says what is known, or that there is nobody to wait for, to those that have asked.
+    /// Answers the leaders and members that have asked: with the decision if it is known, or with Again if the leader that this task followed is
+    /// gone.
     fn answer_asked(&mut self, follows: bool) -> bool {
         if let Some((choice, from)) = self.held.take_if(|_| !follows) {
             self.decide(choice, from);
@@ -378,14 +380,14 @@ impl Agreement {
 #[derive(Default)]
 pub(crate) struct Agreements {
     list: Vec<Agreement>,
-    /// A message of one has come and was not looked at.
+    /// A message of an agreement was received and is not handled yet.
     came: bool,
     /// Number of agreements begun so far.
     begun: u64,
 }
 
 impl Agreements {
-    /// Begins to agree. Each member that lives does, in the same order. Returns the number of the agreement.
+    /// Starts an agreement. Every living member starts the agreements of a group in the same order. Returns the number of the agreement.
     pub(crate) fn start<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -431,60 +433,61 @@ impl Agreements {
         Ok(number)
     }
 
-    /// Returns how many agreements are under way, or are kept for others who may ask.
+    /// Returns the number of agreements that are in progress or kept for other members.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Notes that a message of an agreement has come.
+    /// Records that a message of an agreement was received.
     pub(crate) fn note_message(&mut self) {
         self.came = true;
     }
 
-    /// Returns the choice of an agreement and its members; `None` while it is not known.
+    /// Returns the choice of an agreement and the group's members, or `None` while the choice is not known.
     pub(crate) fn outcome(&self, number: u64) -> Option<(&Choice, &[Peer])> {
         let agreement = self.list.iter().find(|one| one.number == number)?;
         Some((agreement.outcome()?, &agreement.members))
     }
 
-    /// Notes that the caller of an agreement has what came of it.
+    /// Records that the caller of an agreement has its outcome.
     pub(crate) fn take(&mut self, number: u64) {
         if let Some(agreement) = self.list.iter_mut().find(|one| one.number == number) {
             agreement.taken = true;
         }
     }
 
-    /// Returns whether the group with this collectives' context has agreements.
+    /// Returns whether the group with this collective context has agreements.
     pub(crate) fn has_any_of(&self, context: u32) -> bool {
         self.list.iter().any(|one| one.context == context)
     }
 
-    /// Returns whether its agreements are all over, and their callers have what came of them.
+    /// Returns whether all agreements of the group with this collective context are over, and their callers have the outcomes.
     pub(crate) fn is_done_with(&self, context: u32) -> bool {
         let mut of_it = self.list.iter().filter(|one| one.context == context);
         of_it.all(Agreement::is_done_with)
     }
 
-    /// Forgets its agreements.
+    /// Forgets the agreements of the group with this collective context.
     pub(crate) fn forget(&mut self, context: u32) {
         self.list.retain(|one| one.context != context);
     }
 
-    /// Returns the contexts of groups of survivors that this task is about to have, and others may have already, with their epochs.
+    /// Returns (epoch, context) of groups of survivors that other members may already have and this task does not have yet.
     pub(crate) fn coming(&self) -> impl Iterator<Item = (u64, u32)> {
         let groups = self.list.iter().filter(|one| one.subject.is_group());
         let choices = groups.filter_map(|one| one.adopted.as_ref());
         choices.map(|(_, choice)| (choice.words[0] >> 32, choice.words[0] as u32))
     }
 
-    /// Drops the memory of the flag for which this request waits: nobody does any more. The others may, so the agreement goes on.
+    /// Drops the memory of the flag for which this request waits, since the caller has given the request up. The agreement goes on, since other
+    /// members may still wait for it.
     pub(crate) fn drop_vote(&mut self, request: u32) {
         for agreement in &mut self.list {
             agreement.subject.drop_request(request);
         }
     }
 
-    /// Moves every agreement along. Returns whether anything moved.
+    /// Makes progress in every agreement. Returns whether anything changed.
     #[cold]
     pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
@@ -508,12 +511,12 @@ impl Agreements {
         moved
     }
 
-    /// Returns whether all agreements are over, with nothing on its way.
+    /// Returns whether all agreements are over and none of their messages is being sent or received.
     pub(crate) fn are_at_rest(&self) -> bool {
         !self.came && self.list.iter().all(Agreement::is_at_rest)
     }
 
-    /// Forgets agreements that nobody needs any more.
+    /// Forgets agreements that no member needs any more.
     fn forget_old(&mut self) {
         let mut floors = FxHashMap::default();
         for one in &self.list {
@@ -531,14 +534,14 @@ impl Agreements {
 }
 
 impl Agreement {
-    /// Returns which ranks are there, this one aside.
+    /// Returns for each rank whether it lives and is not this task.
     fn others_there<T: Transport>(&self, groups: &Groups<T>) -> Vec<bool> {
         let is_there =
             |&peer: &Peer| peer != groups.me() && groups.presence(peer) == Presence::Here;
         self.members.iter().map(is_there).collect()
     }
 
-    /// Gives its caller what came of it, if that is known and the caller waits for a request.
+    /// Completes the caller's request with the outcome, once it is known.
     fn end<T: Transport>(&mut self, groups: &mut Groups<T>) {
         let Some((_, choice)) = self.adopted.as_ref().filter(|_| self.is_over()) else {
             return;
@@ -548,7 +551,7 @@ impl Agreement {
         self.taken |= self.subject.end(groups, group, outcome);
     }
 
-    /// Takes in what has come, and says what there is to say. Returns whether anything moved.
+    /// Handles received messages and sends the answers. Returns whether anything changed.
     fn step<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = self.listen(groups);
         let follows = self.followed().is_some_and(|leader| {
@@ -560,7 +563,7 @@ impl Agreement {
         moved | self.speak(groups)
     }
 
-    /// Takes in what has come.
+    /// Receives and handles messages. Returns whether anything changed.
     fn listen<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
         let mut select = Select {
@@ -580,7 +583,7 @@ impl Agreement {
             let from = self.members.iter().position(|&peer| peer == source);
             match (groups.start_receive_of(select, into.clone()), from) {
                 (Ok(handle), Some(from)) => self.receiving.push((from, handle, into)),
-                // Of a stranger, or the sender is gone with half of it still to come.
+                // The sender is not a member, or it is gone and the rest of its message will never arrive.
                 (Ok(handle), None) => {
                     groups.withdraw(handle);
                 }
@@ -595,21 +598,22 @@ impl Agreement {
                 Ok(None) => self.receiving.push((from, handle, into)),
                 Ok(Some((status, None))) => {
                     let bytes = into.part(0, status.length).to_vec();
-                    // A message that makes no sense counts as not sent.
+                    // Ignore malformed messages.
                     if let Ok(words) = fields::all::<u64>(&bytes) {
                         let there = self.others_there(groups);
                         let _ = self.handle(from, &words, &there);
                     }
                     moved = true;
                 }
-                // It is gone, and that will be seen.
+                // The sender is gone. The next step will see that.
                 Ok(Some(_)) | Err(_) => moved = true,
             }
         }
         moved
     }
 
-    /// Takes the leader's next step, if this task is the leader. Another one may be followed, though.
+    /// Takes the leader's next step if this task is the first living member. This task may still follow a later leader. Returns whether anything
+    /// changed.
     fn lead<T: Transport>(&mut self, groups: &mut Groups<T>, follows: bool) -> bool {
         let there = self.others_there(groups);
         let (turn, rank) = (self.turn, self.rank);
@@ -618,7 +622,7 @@ impl Agreement {
         }
         let begun = matches!(self.lead, Lead::Asking(_) | Lead::Proposing(_));
         if self.decided && begun {
-            // By a later leader. A member that was asked may wait for this one.
+            // A later leader has decided. A member that was asked in this turn may wait for this task.
             self.lead = Lead::Not;
         } else if self.answered > turn + 1 && !self.decided {
             if !follows {
@@ -656,7 +660,7 @@ impl Agreement {
         true
     }
 
-    /// Chooses the survivors: those that answered, are there and reach each other, the first in rank before others.
+    /// Chooses the survivors: members that have answered, live and reach each other. Lower ranks take precedence.
     fn choose<T: Transport>(&self, groups: &mut Groups<T>, there: &[bool]) -> Choice {
         let me = self.rank;
         let mut survives = vec![false; there.len()];
@@ -680,7 +684,7 @@ impl Agreement {
         }
     }
 
-    /// Sends what there is to say.
+    /// Sends queued messages. Returns whether anything changed.
     fn speak<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
         let mut kept = Vec::new();
@@ -695,12 +699,12 @@ impl Agreement {
             let (context, tag) = (self.context, self.tag);
             match groups.start_send(to, context, tag, message, Mode::Standard) {
                 Ok(handle) => self.sending.push(handle),
-                // This host lacks something just now.
+                // This host temporarily lacks memory or another resource.
                 Err(Error::System(_) | Error::Memory(_)) => {
                     kept.push((to, words));
                     continue;
                 }
-                // One that cannot be told any more is gone itself.
+                // Ignore the error: a peer that cannot be reached is gone.
                 Err(_) => {}
             }
             moved = true;

@@ -1,20 +1,20 @@
-//! Agreements of groups that are freed are forgotten, when no member needs them any more.
+//! Forgets the agreements of freed groups once no member needs them any more.
 //!
-//! Others may ask about an agreement until all that live have decided ([`agreement`](crate::agreement)). A member that has decided all of
-//! a group's, and has freed the group, asks no more, and says so:
+//! Members may ask about an agreement until all living members have decided ([`agreement`](crate::agreement)). A member that has decided all
+//! agreements of a group and has freed the group does not ask any more. It then sends Done:
 //!
 //! ```text
-//! members                           the first that is there
-//! Done      ───────────────────>   (it has freed the group, too, and all that are there have said so)
+//! members                           the first living member
+//! Done      ───────────────────>   (waits until it has freed the group, and all living members have sent Done)
 //!           <───────────────────   Forget
 //! ```
 //!
-//! *If that member goes* the next one takes its place, and is told again. Some may have been told to forget by the one that is gone, and
-//! know nothing any more. So the new one says Done to all: whoever knows nothing of the group answers Forget. A member that has
-//! forgotten has heard that all that live have decided.
+//! *If the first member dies or leaves*, the next one takes its role, and the members send Done to it. The former first member may have sent Forget
+//! to some members, which have no record of the group any more. So the new first member sends Done to all members: a member without a record of the
+//! group answers Forget. A member that has forgotten the group knows that all living members have decided.
 //!
-//! Words are empty frames in the group's collective context, behind all that their sender has said in it. A member that does not free
-//! the group keeps the others from forgetting.
+//! The messages are empty frames in the group's collective context, after all other messages of their sender in that context. If a member does not
+//! free the group, the other members do not forget its agreements.
 
 use regatta_wire::{Frame, Kind};
 
@@ -23,47 +23,47 @@ use crate::groups::{Freed, Groups};
 use crate::numbers::{DONE_TAG, FORGET_TAG};
 use crate::transport::{Peer, Presence, Transport};
 
-/// A group that is freed, and had agreements.
+/// A freed group that had agreements.
 struct Closing {
-    /// That of its messages.
+    /// The group's context.
     context: u32,
     members: Vec<Peer>,
     rank: usize,
-    /// The ranks that have said Done to this task.
+    /// Whether each rank has sent Done to this task.
     done: Vec<bool>,
-    /// The rank to which this task has said so.
+    /// The rank to which this task has sent Done, or its own rank if it was first.
     told: Option<usize>,
 }
 
-/// All groups that are freed, and whose agreements are kept.
+/// All freed groups whose agreements are kept.
 #[derive(Default)]
 pub(crate) struct Closings {
     list: Vec<Closing>,
-    /// Words that have come and were not looked at: of which group, from whom, by which tag.
+    /// Messages that were received but not handled yet: (context of the group, sender, tag).
     heard: Vec<(u32, Peer, i32)>,
-    /// Peers that have said Done of groups that this task has not freed.
+    /// Done messages about groups that this task has not freed: (context, sender).
     early: Vec<(u32, Peer)>,
 }
 
 impl Closings {
-    /// Notes a word of a peer.
+    /// Records a message of a peer.
     pub(crate) fn hear(&mut self, context: u32, from: Peer, tag: i32) {
         self.heard.push((context & !1, from, tag));
     }
 
-    /// Returns the contexts of groups that are freed, with their members, whose agreements are kept.
+    /// Returns the contexts of freed groups whose agreements are kept, with their members.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = (u32, &[Peer])> {
         let list = self.list.iter();
         list.map(|one| (one.context, &one.members[..]))
     }
 
-    /// Forgets words about contexts that are used again.
+    /// Forgets messages about contexts that are being reused: those for which `is` returns true.
     pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
         self.early.retain(|&(context, _)| !is(context));
         self.heard.retain(|&(context, ..)| !is(context));
     }
 
-    /// Notes that a group is freed. Its agreements, if it had any, are forgotten when nobody needs them. Returns whether it had some.
+    /// Records that a group was freed. Its agreements are forgotten once no member needs them. Returns whether it had any.
     pub(crate) fn add(&mut self, agreements: &Agreements, freed: Freed) -> bool {
         let Freed {
             context,
@@ -91,7 +91,7 @@ impl Closings {
         has_some
     }
 
-    /// Handles words that have come, and says what there is to say. Returns whether anything moved.
+    /// Handles received messages and sends what is due. Returns whether anything changed.
     pub(crate) fn run<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -122,7 +122,7 @@ impl Closings {
         match (known, rank) {
             (Some(at), Some(rank)) if tag == DONE_TAG => self.list[at].done[rank] = true,
             (Some(at), Some(_)) => self.forget(agreements, at),
-            // Of a stranger.
+            // The sender is not a member.
             (Some(_), None) => {}
             (None, _) if tag != DONE_TAG => {}
             (None, _) if groups.table.id_of(context).is_some() => {
@@ -132,7 +132,7 @@ impl Closings {
         }
     }
 
-    /// Takes the next step of a group's end. Returns whether there is one.
+    /// Takes the next step for a freed group. Returns whether anything changed.
     fn step<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -154,7 +154,7 @@ impl Closings {
         let is_new = one.told != Some(first);
         let to: Vec<Peer> = match (is_over, first == rank) {
             (true, _) => others.iter().map(|&other| one.members[other]).collect(),
-            // Another one was first, and is gone: some may have forgotten.
+            // Another member was first, and is gone: some members may have forgotten the group.
             (false, true) if is_new && one.told.is_some() => {
                 others.iter().map(|&other| one.members[other]).collect()
             }
@@ -184,6 +184,6 @@ fn say<T: Transport>(groups: &mut Groups<T>, to: Peer, context: u32, tag: i32) {
         context: context + 1,
         tag,
     };
-    // One that cannot be told any more is gone itself.
+    // Ignore the error: a peer that cannot be reached is gone.
     let _ = groups.send_or_queue(to, frame, &[]);
 }

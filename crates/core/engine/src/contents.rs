@@ -1,11 +1,13 @@
-//! What a member contributes to the rounds of a collective, and what it reads of the others' contributions. Nothing here knows a kind by name: its row of the
-//! table in `kind` says it all.
+//! What a member contributes to the rounds of a collective, and what it reads of the others' contributions. This code names no kind: everything
+//! follows from the kind's row of the table in `kind`.
 //!
-//! An exchange of more bytes than a contribution holds takes several rounds. Each round moves `n` bytes of every part, from byte `from` of the part on.
+//! An exchange of more bytes than fit into a contribution takes several rounds. Each round moves `n` bytes of every part, beginning at byte `from`
+//! of the part.
 //!
-//! Two members contribute only what the other one gets. The functions take the kind beside the operation, whose kind it is: callers that serve one kind pass a constant.
+//! With two members, each contributes the part for the other. With more, each contributes one piece per member, including itself. The functions take
+//! the kind as an argument besides the terms, so that callers that serve a single kind can pass a constant.
 //!
-//! *Rules:* all of a collective that takes one round: no allocation, no lock, no system call.
+//! *Rules:* code that runs in a one-round collective must not allocate, lock or make a system call.
 
 use std::borrow::Cow;
 
@@ -17,7 +19,7 @@ use crate::operation::{Operation, Parts, Reduction};
 use crate::round::{Need, Round};
 use crate::transport::{Part, Transport};
 
-/// Returns `n` bytes of `whole` from byte `from` on; memory that is not one block has no part but the whole.
+/// Returns `n` bytes of `whole`, beginning at byte `from`. Memory that is not one block is only ever taken whole.
 #[inline(always)]
 fn stretch(whole: Cow<'_, Views>, (from, n): (usize, usize)) -> Cow<'_, Views> {
     match from == 0 && n >= whole.len() {
@@ -26,25 +28,25 @@ fn stretch(whole: Cow<'_, Views>, (from, n): (usize, usize)) -> Cow<'_, Views> {
     }
 }
 
-/// An [`Operation`] without its kind, borrowed: a caller writes no more of it to memory than the kind needs.
+/// A borrowed [`Operation`] without its kind. A caller fills in only the fields that the kind needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
-    /// Rank of the root, if it has one.
+    /// Rank of the root, for kinds that have one.
     pub root: u32,
-    /// What this member gives.
+    /// The data that this member gives. `None` if it is in place, in the output.
     pub input: Option<&'a Views>,
-    /// Where it gets the result.
+    /// The memory for this member's result.
     pub output: Option<&'a Views>,
-    /// The parts of the input, of a kind that gives parts.
+    /// Layout of the input, for kinds that give parts.
     pub gives: &'a Parts,
-    /// The parts of the output, of a kind that gets parts.
+    /// Layout of the output, for kinds that get parts.
     pub gets: &'a Parts,
-    /// How elements are combined, of a kind that does.
+    /// How elements are combined, for kinds that combine.
     pub reduction: Option<&'a Reduction>,
 }
 
 impl Operation {
-    /// Returns what it says of memory.
+    /// Returns the operation's terms.
     #[inline(always)]
     pub fn terms(&self) -> Terms<'_> {
         Terms {
@@ -57,7 +59,7 @@ impl Operation {
         }
     }
 
-    /// Returns whose contributions member `rank` of `size` needs in a round of it, and whether it contributes before it has them.
+    /// Returns the members whose contributions member `rank` of `size` needs in a round, and whether it contributes before it has received them.
     pub(crate) fn needs(&self, (rank, size): (u32, u32)) -> (Need, bool) {
         let (kind, root) = (self.kind, self.root);
         if size == 2 {
@@ -78,7 +80,7 @@ impl Operation {
 }
 
 impl<'a> Terms<'a> {
-    /// Returns the memory of the result; none is empty.
+    /// Returns the memory for the result, empty if there is none.
     #[inline(always)]
     fn out(&self) -> Cow<'a, Views> {
         match self.output {
@@ -87,13 +89,13 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns what is given: operands that are in place are where the result goes.
+    /// Returns the input. If the operation is in place, that is the output memory.
     #[inline(always)]
     fn given(&self) -> Cow<'a, Views> {
         self.input.map_or_else(|| self.out(), Cow::Borrowed)
     }
 
-    /// Returns the bytes by which all members choose how to do it: of the operands, of the longest part, or of the message.
+    /// Returns the size by which all members choose the algorithm: of the operands, of the longest part, or of the message, in bytes.
     #[inline(always)]
     pub fn bytes(&self, kind: Kind) -> usize {
         if kind.combines() {
@@ -105,13 +107,13 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns whether both its lists of parts are even ones.
+    /// Returns whether input and output both consist of parts of equal length.
     #[inline(always)]
     pub fn is_even(&self) -> bool {
         matches!((self.gives, self.gets), (Parts::Even(_), Parts::Even(_)))
     }
 
-    /// Returns what member `rank`, this one, gives member `other`.
+    /// Returns the data that this member, `rank`, gives member `other`.
     #[inline(always)]
     fn given_to(&self, kind: Kind, rank: u32, other: u32) -> Cow<'a, Views> {
         match (kind.gives(), self.input) {
@@ -122,7 +124,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns where this member gets what member `other` gives it.
+    /// Returns this member's memory for the data from member `other`.
     #[inline(always)]
     fn got_from(&self, kind: Kind, other: u32) -> Cow<'a, Views> {
         match kind.gets() {
@@ -132,7 +134,7 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns what member `rank` of `size` contributes: of an exchange `n` bytes of each part from byte `from` on.
+    /// Returns the contribution of member `rank` of `size`. In an exchange that is `n` bytes of each part, from byte `from` on.
     #[inline(always)]
     pub fn contribution(
         &self,
@@ -154,7 +156,7 @@ impl<'a> Terms<'a> {
                 let left = len.saturating_sub(from).min(n);
                 Cow::Owned(self.given().part(offset + from, left))
             }
-            // What is given beyond the own part is left out, as on other ways.
+            // If the input is longer than this member's part, the rest is ignored, as in the other algorithms.
             Form::Whole if kind.gets() == Form::Parts => {
                 let n = self.left(rank, (from, n));
                 stretch(self.given_to(kind, rank, other), (from, n))
@@ -163,13 +165,14 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns how many bytes of member `rank`'s part a round moves to those that get parts, from byte `from` on: `n`, or fewer if the part ends earlier.
+    /// Returns how many bytes of member `rank`'s part a round moves from byte `from` on, for kinds that get parts: `n`, or fewer if the part ends
+    /// earlier.
     #[inline(always)]
     fn left(&self, rank: u32, (from, n): (usize, usize)) -> usize {
         self.gets.of(rank).0.saturating_sub(from).min(n)
     }
 
-    /// Copies what member `rank` of `size` gets from itself alone.
+    /// Copies the result of member `rank` of `size` if it depends on that member's own input only, unless the operation is in place.
     #[inline(always)]
     pub fn keep_own(&self, kind: Kind, (rank, size): (u32, u32)) {
         let hears_itself_alone = match kind.combined() {
@@ -184,7 +187,8 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// Returns the message of a one-way collective of two that member `rank` sends; `Err`: the memory for the one that it receives.
+    /// Returns the message that member `rank` sends in a one-way collective of two members. Returns the memory for the message as `Err` if `rank`
+    /// receives it.
     #[inline(always)]
     pub fn message(
         &self,
@@ -200,7 +204,7 @@ impl<'a> Terms<'a> {
 }
 
 impl<T: Transport> Engine<T> {
-    /// Takes what member `rank` of `size` gets from a round: of an exchange `n` bytes of each part from byte `from` on. `work` is as in
+    /// Reads the result of a round for member `rank` of `size`. In an exchange that is `n` bytes of each part, from byte `from` on. `work` is as in
     /// [`Engine::poll`].
     #[inline(always)]
     pub fn read_round(
@@ -250,7 +254,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// As [`Engine::read_round`], for whatever kind: callers of which not every instruction counts share it.
+    /// Does the same as [`Engine::read_round`], for any kind, as a function that is not inlined. For callers that are not time-critical.
     #[inline(never)]
     pub fn read_any_round(
         &self,
@@ -263,7 +267,7 @@ impl<T: Transport> Engine<T> {
         self.read_round(what, place, round, stretch, work);
     }
 
-    /// Combines what member `rank` of two has given with what the other one has contributed.
+    /// Combines the input of member `rank`, one of two, with the contribution of the other member.
     #[inline(always)]
     fn combine_with_other(
         &self,
@@ -291,7 +295,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Takes what member `other` gives this one in a round.
+    /// Reads the data that member `other` gives member `rank` in a round.
     #[inline(always)]
     fn take_part(
         &self,
@@ -301,7 +305,7 @@ impl<T: Transport> Engine<T> {
         (from, n): (usize, usize),
         other: u32,
     ) {
-        // No memory is cut twice: each cut is written and read again, in front of what the other one waits for.
+        // Cut each piece of memory only once: every cut is written to memory and read again, which delays the other member.
         let out = terms.out();
         let (len, offset) = match kind.gets() {
             Form::Parts => terms.gets.of(other),

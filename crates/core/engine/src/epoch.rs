@@ -1,26 +1,25 @@
-//! Contexts are used again: the numbers from which they are taken are divided into parts, and the tasks move from one part to the next
-//! together.
+//! Reuse of contexts. The numbers that serve as contexts are divided into parts, and all tasks move from one part to the next together.
 //!
-//! A context of a group that is freed may still be in messages on their way. So a part is used again only when nothing on its way can
-//! be of its last use. Each use of a part is an *epoch*: epoch `e` takes the contexts of part `e % PARTS`.
+//! Messages with the context of a freed group may still be in flight. So a part is reused only once no message of its previous use can still be in
+//! flight. Each use of a part is an *epoch*: epoch `e` takes its contexts from part `e % PARTS`.
 //!
 //! ```text
 //! a task that enters an epoch                 each task that it ever shared a group with
 //! Barred(epoch, context)  ──────────────────> for each context of that part in which it may still send to that task
-//! Entered(epoch)          ──────────────────> enters, too, if it has not, and says so
+//! Entered(epoch)          ──────────────────> enters the epoch, too, if it has not yet, and replies Entered
 //! ```
 //!
-//! *When a part can be used.* A task takes and accepts contexts of the part once every living task that it shared a group with has
-//! entered the epoch. By then all messages of the part's last use have arrived, since two tasks' messages stay in order; those of
-//! groups that are gone are dropped. Contexts that were still in use at either task are barred for this epoch.
+//! *When a part can be used.* A task takes and accepts contexts of the part once every living task that it shared a group with has entered the
+//! epoch. By then all messages of the part's previous use have been received, since messages between two tasks stay in order. Those of freed groups
+//! are dropped. Contexts that were still in use at either task are barred in this epoch.
 //!
-//! *All who agree on a context are in the same epoch*; a proposal names it. A task that is behind enters that epoch, and answers when the part
-//! can be used. A task that is ahead says so, and the proposer proposes again when it has got there. A task may pass over epochs; it never
-//! uses their parts then.
+//! *All members that agree on a context are in the same epoch.* A proposal contains the epoch. A task that is behind enters that epoch, and answers
+//! when it can use the part. A task that is ahead refuses and names its own epoch, and the proposer proposes again once it has reached that epoch. A
+//! task may skip epochs. It then never takes contexts from the parts of the skipped epochs.
 //!
-//! *An epoch is entered early*, when half of the previous part is used up. Tasks answer in any call that makes progress. A task that computes for
-//! longer than the other half lasts is waited for: its messages could be in the next part. The other tasks are checked only when one of them
-//! has sent word, is gone, or is new.
+//! *An epoch is entered early*, when half of the previous part is used up. Tasks answer in any call that makes progress. If a task computes for
+//! longer than the other half lasts, the other tasks wait for it: its messages could have contexts of the next part. A task checks whether all
+//! others have entered only when one of them has sent an epoch message, is gone, or is new.
 
 use regatta_wire::fields::{bytes_of_all, whole};
 use regatta_wire::{Frame, Kind};
@@ -32,21 +31,21 @@ use crate::numbers::{self, CONTEXTS_PER_SURVIVORS, FIRST_SURVIVOR_CONTEXT};
 use crate::point_to_point::{PointToPoint, Word};
 use crate::transport::{Peer, Presence, Transport};
 
-/// Parts of the contexts.
+/// Number of parts into which the contexts are divided.
 const PARTS: u64 = 16;
-/// The last epoch that is believed: survivors' numbers carry it in 32 bits, and no job comes so far.
+/// Largest epoch accepted from a peer. Survivors' numbers store the epoch in 32 bits; no real job reaches this value.
 pub(crate) const MAX_EPOCH: u64 = u32::MAX as u64 >> 1;
-/// In place of a context: the sender has entered.
+/// Stands for the context in an `Entered` message.
 const ENTERED: u64 = u64::MAX;
-/// Contexts so far below the last one count as accepted before.
+/// A context more than this far below `next` is treated as accepted before.
 const MAX_ACCEPT_LAG: u32 = 1 << 12;
 
-/// How many groups can be made in an epoch.
+/// The number of groups that can be made in an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Spaces {
-    /// By members that agree on a context.
+    /// Groups whose members agree on a context.
     pub made: u32,
-    /// Of survivors.
+    /// Groups of survivors.
     pub survivors: u32,
 }
 
@@ -59,54 +58,56 @@ impl Default for Spaces {
     }
 }
 
-/// The contexts of the epochs, and which other tasks have entered them.
+/// The contexts of the epochs, and which epochs the other tasks have entered.
 pub(crate) struct Epochs {
     spaces: Spaces,
     /// The last epoch that this task has entered.
     entered: u64,
-    /// The epoch whose part of the contexts it uses.
+    /// The epoch from whose part this task takes contexts.
     used: u64,
-    /// An epoch to be entered as soon as nothing is being done.
+    /// The epoch to enter at the next call of `run`.
     wanted: u64,
-    /// The last epoch that each of the others has entered.
+    /// The last epoch that each of the other tasks has entered.
     heard: FxHashMap<Peer, u64>,
-    /// The last epoch of this task that each of the others was told.
+    /// The last epoch about which this task has sent `Entered` to each of the other tasks.
     told: FxHashMap<Peer, u64>,
-    /// The tasks with which this one has shared a group, or was about to.
+    /// The tasks with which this task has shared a group or tried to make one.
     met: FxHashSet<Peer>,
-    /// Something has changed since the last look whether all of them have entered.
+    /// Something has changed since `run` last checked whether all tasks in `met` have entered.
     is_look_due: bool,
-    /// How many tasks were gone at that look.
+    /// Number of tasks that were gone at that check.
     gone: usize,
-    /// Words that have come and were not looked at.
+    /// Epoch messages that were received but not yet handled by `run`: (sender, epoch, context).
     words: Vec<(Peer, u64, u64)>,
-    /// Pairs of an epoch, the one in use or the one entered last, and a context that is not accepted in it.
+    /// (epoch, context) pairs: `context` must not be accepted in `epoch`, which is `used` or `entered`.
     barred: FxHashSet<(u64, u32)>,
-    /// Contexts of the part in use that were accepted, of the last `MAX_ACCEPT_LAG`.
+    /// Accepted contexts of the part in use. Those more than `MAX_ACCEPT_LAG` below `next` may be missing.
     accepted: FxHashSet<u32>,
-    /// From this context on none was accepted.
+    /// Lowest context above all accepted ones.
     next: u32,
-    /// Above the numbers of all groups of survivors that this task is in, in this part.
+    /// One more than the largest number of any group of survivors that this task is in, in this part.
     next_survivors: u32,
 }
 
-/// All uses of contexts.
+/// Everything at this task that uses contexts.
 pub(crate) struct ContextUses<'a, T: Transport> {
     pub(crate) p2p: &'a mut PointToPoint<T>,
     pub(crate) table: &'a GroupTable<T>,
-    /// Returns the contexts in which this task may still send beside those of groups and messages, with those to whom.
+    /// Returns further contexts in which this task may still send (besides those of its groups and pending messages), each with the possible
+    /// receivers.
     pub(crate) sending: &'a dyn Fn() -> Vec<(u32, Vec<Peer>)>,
-    /// Contexts of groups that others may have already, and this task is about to have, with their epochs.
+    /// (epoch, context) of groups that are being made: other members may already have them, this task does not yet.
     pub(crate) coming: Vec<(u64, u32)>,
 }
 
-/// What has changed with the epochs, for all that remembers contexts.
+/// Result of [`Epochs::run`], for every component that stores contexts.
 #[derive(Default)]
 pub(crate) struct EpochChanges {
     pub(crate) moved: bool,
-    /// The epoch that this task has entered: revocations of contexts in its part can be forgotten, unless a group of this task has one.
+    /// The epoch that this task has entered. Revocations of contexts in its part can be forgotten, except for those of existing groups.
     pub(crate) entered: Option<u64>,
-    /// The epoch that this task uses now, and the contexts of its part in which messages may come that are not of an earlier use.
+    /// The epoch that this task now uses, and the contexts of its part in which messages of the current use may arrive. Messages in all other
+    /// contexts of the part are stale.
     pub(crate) used: Option<(u64, FxHashSet<u32>)>,
 }
 
@@ -134,7 +135,7 @@ impl Epochs {
         (epoch % PARTS) as u32
     }
 
-    /// Returns the part of a context, and its place there.
+    /// Returns the part of a context and its index within the part.
     fn place(&self, context: u32) -> (u32, u32) {
         match context.checked_sub(FIRST_SURVIVOR_CONTEXT) {
             None => (
@@ -148,7 +149,7 @@ impl Epochs {
         }
     }
 
-    /// Returns whether a context is of the part of an epoch.
+    /// Returns whether a context belongs to the part of an epoch.
     pub(crate) fn is_of(&self, context: u32, epoch: u64) -> bool {
         context > 1
             && context < 2 * FIRST_SURVIVOR_CONTEXT
@@ -168,13 +169,15 @@ impl Epochs {
         self.used
     }
 
-    /// Returns whether contexts of that epoch or a later one can be taken; not while the task has entered a newer epoch of the same part.
+    /// Returns whether this task uses `epoch` or a later one. Returns false while this task has entered, but does not use yet, a later epoch with
+    /// the same part.
     pub(crate) fn is_there(&self, epoch: u64) -> bool {
         let again = self.entered != self.used && Self::part(self.entered) == Self::part(self.used);
         epoch <= self.used && !again
     }
 
-    /// Returns the first of `count` contexts in a row that this task would accept: from `lowest` on if there are any, else from `next` on.
+    /// Returns the first of `count` consecutive contexts that this task would accept, at or above `lowest` if possible, else at or above `next`.
+    /// Returns `None` if the part has none.
     pub(crate) fn free(&self, lowest: u32, count: usize) -> Option<u32> {
         let is_free = |context: u32| {
             context < self.end()
@@ -190,12 +193,13 @@ impl Epochs {
             .or_else(|| from(self.next))
     }
 
-    /// Returns the lowest context from which on this task accepts all that are not barred.
+    /// Returns the lowest context above all accepted ones.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Accepts `count` contexts in a row for new groups, if none of them has been accepted before. Returns whether it does.
+    /// Accepts `count` consecutive contexts for new groups, unless one of them was accepted before, is barred or does not belong to the epoch in
+    /// use. Returns whether they are accepted.
     pub(crate) fn accept(&mut self, first: u32, count: usize) -> bool {
         let accepts = run_of(first, count).all(|context| {
             let known = context.saturating_add(MAX_ACCEPT_LAG) < self.next
@@ -210,7 +214,7 @@ impl Epochs {
         accepts
     }
 
-    /// Notes that a group has this context.
+    /// Records that a group has this context.
     fn note_accepted(&mut self, context: u32) {
         if !self.is_of(context, self.used) {
             return;
@@ -229,14 +233,14 @@ impl Epochs {
         }
     }
 
-    /// Returns a number for the survivors of a group, with the epoch in the upper 32 bits. Each is given once.
+    /// Returns a number for a group of survivors, with the epoch in the upper 32 bits. Each call returns a new one.
     pub(crate) fn next_survivors(&mut self) -> u64 {
         let number = self.next_survivors;
         self.next_survivors = self.next_survivors.saturating_add(1);
         self.used << 32 | u64::from(number)
     }
 
-    /// Returns `free`, a number for survivors that all members would take, or this task's own next number if `free` is of an epoch before the one in use.
+    /// Returns `free`, a number that is free at all survivors, or this task's own next number if `free` belongs to an epoch before the one in use.
     pub(crate) fn survivors_number(&self, free: u64) -> u64 {
         match free >> 32 < self.used {
             true => self.used << 32 | u64::from(self.next_survivors),
@@ -244,14 +248,15 @@ impl Epochs {
         }
     }
 
-    /// Returns the context of the survivors of a group with that number (the epoch in the upper 32 bits), if there is one.
+    /// Returns the context of the survivors of the group with context `old`, with the epoch in the upper 32 bits. `number` is as
+    /// [`Epochs::next_survivors`] returns it. Returns `None` if the part has no such number.
     pub(crate) fn survivors(&self, number: u64, old: u32) -> Option<u64> {
         let (epoch, number) = (number >> 32, number as u32);
         if number >= self.spaces.survivors {
             return None;
         }
         let place = Self::part(epoch) * self.spaces.survivors + number;
-        // Groups that are shrunk at the same time may have the same number.
+        // Groups that are shrunk at the same time may have the same number, so the old context is part of the new one.
         let told_apart = (old % CONTEXTS_PER_SURVIVORS) & !1;
         Some(
             epoch << 32
@@ -267,14 +272,14 @@ impl Epochs {
             || self.next_survivors > self.spaces.survivors / 2
     }
 
-    /// Notes that these tasks share a group with this one, or will: words of epochs go to them, too.
+    /// Records that these tasks share a group with this one, or will: epoch messages go to them, too.
     pub(crate) fn meet(&mut self, members: &[Peer]) {
         let before = self.met.len();
         self.met.extend(members);
         self.is_look_due |= self.met.len() > before;
     }
 
-    /// Notes that this task has a group with this context and these members.
+    /// Records that this task has a group with this context and these members.
     pub(crate) fn add_group(&mut self, context: u32, members: &[Peer]) {
         self.note_accepted(context);
         self.meet(members);
@@ -286,8 +291,8 @@ impl Epochs {
         self.wanted > self.entered || (self.is_look_due && self.entered != self.used)
     }
 
-    /// Notes a word of a peer. If it has entered an epoch, messages that it sent before in groups that it and this task have freed are dropped,
-    /// before anything comes of new ones with their contexts.
+    /// Records an epoch message of a peer. If the peer has entered an epoch, this drops unreceived messages that the peer sent earlier in groups
+    /// which both tasks have freed. That has to happen before messages of new groups with the same contexts arrive.
     #[cold]
     pub(crate) fn hear<T: Transport>(&mut self, uses: &mut ContextUses<T>, word: &Word) {
         let (from, arrivals) = (word.from, word.arrivals);
@@ -302,14 +307,14 @@ impl Epochs {
         }
     }
 
-    /// Returns the contexts of the part in which messages of the current use may come: those of groups that exist or are being made here, and
+    /// Returns the contexts of the part in which messages of the current use may arrive: those of groups that exist or are being made here, and
     /// barred ones.
     fn contexts_kept<T: Transport>(&self, uses: &ContextUses<T>, epoch: u64) -> FxHashSet<u32> {
         let in_use = self.contexts_in_use(uses, epoch).into_iter();
         let in_use = in_use.map(|(context, _)| context);
         let barred = self.barred.iter().filter(|(of, _)| *of == epoch);
         let barred = barred.map(|&(_, context)| context);
-        // Word that has come and was not looked at.
+        // Epoch messages that are not handled yet.
         let words = self.words.iter();
         let words = words.filter(|&&(_, of, context)| of == epoch && context != ENTERED);
         let words = words.filter_map(|&(_, _, context)| u32::try_from(context).ok());
@@ -318,7 +323,7 @@ impl Epochs {
         in_use.chain(barred).chain(words).chain(coming).collect()
     }
 
-    /// Returns the contexts of the part in which this task may still send or receive, with those to whom it may send.
+    /// Returns the contexts of the part in which this task may still send or receive, each with the tasks to which it may send.
     fn contexts_in_use<T: Transport>(
         &self,
         uses: &ContextUses<T>,
@@ -335,19 +340,20 @@ impl Epochs {
             .collect()
     }
 
-    /// Notes that this epoch is to be entered, since another task has entered it or contexts run out. `run` does it.
+    /// Requests that `run` enters this epoch, because another task has entered it or contexts run out.
     fn want(&mut self, epoch: u64) {
         self.wanted = self.wanted.max(epoch);
     }
 
-    /// Notes that the next epoch is to be entered, if none is being entered: half of the contexts, or all of them, are used up.
+    /// Requests that `run` enters the next epoch, unless one is being entered already. Called when half of the contexts, or all of them, are used
+    /// up.
     pub(crate) fn enter_next(&mut self) {
         if self.entered == self.used {
             self.want(self.used.saturating_add(1));
         }
     }
 
-    /// Returns whether a group of this epoch may be used by this task; if not, notes that the epoch is to be entered.
+    /// Returns whether this task may use a group of this epoch. If not, requests that `run` enters the epoch.
     pub(crate) fn reach(&mut self, epoch: u64) -> bool {
         if epoch > self.used {
             self.want(epoch);
@@ -355,7 +361,7 @@ impl Epochs {
         epoch <= self.used
     }
 
-    /// Handles words that have come, and goes on to the epoch that was entered when all have entered it.
+    /// Handles received epoch messages, enters the requested epoch, and begins to use the entered epoch once all other tasks have entered it.
     pub(crate) fn run<T: Transport>(&mut self, uses: &mut ContextUses<T>) -> EpochChanges {
         let words = std::mem::take(&mut self.words);
         let mut changes = EpochChanges {
@@ -368,7 +374,7 @@ impl Epochs {
             self.met.insert(from);
             if context != ENTERED {
                 let context = context as u32;
-                // Words are another process's: one that cannot be true is not kept.
+                // These messages come from another process and are not trusted: ignore impossible values.
                 if epoch <= MAX_EPOCH && self.is_of(context, epoch) {
                     self.barred.insert((epoch, context));
                 }
@@ -411,7 +417,7 @@ impl Epochs {
         changes
     }
 
-    /// Bars the contexts in use: this task accepts none of them in the epoch entered.
+    /// Bars the contexts in use: this task will accept none of them in the entered epoch.
     fn bar_contexts_in_use<T: Transport>(&mut self, uses: &ContextUses<T>) {
         let epoch = self.entered;
         for (context, _) in self.contexts_in_use(uses, epoch) {
@@ -436,14 +442,15 @@ impl Epochs {
             tag: numbers::EPOCH_TAG,
         };
         for word in words {
-            // One that cannot be told any more is gone itself.
+            // Ignore the error: a peer that cannot be reached is gone.
             let _ = uses
                 .p2p
                 .send_or_queue(to, frame, &bytes_of_all(&[epoch, word]));
         }
     }
 
-    /// Uses the epoch entered: nothing of earlier uses of the part is on its way any more. Returns it, with the contexts that are kept.
+    /// Begins to use the entered epoch: no message of an earlier use of its part is in flight any more. Returns the epoch and the contexts whose
+    /// messages are kept.
     fn use_entered<T: Transport>(&mut self, uses: &mut ContextUses<T>) -> (u64, FxHashSet<u32>) {
         self.bar_contexts_in_use(uses);
         let epoch = self.entered;

@@ -1,8 +1,8 @@
-//! Groups over point-to-point messages: the rules that depend on who is in a group.
+//! Groups on top of point-to-point messages: the rules that depend on a group's members.
 //!
-//! This layer adds to [`PointToPoint`] what contexts do not show: ranks, who may still send to a receive from any source, and which groups
-//! a lost member breaks. The collectives of the members ([`schedule`](crate::schedule), [`failed`](crate::failed)) and what they agree on
-//! are above it.
+//! This layer adds to [`PointToPoint`] what contexts alone do not show: ranks, which members may still send to a receive from any source, and which
+//! groups a lost member breaks. The collectives ([`schedule`](crate::schedule), [`failed`](crate::failed)) and agreements of the members are built
+//! on this layer.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::request::Status;
 use crate::transport::{Peer, Presence, Transport};
 use crate::tree::{Between, Hosts, Tree};
 
-/// The groups of a task, over its messages.
+/// The groups of a task, together with its messages.
 pub struct Groups<T: Transport> {
     pub(crate) p2p: PointToPoint<T>,
     pub(crate) table: GroupTable<T>,
     pub(crate) epochs: Epochs,
-    /// Ranks of the world below this one need no look at the group; none if it is revoked.
+    /// Ranks in the world below this value can be sent to without checking the group. 0 once the world is revoked or a member was reported dead.
     open_world: u32,
 }
 
@@ -60,25 +60,25 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns whether this is a rank of the world for which nothing but its number counts.
+    /// Returns whether `rank` is a valid rank of the world that needs no further check of the group.
     #[inline(always)]
     pub fn is_open_rank(&self, rank: i32) -> bool {
         (rank as u32) < self.open_world
     }
 
-    /// Returns a group, if the id is a live one.
+    /// Returns a group, or an error if the id is invalid.
     #[inline(always)]
     pub fn group(&self, id: GroupId) -> Result<&Group<T>> {
         self.live_group(id).ok_or(Error::Handle("group"))
     }
 
-    /// Returns a group, for callers that make no error of it: one costs more than a look.
+    /// Returns a group, or `None` if the id is invalid: for callers that need no error, since constructing the error costs more than the lookup.
     #[inline(always)]
     pub fn live_group(&self, id: GroupId) -> Option<&Group<T>> {
         self.table.at(id)
     }
 
-    /// Returns a group whose members are known: no channel.
+    /// Returns a group with a fixed list of members. A channel is an error.
     pub fn closed(&self, id: GroupId) -> Result<&Group<T>> {
         let group = self.group(id)?;
         match &group.broken {
@@ -92,14 +92,14 @@ impl<T: Transport> Groups<T> {
         self.table.at_mut(id).ok_or(Error::Handle("group"))
     }
 
-    /// Returns this task's rank in a group, and the group's size.
+    /// Returns this task's rank in a group and the group's size, or `None` if the id is invalid.
     #[inline(always)]
     pub fn place(&self, id: GroupId) -> Option<(u32, u32)> {
         let group = self.table.at(id)?;
         Some((group.rank, group.size()))
     }
 
-    /// Returns whether this task is the only member of a group, in which calls still succeed: then its collectives are copies.
+    /// Returns whether this task is the only member of a group and the group is not broken. The group's collectives are then local copies.
     #[inline(always)]
     pub fn is_alone(&self, id: GroupId) -> bool {
         let group = self.table.at(id);
@@ -117,13 +117,13 @@ impl<T: Transport> Groups<T> {
         rank.map_or(status.source, |rank| rank as i32)
     }
 
-    /// Notes that a call in the group of this context ends because others say that this member has died. This task may not have heard of that, or may
-    /// still reach it: from now on nothing is sent to it in this group and in those that are tied to it.
+    /// Records that a call in the group of this context failed because other members report this member dead. This task may not know of the death,
+    /// or may still reach the member: from now on it sends nothing to the member in this group and in groups that are tied to it.
     pub(crate) fn note_reported_dead(&mut self, context: u32, peer: Peer) {
         let Some(id) = self.table.id_of(context & !1) else {
             return;
         };
-        // Every send checks who is gone; the shortest sends do not ask the transport.
+        // A loss in `losses` is checked by every send, so nothing more is needed.
         if self.losses().has(peer) {
             return;
         }
@@ -143,7 +143,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Marks a group as revoked: nothing is done in it any more. Returns its context, this task's rank, and its members; `None` if it was revoked
+    /// Marks a group as revoked: every further call in it fails. Returns its context, this task's rank and its members, or `None` if it was revoked
     /// before.
     pub(crate) fn close(&mut self, id: GroupId) -> Option<(u32, usize, Vec<Peer>)> {
         let group = self.table.at_mut(id).filter(|group| !group.is_revoked())?;
@@ -153,7 +153,7 @@ impl<T: Transport> Groups<T> {
         Some(closed)
     }
 
-    /// Returns this task's place among the members of a new group, if these make sense.
+    /// Returns this task's rank among the members of a new group. Fails if this task is not a member, or a member is listed twice or does not exist.
     pub(crate) fn check_members(&self, members: &[Peer]) -> Result<u32> {
         let me = self.me();
         let Some(rank) = members.iter().position(|&peer| peer == me) else {
@@ -169,8 +169,8 @@ impl<T: Transport> Groups<T> {
         Ok(rank as u32)
     }
 
-    /// Adds a group all of whose members add it with the same members and context, which is free
-    /// in all of them. Its place is reserved.
+    /// Fills a reserved entry with a group. All members must do this with the same member list and the same context, which must be free at each of
+    /// them.
     pub(crate) fn fill(&mut self, id: GroupId, members: Vec<Peer>, context: u32) -> Result<()> {
         let rank = self.check_members(&members)?;
         if !self.table.has_free(context) {
@@ -184,7 +184,7 @@ impl<T: Transport> Groups<T> {
         Ok(())
     }
 
-    /// Adds a group as [`Groups::fill`] does. Returns its id.
+    /// Reserves an entry and fills it as [`Groups::fill`] does. Returns the group's id.
     pub(crate) fn add(&mut self, members: Vec<Peer>, context: u32) -> Result<GroupId> {
         self.check_members(&members)?;
         let Some(id) = self.table.reserve() else {
@@ -213,7 +213,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Removes a group. Messages still on their way in it will never be received.
+    /// Removes a group. Messages of the group that are still in flight will never be received.
     pub(crate) fn free(&mut self, id: GroupId) -> Result<Freed> {
         if id == GroupId::WORLD || id.channel().is_some() {
             return Err(Error::Argument(
@@ -226,7 +226,7 @@ impl<T: Transport> Groups<T> {
             members: group.peers(),
             rank: group.rank as usize,
         };
-        // Of others some may not have heard the buffer's name, and never will.
+        // In a broken group, some members may not know the buffer's name, and never will.
         let gives_up = group.usable().is_err();
         for (buffer, members) in group.buffers() {
             let transport = self.p2p.transport_mut();
@@ -237,12 +237,12 @@ impl<T: Transport> Groups<T> {
         Ok(freed)
     }
 
-    /// Returns how many epochs of contexts this task has used, the first one included.
+    /// Returns how many epochs of contexts have begun up to the one in use, including the first.
     pub fn context_epoch(&self) -> u64 {
         self.epochs.used()
     }
 
-    /// Breaks the groups of a member that is gone.
+    /// Marks all groups of a member that is gone as broken.
     pub(crate) fn break_by(&mut self, peer: Peer) {
         let error = self.loss(peer);
         for group in self.table.containing(peer) {
@@ -250,7 +250,8 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns the members of a group that have died, as far as this task knows: by itself, or because a call in the group has ended with that.
+    /// Returns the members of a group that have died, as far as this task knows: from its transport, or because a call in the group has failed for
+    /// that reason.
     pub fn dead_members(&self, id: GroupId) -> Result<Vec<Peer>> {
         let group = self.group(id)?;
         let is_dead =
@@ -258,8 +259,7 @@ impl<T: Transport> Groups<T> {
         Ok(group.peers().into_iter().filter(is_dead).collect())
     }
 
-    /// Lets receives from any source in this group go on without its dead members. Returns how many
-    /// members are dead.
+    /// Lets receives from any source in this group continue without the members that have died. Returns the number of dead members.
     pub fn acknowledge(&mut self, id: GroupId) -> Result<u32> {
         let dead = self.dead_members(id)?;
         let count = dead.len() as u32;
@@ -267,7 +267,7 @@ impl<T: Transport> Groups<T> {
         Ok(count)
     }
 
-    /// Returns a member that has died, as far as is known here, and was not acknowledged.
+    /// Returns a member that is known to have died and was not acknowledged, if there is one.
     fn unacknowledged_death(&self, context: u32) -> Option<Peer> {
         let group = self.table.by_context(context)?;
         let is_unacknowledged = |&peer: &Peer| {
@@ -280,7 +280,7 @@ impl<T: Transport> Groups<T> {
         peers.find(is_unacknowledged)
     }
 
-    /// Fails if a receive cannot be pending, since its sources are gone.
+    /// Fails if a receive cannot stay pending because its sources are gone.
     pub(crate) fn check_pending(&self, select: &Select) -> Result<()> {
         match select.source {
             Some(_) => self.p2p.check_pending(select),
@@ -288,7 +288,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Fails if nobody can ever satisfy a receive.
+    /// Fails if no task can ever satisfy a receive.
     pub(crate) fn check_source(&self, select: &Select) -> Result<()> {
         self.p2p.check_source(select)?;
         match select.source {
@@ -297,20 +297,20 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Fails if a receive from any source in this context cannot wait: a dead member has not been
-    /// acknowledged, or nobody is left to send.
+    /// Fails if a receive from any source in this context must not wait, because a dead member has not been acknowledged or no other member is left
+    /// to send.
     fn check_any_source(&self, context: u32) -> Result<()> {
         let Some(group) = self.table.by_context(context) else {
             return Ok(());
         };
-        // Of everybody, somebody may still come.
+        // In a channel, tasks that have not started yet may still send.
         if self.is_nobody_gone() || group.size() == 1 || group.is_channel() {
             return Ok(());
         }
         let mut last = None;
         let mut living = 0;
         for peer in group.peers() {
-            // Messages of a peer that is gone may still be outside, or its loss has not been looked at yet.
+            // A peer that is gone may still have unread messages in the transport, or its loss has not been processed yet.
             if peer != self.me()
                 && (!self.losses().has(peer) || self.may_have_unread(peer, context))
             {
@@ -331,7 +331,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Fails if a receive from any source in this context cannot be pending. Where departures are tolerated only deaths end it.
+    /// Fails if a receive from any source in this context cannot stay pending. In contexts that tolerate departures, only deaths make it fail.
     pub(crate) fn check_pending_any(&self, context: u32) -> Result<()> {
         if self.contexts().is_closed(context) {
             return Err(Error::Revoked);
@@ -345,7 +345,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Fails receives from any source to which nobody can send any more.
+    /// Fails pending receives from any source that no task can satisfy any more.
     pub(crate) fn fail_receives_from_any(&mut self) {
         let posted = self.posted().filter(|(_, select)| select.source.is_none());
         let failed = posted.filter_map(|(number, select)| {
@@ -357,7 +357,7 @@ impl<T: Transport> Groups<T> {
             self.fail_receive(number, error);
         }
     }
-    /// Returns the members of a group by host, with `root` leading its own. `None`: all are on one.
+    /// Returns the members of a group by host, with `root` as the leader of its host. Returns `None` if all are on one host.
     pub(crate) fn hosts(&mut self, id: GroupId, root: u32) -> Result<Option<Arc<Hosts>>> {
         let group = self.group(id)?;
         match &group.hosts {
@@ -379,12 +379,12 @@ impl<T: Transport> Groups<T> {
         Hosts::of(host, group.size(), root, group.rank)
     }
 
-    /// Returns this member's place in the tree from `root` to all members of a group.
+    /// Returns this member's position in the tree from `root` to all members of a group.
     pub(crate) fn tree(&mut self, id: GroupId, root: u32) -> Result<Tree> {
         self.tree_for(id, root, usize::MAX)
     }
 
-    /// As [`Groups::tree`], for a message of this many bytes from the root.
+    /// Does the same as [`Groups::tree`], for a message of this many bytes from the root.
     pub(crate) fn tree_for(&mut self, id: GroupId, root: u32, bytes: usize) -> Result<Tree> {
         let hosts = self.hosts(id, root)?;
         let group = self.group(id)?;

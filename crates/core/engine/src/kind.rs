@@ -1,38 +1,38 @@
-//! The kinds of collectives. Which members give and get what, and what is combined, stands in one table: all that a kind means in a
-//! round, in the message of a pair, or to one member alone follows from its row.
+//! The kinds of collectives. One table says which members give and get what, and what is combined. A kind's behavior in a round, in the message
+//! between two members and in a group of one follows from its row.
 //!
-//! A new kind is a row here, a row of the choice in `algorithm`, and its steps in `steps`.
+//! To add a kind, add a row here, a row to the choice in `algorithm`, and its steps in `steps`.
 //!
-//! Callers that serve one kind pass a constant, so that what is for others is compiled away.
+//! Callers that serve a single kind pass a constant, so that code for other kinds is compiled away.
 
 /// The collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nobody goes on until all have come.
+    /// No member continues until all have called.
     Barrier,
-    /// The root's bytes to all.
+    /// The root's bytes go to all members.
     Broadcast,
-    /// All members' elements combined, for the root.
+    /// The elements of all members, combined, go to the root.
     Reduce,
-    /// All members' elements combined, for all.
+    /// The elements of all members, combined, go to all.
     Allreduce,
-    /// The elements of all ranks up to this one combined.
+    /// Each member gets the combined elements of all ranks up to its own.
     Scan,
-    /// The elements of all ranks below this one combined; the output of rank 0 is left alone.
+    /// Each member gets the combined elements of all ranks below its own. The output of rank 0 is not written.
     Exscan,
-    /// All members' elements combined; to each its part of the result.
+    /// The elements of all members are combined, and each member gets its part of the result.
     ReduceScatter,
-    /// All members' bytes to the root.
+    /// The bytes of all members go to the root.
     Gather,
-    /// To each member its bytes from the root.
+    /// Each member gets its bytes from the root.
     Scatter,
-    /// All members' bytes to all.
+    /// The bytes of all members go to all.
     Allgather,
-    /// To each member its own bytes from each.
+    /// Each member gets bytes of its own from each member.
     Alltoall,
 }
 
-/// Members that give, or get, something.
+/// The members that give, or get, data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Members {
     All,
@@ -41,14 +41,14 @@ enum Members {
     AboveFirst,
 }
 
-/// What lies in a member's memory.
+/// The layout of a member's data.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Nothing.
+    /// No data.
     Empty,
     /// One message, or one vector of elements.
     Whole,
-    /// A part for each member, or of each.
+    /// One part for each member, or one from each.
     Parts,
 }
 
@@ -56,25 +56,25 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Combined {
     All,
-    /// Up to its own.
+    /// The ranks up to the member's own.
     UpToOwn,
-    /// Below its own.
+    /// The ranks below the member's own.
     BelowOwn,
 }
 
-/// Something to be done for a kind.
+/// Work that is compiled separately for each kind.
 pub trait ForKind {
-    /// What comes of it.
+    /// Result of the work.
     type Output;
 
-    /// Does it for the kind with this number.
+    /// Does the work for the kind with number `KIND`.
     fn run<const KIND: usize>(self) -> Self::Output;
 }
 
 /// A kind's row of the table.
 #[derive(Clone, Copy)]
 struct Row {
-    /// In the C interface, without `rg_`.
+    /// Name in the C interface, without `rg_`.
     name: &'static str,
     givers: Members,
     gives: Form,
@@ -84,7 +84,7 @@ struct Row {
 }
 
 impl Kind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Kind; 11] = [
         Kind::Barrier,
         Kind::Broadcast,
@@ -121,7 +121,7 @@ impl Kind {
         Row { name, givers, gives, getters, gets, combined }
     }
 
-    /// Does something for this kind as a constant, which makes a function of its own of it.
+    /// Runs the work with this kind as a constant, so that each kind gets a function of its own.
     #[rustfmt::skip]
     #[inline(always)]
     pub fn with_constant<W: ForKind>(self, work: W) -> W::Output {
@@ -140,7 +140,7 @@ impl Kind {
         }
     }
 
-    /// Returns its name in the C interface, without `rg_`.
+    /// Returns the name in the C interface, without `rg_`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
@@ -151,49 +151,49 @@ impl Kind {
         self.row().combined.is_some()
     }
 
-    /// Returns whose elements are combined for a member.
+    /// Returns the ranks whose elements are combined for a member, or `None` if elements are not combined.
     #[inline(always)]
     pub(crate) fn combined(self) -> Option<Combined> {
         self.row().combined
     }
 
-    /// Returns whether one member is the root.
+    /// Returns whether the kind has a root.
     #[inline(always)]
     pub fn is_rooted(self) -> bool {
         self.row().givers == Members::Root || self.row().getters == Members::Root
     }
 
-    /// Returns what a member that gives something gives.
+    /// Returns the layout of the data that a giving member gives.
     #[inline(always)]
     pub(crate) fn gives(self) -> Form {
         self.row().gives
     }
 
-    /// Returns what a member that gets something gets.
+    /// Returns the layout of the data that a getting member gets.
     #[inline(always)]
     pub(crate) fn gets(self) -> Form {
         self.row().gets
     }
 
-    /// Returns whether members give a part to each.
+    /// Returns whether members give one part to each member.
     #[inline(always)]
     pub fn gives_parts(self) -> bool {
         self.gives() == Form::Parts
     }
 
-    /// Returns whether members get a part of each.
+    /// Returns whether members get one part from each member.
     #[inline(always)]
     pub fn gets_parts(self) -> bool {
         self.gets() == Form::Parts
     }
 
-    /// Returns whether the root alone gives something.
+    /// Returns whether only the root gives data.
     #[inline(always)]
     pub(crate) fn has_one_giver(self) -> bool {
         self.row().givers == Members::Root
     }
 
-    /// Returns whether member `rank` gets something, if only from itself.
+    /// Returns whether member `rank` gets data, even if only from itself.
     #[inline(always)]
     pub(crate) fn is_getter(self, root: u32, rank: u32) -> bool {
         match self.row().getters {
@@ -203,7 +203,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether member `rank` gets something of what member `other` gives, or waits for it.
+    /// Returns whether member `rank` gets data from member `other`, or waits for it.
     #[inline(always)]
     pub fn hears(self, root: u32, rank: u32, other: u32) -> bool {
         let gives = !self.has_one_giver() || other == root;
@@ -215,20 +215,20 @@ impl Kind {
         gives && counts && self.is_getter(root, rank)
     }
 
-    /// Returns whether it is one message if there are two members.
+    /// Returns whether the collective is a single message if the group has two members.
     #[inline(always)]
     pub fn is_one_way(self) -> bool {
         self.is_rooted() && !self.combines()
     }
 
-    /// Returns whether every member knows the lengths of all parts; else only those that give or get them know.
+    /// Returns whether every member knows the lengths of all parts. Otherwise only the members that give or get a part know its length.
     #[inline(always)]
     pub fn parts_are_known(self) -> bool {
         let both = self.gives() == Form::Parts && self.gets() == Form::Parts;
         !both && !self.is_one_way()
     }
 
-    /// Returns whether all members give the same things and get the same result.
+    /// Returns whether all members give data of the same layout and get the same result.
     #[inline(always)]
     pub fn is_same_for_all(self) -> bool {
         let whole = self.gives() != Form::Parts && self.gets() != Form::Parts;

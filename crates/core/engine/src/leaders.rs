@@ -1,6 +1,7 @@
-//! Short parts across hosts: to the first member of each host, their leader, between the leaders, and back.
+//! Collectives with short parts across hosts: members send to their host's leader (its first member), leaders exchange, and each leader distributes
+//! the result.
 //!
-//! A part then crosses between two hosts in one message with all others that go the same way, and a member is woken once.
+//! All parts that go from one host to another travel in one message, and each member is woken only once.
 
 use regatta_memory::views::Views;
 
@@ -8,10 +9,10 @@ use crate::operation::Operation;
 use crate::schedule::{Step, Steps};
 use crate::tree::Hosts;
 
-/// Parts that lie one after the other.
+/// Consecutive parts in one block of memory.
 struct Packed<'a> {
     bytes: &'a Views,
-    /// End of the last part that was asked for.
+    /// End of the last part that was returned.
     end: usize,
 }
 
@@ -23,13 +24,14 @@ impl Packed<'_> {
     }
 }
 
-/// Returns the steps of an allgather. The leaders exchange as in a dissemination: in each round they pass on all that they have to the one at twice the distance.
+/// Returns the steps of an allgather. The leaders exchange data as in a dissemination algorithm: in each round they send all data that they have to
+/// the leader at twice the previous distance.
 pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation) -> Steps {
     let (output, gets) = (operation.out(), &operation.gets);
     let own = gets.cut(&output, rank);
     let given = operation.input.clone().unwrap_or_else(|| own.clone());
     let (count, number) = (hosts.count(), hosts.number());
-    // As many hosts as have been heard, from this one on: what is passed on is one stretch.
+    // Member lists of the hosts in ring order from this host on. The parts received so far are then contiguous at the start of `all`.
     let lists: Vec<&[u32]> = (0..count)
         .map(|at| hosts.list((number + at) % count))
         .collect();
@@ -47,7 +49,7 @@ pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation)
             bytes: &all,
             end: 0,
         };
-        // What is given beyond the own part is left out, as on other ways.
+        // If the input is longer than this member's part, the rest is ignored, as in the other algorithms.
         steps.push(Step::Copy(given.clone(), here.next(gets.of(rank).0)));
         for &other in followers {
             steps.push(Step::Receive(other, here.next(gets.of(other).0)));
@@ -83,8 +85,8 @@ pub(crate) fn leaders_allgather(hosts: &Hosts, rank: u32, operation: &Operation)
     steps
 }
 
-/// Returns the steps of a complete exchange of parts that are all alike. Leaders gather a row of parts from each member of their host, send each other host
-/// what is for its members, and hand out rows again.
+/// Returns the steps of a complete exchange of parts of equal length. Each leader gathers a row of parts from each member of its host, sends each
+/// other host the parts for its members, and sends each member its row of received parts.
 pub(crate) fn leaders_alltoall(
     hosts: &Hosts,
     (rank, size): (u32, u32),
@@ -97,7 +99,7 @@ pub(crate) fn leaders_alltoall(
     let mut steps = Steps::default();
     if rank != leader {
         steps.push(Step::Send(leader, given));
-        // The result may take the place of what is given.
+        // Input and output may be the same memory.
         steps.push(Step::Wait);
         steps.push(Step::Receive(leader, output));
         return steps;
@@ -130,7 +132,7 @@ pub(crate) fn leaders_alltoall(
     steps
 }
 
-/// Adds the messages between the leaders. Returns the senders on each host and what comes from them, by receiver here.
+/// Adds the messages between the leaders. Returns, per host, its members and the memory for their parts, ordered by receiver on this host.
 fn exchange_cells<'a>(
     steps: &mut Steps,
     hosts: &'a Hosts,

@@ -1,28 +1,28 @@
-//! Making groups: the members of a new group agree on its context.
+//! Creation of groups: the members of a new group agree on its context.
 //!
-//! *Why no two groups of a task have the same context*, whichever are made at the same time, by whichever threads: a task accepts
-//! no context twice in an epoch, and none that is in use in the next ([`epoch`](crate::epoch)); and a group is made when all its members
-//! have accepted one, in the same epoch.
+//! *Why no two groups of a task have the same context*, even if several threads make groups at the same time: a task accepts no context twice in an
+//! epoch, and none that is still in use from an earlier epoch ([`epoch`](crate::epoch)). A group is made only when all its members have accepted the
+//! context in the same epoch.
 //!
 //! ```text
-//! first member                            the others, down a tree and back up
+//! first member                            the other members, down a tree and back up
 //! Propose(context)  ───────────────────>  accept it, unless they have accepted it before
-//!                   <───────────────────  Accepted, or Refused(lowest that will do), or Gone or Full(who)
-//!                                         (refused: it proposes another one)
-//! Made(context)     ───────────────────>  the group is there
-//! or Gone or Full(who)  ───────────────>  it is not, for all
+//!                   <───────────────────  Accepted, or Refused(lowest acceptable context), or Gone or Full(member)
+//!                                         (refused: the first member proposes another context)
+//! Made(context)     ───────────────────>  the group exists
+//! or Gone or Full(member)  ─────────────>  no member makes the group
 //! ```
 //!
-//! A member that is gone never comes back: so all that have not agreed end at once, whether or not all others have called, and say so to the
-//! first, which may still reach the one that is gone for them. What they are still told is dropped ([`attempts`]).
+//! A member that is gone never comes back. So members that have not agreed yet fail at once, even if other members have not called yet. They notify
+//! the first member, which may not know of the loss. Messages that they still receive about this group are dropped ([`attempts`]).
 //!
-//! *Why it ends.* Nothing is held while it waits, so groups that are made in different orders by different members do not wait for
-//! each other. Groups that are made at the same time are in each other's way only if the same context was proposed for both; after a
-//! refusal those that are proposed for different groups lie apart.
+//! *Why it ends.* A member holds no resource while it waits, so groups that different members make in different orders do not wait for each other.
+//! Groups that are made at the same time conflict only if the same context was proposed for both. After a refusal, the contexts proposed for
+//! different groups are spread apart.
 //!
-//! The messages go in the collectives' context of the group from which the new one is made. They name the call that they belong
-//! to ([`Call`]) and the members, so several can be made from one group at the same time; and the attempt of these, so that none is taken for one
-//! of an earlier making that has failed.
+//! The messages are sent in the collective context of the group from which the new one is made. They contain the call that they belong to ([`Call`])
+//! and a hash of the members, so several groups can be made from one group at the same time. They also contain the number of the attempt, so that a
+//! message of an earlier failed attempt is not mistaken for one of the current attempt.
 
 mod attempts;
 mod under_way;
@@ -44,29 +44,30 @@ use under_way::UnderWay;
 pub use word::Call;
 use word::{Name, Word, read_word};
 
-/// Groups of the same members that are being made: mostly one.
+/// Groups with the same members that are made together: usually one.
 struct Making {
-    /// Each has a context of its own: that of the making, and those that follow.
+    /// The new groups. The first gets `context`, the others the contexts that follow it.
     groups: Vec<GroupId>,
-    /// None: nobody wants it any more; the others do.
+    /// The caller's request. `None` if it was dropped: the other members may still wait for the groups.
     request: Option<u32>,
     members: Vec<Peer>,
     rank: u32,
     tree: Tree,
     frame: Frame,
-    /// The call and the members, as each message has them.
+    /// The call and the hash of the members, as in each message.
     name: Name,
-    /// How many of the same name have failed before, as each message has it.
+    /// Number of earlier failed attempts with the same name, as in each message.
     attempt: u64,
-    /// The first context proposed last, and how often one was refused.
+    /// The first of the contexts proposed last (0: none yet), and the number of refusals.
     context: u32,
     refused: u32,
-    /// To be proposed, when its epoch is there to be used: the lowest that will do, or by a member what it has heard.
+    /// A proposal to make once its epoch is in use: (context, epoch). For the first member, the lowest acceptable context; for the others, the
+    /// context received from the parent.
     due: Option<(u32, u64)>,
-    /// The answer to it so far, and the children that have not answered.
+    /// The combined answer to the proposal so far, and the children in the tree that have not answered.
     answer: Word,
     waiting: Vec<u32>,
-    /// Why this task cannot have the group.
+    /// Why this task cannot have the groups, if it cannot.
     obstacle: Option<Error>,
 }
 
@@ -84,13 +85,14 @@ impl Making {
         run_of(self.context, count)
     }
 
-    /// Returns whether this task has agreed, and has not heard what has come of it: then the others may have the group.
+    /// Returns whether this task has agreed and does not know the outcome yet. Other members may then have the group already.
     fn may_be_made(&self) -> bool {
         let has_agreed = self.answer == Word::Accepted && self.waiting.is_empty();
         self.context != 0 && has_agreed && self.tree.parent.is_some()
     }
 
-    /// Returns the next context to be proposed. After a refusal those of different groups lie apart, or they could meet again.
+    /// Returns the next context to propose, at or above `lowest`. A hash spreads the contexts of different groups apart, so that they do not
+    /// conflict again.
     fn next_context(&self, lowest: u32) -> u32 {
         const APART: u64 = 64;
         let mixed = (self.name[0] ^ self.name[1] ^ u64::from(self.frame.context) << 13)
@@ -100,19 +102,19 @@ impl Making {
     }
 }
 
-/// Returns `count` contexts from this one on.
+/// Returns `count` consecutive contexts, beginning with this one.
 pub(crate) fn run_of(context: u32, count: usize) -> impl Iterator<Item = u32> {
     (0..count as u32).map(move |at| context.saturating_add(2 * at))
 }
 
-/// Returns the error for all members of a group that one of them cannot have.
+/// Returns the error that all members of a group get if member `peer` has no memory or no entry for it.
 pub fn no_place(peer: Peer) -> Error {
     Error::Memory(format!(
         "task {peer} had no memory or no place for the new group"
     ))
 }
 
-/// Returns a number for a list of members.
+/// Returns a hash of a list of members.
 fn sum(members: &[Peer]) -> u64 {
     let fold = |sum: u64, &peer: &Peer| {
         (sum ^ u64::from(peer))
@@ -130,17 +132,17 @@ pub(crate) struct Made {
     pub(crate) is_wanted: bool,
 }
 
-/// All groups that are being made.
+/// All groups that a task is making.
 #[derive(Default)]
 pub(crate) struct Makings {
     under_way: UnderWay,
     attempts: Attempts,
-    /// Those that have been made, until they are taken.
+    /// Groups that were made, until [`Makings::take_made`] returns them.
     made: Vec<Made>,
 }
 
 impl Makings {
-    /// Returns whether none is being made.
+    /// Returns whether no group is being made.
     pub(crate) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -151,19 +153,19 @@ impl Makings {
         self.under_way.is_any_due()
     }
 
-    /// Takes the groups that have been made.
+    /// Removes and returns the groups that were made.
     pub(crate) fn take_made(&mut self) -> Vec<Made> {
         std::mem::take(&mut self.made)
     }
 
-    /// Returns the contexts proposed last, with the members to whom they were.
+    /// Returns the contexts proposed last, each with the members of the proposed group.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = (u32, &[Peer])> {
         let all = self.under_way.iter();
         all.flat_map(|one| one.proposed().map(|context| (context, &one.members[..])))
     }
 
-    /// Returns the number of a call in which all members of a group take part, and by which they make groups from it. They make such calls one after the
-    /// other: what the call before has not started by now it never will.
+    /// Starts a call in which all members of a group take part and make groups from it. Returns its number. The members make such calls one after
+    /// the other, so a previous call that has made no group by now never will.
     pub(crate) fn next_call<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -173,8 +175,8 @@ impl Makings {
         Ok(self.attempts.begin_call(groups, context))
     }
 
-    /// Starts to make `count` groups of these members, which all make this call of `old`. The groups can be used when the request is complete,
-    /// and not at all if that ends with an error.
+    /// Starts to make `count` groups of these members, all of which make this call of `old`. Returns the groups and a request. The groups can be
+    /// used once the request completes, but not if it completes with an error.
     pub(crate) fn start<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -226,7 +228,7 @@ impl Makings {
         Ok((made, handle))
     }
 
-    /// Notes that nobody waits for this request any more. The others may, so it goes on.
+    /// Records that no caller waits for this request any more. The groups are still made, since other members may wait for them.
     pub(crate) fn drop_request(&mut self, request: u32) {
         let mut all = self.under_way.iter_mut();
         if let Some(making) = all.find(|making| making.request == Some(request)) {
@@ -234,8 +236,8 @@ impl Makings {
         }
     }
 
-    /// Ends those that are made from groups that are revoked. Returns context, members and rank of each that the others may have; `None` if
-    /// there are none.
+    /// Fails all groups that are being made from revoked groups. Returns the context, members and own rank of each of these that other members may
+    /// have. Returns `None` if there was none to fail.
     pub(crate) fn end_closed<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -257,7 +259,7 @@ impl Makings {
         (!ended.is_empty()).then_some(given_up)
     }
 
-    /// Notes that a word about a new group has come with this context and tag. It is dropped if nobody here hears it.
+    /// Records that a message about a new group was received with this context and tag. The message is dropped if its attempt has ended here.
     pub(crate) fn hear<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -267,12 +269,12 @@ impl Makings {
         self.under_way.note_word(context, tag);
     }
 
-    /// Notes that somebody is gone, or that contexts of another epoch are to be had: all may have something to do.
+    /// Lets the next [`Makings::run`] look at all groups that are being made, because a task is gone or another epoch is in use.
     pub(crate) fn stir(&mut self) {
         self.under_way.stir();
     }
 
-    /// Notes that the group with this context is freed.
+    /// Records that the group with this context was freed.
     pub(crate) fn note_freed<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32) {
         let is_freed = groups.table.by_context(context).is_none();
         if is_freed && !self.under_way.is_any_of(context + 1) {
@@ -280,7 +282,7 @@ impl Makings {
         }
     }
 
-    /// Moves those groups that are being made along for which there may be something to do. Returns whether anything moved.
+    /// Makes progress in the groups that may have something to do. Returns whether anything changed.
     #[cold]
     pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
@@ -305,18 +307,18 @@ impl Makings {
     }
 }
 
-/// How far a making has come.
+/// The result of a step.
 enum Step {
-    /// Something has moved.
+    /// Something changed; take another step.
     Moved,
-    /// Nothing can move now.
+    /// Nothing can change now.
     Waits,
-    /// It is over, with this word to all below.
+    /// It is over. This message goes to all tasks below in the tree.
     Ends(Word),
 }
 
 impl Making {
-    /// Proposes what is due, if contexts of its epoch are to be had. Returns false if not now.
+    /// Sends the due proposal if this task uses its epoch. Otherwise returns false and requests a later epoch.
     fn propose_due<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -360,7 +362,7 @@ impl Making {
                 self.waiting.swap_remove(at);
                 self.answer = self.answer.and(word);
                 if matches!(self.answer, Word::Gone(..)) {
-                    // Others may know that as well, and not call.
+                    // Members that know of the loss may not have called, so do not wait for their answers.
                     self.waiting.clear();
                 }
                 if self.waiting.is_empty() {
@@ -395,8 +397,8 @@ impl Making {
         Step::Moved
     }
 
-    /// Returns the word about a member that is gone. Then there will be no group of these members, and nobody needs to wait for others, which may know that and not
-    /// have called; but the last word is awaited by those that have agreed.
+    /// Returns the message about a member that is gone, if one is. These members will then never have a group, and a member need not wait for
+    /// others, which may know of the loss and not call. Members that have agreed still wait for the final message.
     fn gone_member<T: Transport>(&self, groups: &Groups<T>) -> Option<Word> {
         if groups.is_nobody_gone() {
             return None;
@@ -406,13 +408,13 @@ impl Making {
         lost.map(|&peer| self.word_of_end(groups, peer))
     }
 
-    /// Returns whether a member is gone, and no word of it can come any more.
+    /// Returns whether a member is gone and no message of it can be received any more.
     fn is_lost<T: Transport>(&self, groups: &Groups<T>, peer: Peer) -> bool {
         groups.losses().has(peer) && !groups.may_have_unread(peer, self.frame.context)
     }
 
-    /// Returns the word about a group that will not be made since this member is gone. It names one that has died, if there is one: the others leave
-    /// because of that.
+    /// Returns the message that no group will be made because `gone` is gone. It names a member that has died instead, if there is one: the others
+    /// may have left because of that death.
     fn word_of_end<T: Transport>(&self, groups: &Groups<T>, gone: Peer) -> Word {
         let is_dead =
             |&&peer: &&Peer| groups.losses().has(peer) && groups.presence(peer) == Presence::Dead;
@@ -420,7 +422,7 @@ impl Making {
         word_of_loss(groups, dead.copied().unwrap_or(gone))
     }
 
-    /// Returns the next word of a member to this task; `Gone` if there will be none.
+    /// Returns the next message of a member. Returns `Gone` if there will be none, and `None` if there is none yet.
     fn hear<T: Transport>(&self, groups: &mut Groups<T>, from: Peer) -> Option<Word> {
         let select = Select {
             context: self.frame.context,
@@ -433,7 +435,7 @@ impl Making {
         };
         let heard = groups.take_held_where(&select, |bytes| word(bytes).is_some());
         if let Some(bytes) = heard {
-            // One that makes no sense counts as the last of its sender.
+            // A malformed message counts as the last of its sender.
             let word = word(&bytes).and_then(Word::of);
             return Some(word.unwrap_or_else(|| word_of_loss(groups, from)));
         }
@@ -441,7 +443,7 @@ impl Making {
         is_lost.then(|| self.word_of_end(groups, from))
     }
 
-    /// Asks the members below, and answers for this one.
+    /// Sends the proposal to the children in the tree and determines this task's own answer.
     fn propose<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32, epoch: u64) {
         self.context = context;
         self.waiting.clone_from(&self.tree.children);
@@ -465,11 +467,11 @@ impl Making {
 
     fn tell<T: Transport>(&self, groups: &mut Groups<T>, to: Peer, word: Word) {
         let message = word.message(self.name, self.attempt);
-        // One that cannot be told any more is gone itself.
+        // Ignore the error: a peer that cannot be reached is gone.
         let _ = groups.send_or_queue(to, self.frame, &message);
     }
 
-    /// Goes on when all below have answered.
+    /// Handles the combined answer of the tasks below and this one: sends it to the parent or, as the first member, decides on it.
     fn answered<T: Transport>(&mut self, groups: &mut Groups<T>) -> Step {
         if let Some(parent) = self.tree.parent {
             self.tell(groups, self.peer(parent), self.answer);
@@ -487,7 +489,7 @@ impl Making {
         Step::Ends(last)
     }
 
-    /// Ends it with the last word, which goes to all below. Returns the groups, if they are made.
+    /// Ends it with the final message, which is sent to the children. Completes the request. Returns the groups if they are made.
     fn end<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -501,7 +503,7 @@ impl Making {
         for &rank in self.tree.parent.iter().chain(&self.tree.children) {
             attempts.drop_ended(groups, words, self.peer(rank));
         }
-        // Whoever has lost this task says that it is gone; for this task it is the other one.
+        // A member that has lost this task reports this task as gone. For this task, that member is the one that is gone.
         let last = match last {
             Word::Gone(peer, _) if peer == groups.me() => self.gone_member(groups).unwrap_or(last),
             last => last,
@@ -526,7 +528,7 @@ impl Making {
         };
         let is_made = made.is_ok();
         if !is_made {
-            // Of several some may be there.
+            // Some of the groups may have been created before one failed.
             for &group in &self.groups {
                 drop(groups.free(group));
             }
@@ -545,7 +547,7 @@ impl Making {
         made.filter(|_| is_made).collect()
     }
 
-    /// Frees the places of the groups: they are not made.
+    /// Releases the entries reserved for the groups, which are not made.
     fn release<T: Transport>(&self, groups: &mut Groups<T>) {
         self.groups
             .iter()
@@ -553,12 +555,12 @@ impl Making {
     }
 }
 
-/// Returns the word about a member that is gone: others may not have heard why.
+/// Returns the message that a member is gone, and whether it has left in good order: the receivers may not know.
 fn word_of_loss<T: Transport>(groups: &Groups<T>, peer: Peer) -> Word {
     Word::Gone(peer, groups.presence(peer) == Presence::Left)
 }
 
-/// Returns the error for a member that another one has found gone.
+/// Returns the error for a member that another member has reported as gone.
 fn said_to_be_gone<T: Transport>(groups: &Groups<T>, peer: Peer, left: bool) -> Error {
     if peer >= groups.transport().peers() || peer == groups.me() {
         return Error::State(c"a member named one as gone that cannot be meant");

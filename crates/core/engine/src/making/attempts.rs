@@ -1,16 +1,17 @@
-//! Attempts to make a group ([`making`](super)): which of them have ended here, so that words about them are dropped.
+//! Attempts to make a group ([`making`](super)): which of them have ended at this task, so that messages about them are dropped.
 //!
-//! A member that knows of a loss ends its attempt and waits for nobody, so words about that attempt can come later. Nobody would read them: they
-//! would be charged against the buffer for ever, and the next attempt of the same members could take one for its own. Each word names its
-//! attempt, therefore. One whose attempt has ended here is dropped when that ends, or when it comes.
+//! A member that knows of a loss ends its attempt without waiting for the others, so messages about that attempt may arrive later. They would never
+//! be read: they would occupy buffer space forever, and the next attempt of the same members could mistake one for its own. Therefore each message
+//! contains its attempt. When an attempt ends here, its messages are dropped, both those received already and those received later.
 //!
-//! *The number of an attempt* counts the attempts of the same call and members that have failed in this context before. Each member counts for itself, and two
-//! that exchange words count alike: a member fails alone only before it has heard a proposal, and says so to its children, and to its parent, which cannot
-//! get the group without it; any later end is a word of its parent, which it passes on. Two that have lost each other may differ, and hear nothing
-//! of each other. Calls that all members of the old group make have numbers of their own, so each has one attempt.
+//! *The number of an attempt* is the number of earlier failed attempts with the same call and members in this context. Each member counts for
+//! itself, and two members that exchange messages have the same count. A member fails on its own only before it has received a proposal. It then
+//! notifies its children and its parent, which cannot make the group without it. Any later failure is a message of its parent, which it forwards.
+//! Two members that have lost each other may have different counts, but receive nothing from each other. Calls that all members of the old group
+//! make are numbered, so each has a single attempt.
 //!
-//! *When it is forgotten.* With the group in whose context the words are. That context is remembered until the next epoch, in which another group may get it:
-//! words that come in it until then are dropped, too.
+//! *When an attempt is forgotten.* With the group in whose context its messages are. That context is remembered until the next epoch, in which
+//! another group may get it: messages received in it until then are dropped, too.
 
 use std::collections::VecDeque;
 
@@ -23,15 +24,15 @@ use crate::transport::{Peer, Transport};
 
 use super::word::{Call, Name, read_word};
 
-/// Contexts of freed groups that are remembered, the latest.
+/// Maximum number of contexts of freed groups that are remembered. The latest are kept.
 const MAX_FREED: usize = 1 << 12;
 
 /// The calls by which a group's members make groups from it.
 #[derive(Default)]
 struct Calls {
-    /// Number of the last one of all members.
+    /// Number of the last call of all members.
     last: u32,
-    /// Numbers of those that are not over, and whether they have started to make a group.
+    /// Numbers of the calls of all members that are not over, and whether they have started to make a group.
     open: FxHashMap<u32, bool>,
     /// Number of failed attempts of the other calls.
     failed: FxHashMap<Name, u64>,
@@ -78,7 +79,7 @@ impl Calls {
     }
 }
 
-/// Contexts of groups that were freed in an epoch, and from which nothing is made any more.
+/// Contexts of groups that were freed in an epoch, and from which no group is being made any more.
 #[derive(Default)]
 struct FreedContexts {
     epoch: u64,
@@ -105,13 +106,13 @@ impl FreedContexts {
 /// The attempts of a task.
 #[derive(Default)]
 pub(super) struct Attempts {
-    /// By the collectives' context of the old group.
+    /// By the collective context of the old group.
     calls: FxHashMap<u32, Calls>,
     freed: FreedContexts,
 }
 
 impl Attempts {
-    /// Begins a call of all members of a group. If the one before has started nothing, it is over: words about it are dropped.
+    /// Starts a call of all members of a group. If the previous call has made no group, that call is over: messages about it are dropped.
     pub(super) fn begin_call<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -136,14 +137,14 @@ impl Attempts {
 
     /// Ends an attempt.
     pub(super) fn end(&mut self, context: u32, name: Name, attempt: u64, has_failed: bool) {
-        // Only calls with numbers and failures are remembered: there are more contexts of channels than memory.
+        // Remember only numbered calls and failures: remembering every channel's context would take too much memory.
         if has_failed || self.calls.contains_key(&context) {
             let calls = self.calls.entry(context).or_default();
             calls.end(name, attempt, has_failed);
         }
     }
 
-    /// Returns which words nobody here hears, that have come in the collectives' context of some group, now or later.
+    /// Returns a predicate for messages about new groups in this collective context: true if no attempt at this task will read the message.
     fn is_ended<T: Transport>(
         &self,
         groups: &Groups<T>,
@@ -165,7 +166,7 @@ impl Attempts {
         }
     }
 
-    /// Drops words of this source that nobody here hears.
+    /// Drops messages of this source that no attempt at this task will read.
     pub(super) fn drop_ended<T: Transport>(
         &self,
         groups: &mut Groups<T>,
@@ -181,10 +182,10 @@ impl Attempts {
         while groups.take_held_where(&select, &is_ended).is_some() {}
     }
 
-    /// Drops the words in the context of a group that is freed, since nothing is made from it any more.
+    /// Drops the messages about new groups in the context of a freed group, since no group is made from it any more.
     pub(super) fn end_of_freed<T: Transport>(&mut self, groups: &mut Groups<T>, context: u32) {
         self.calls.remove(&(context + 1));
-        // Words can be early in groups of survivors: members may have one of the next epoch before this task has entered that.
+        // In groups of survivors, messages can be early: members may have one of the next epoch before this task has entered that epoch.
         if context < numbers::FIRST_SURVIVOR_CONTEXT {
             self.freed.note(context, groups.epochs.used());
         }

@@ -1,5 +1,6 @@
-//! The groups that are being made, and which of them may have something to do: those that have just started or of which a word has come; and all of them
-//! when somebody is gone, or when contexts of another epoch are to be had. So many that are made at the same time cost no more than one after the other.
+//! The groups that are being made, and which of them may have something to do: those that have just started or for which a message was received.
+//! When a task is gone or another epoch is in use, all of them may. So the cost of making many groups at the same time is that of making them one
+//! after the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +11,11 @@ use super::Making;
 pub(super) struct UnderWay {
     /// By number, in the order in which they were started.
     list: BTreeMap<u64, Making>,
-    /// Number of the last one.
+    /// Number of the group started last.
     last: u64,
-    /// Context and tag of their words, with their numbers.
+    /// Context and tag of their messages, with their numbers.
     by_words: BTreeSet<(u32, i32, u64)>,
-    /// Numbers of those that may have something to do.
+    /// Numbers of the groups that may have something to do.
     due: BTreeSet<u64>,
 }
 
@@ -23,13 +24,13 @@ impl UnderWay {
         self.list.is_empty()
     }
 
-    /// Returns whether one may have something to do.
+    /// Returns whether any group may have something to do.
     #[inline(always)]
     pub(super) fn is_any_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Returns whether one has its words in this context.
+    /// Returns whether any group uses this context for its messages.
     pub(super) fn is_any_of(&self, context: u32) -> bool {
         let all = (context, i32::MIN, 0)..=(context, i32::MAX, u64::MAX);
         self.by_words.range(all).next().is_some()
@@ -43,7 +44,7 @@ impl UnderWay {
         self.list.values_mut()
     }
 
-    /// Adds one that starts.
+    /// Adds a group that is started.
     pub(super) fn add(&mut self, making: Making) {
         self.last += 1;
         let (context, tag) = (making.frame.context, making.frame.tag);
@@ -52,26 +53,26 @@ impl UnderWay {
         self.due.insert(self.last);
     }
 
-    /// Notes that a word has come with this context and tag.
+    /// Records that a message was received with this context and tag.
     pub(super) fn note_word(&mut self, context: u32, tag: i32) {
         let all = (context, tag, 0)..=(context, tag, u64::MAX);
         let numbers = self.by_words.range(all).map(|&(.., number)| number);
         self.due.extend(numbers);
     }
 
-    /// Notes that all may have something to do.
+    /// Records that all groups may have something to do.
     pub(super) fn stir(&mut self) {
         self.due.extend(self.list.keys());
     }
 
-    /// Returns the oldest one that may have something to do, with its number: it is moved along now.
+    /// Returns the oldest group that may have something to do, with its number, and clears its mark.
     pub(super) fn take_due(&mut self) -> Option<(u64, &mut Making)> {
         let number = self.due.pop_first()?;
         let making = self.list.get_mut(&number)?;
         Some((number, making))
     }
 
-    /// Removes one that is over.
+    /// Removes a group that is over.
     pub(super) fn remove(&mut self, number: u64) -> Option<Making> {
         let making = self.list.remove(&number)?;
         let (context, tag) = (making.frame.context, making.frame.tag);
@@ -80,7 +81,7 @@ impl UnderWay {
         Some(making)
     }
 
-    /// Removes those for which this holds.
+    /// Removes and returns the groups for which `is` returns true.
     pub(super) fn remove_all(&mut self, is: impl Fn(&Making) -> bool) -> Vec<Making> {
         let some = self.list.iter().filter(|(_, making)| is(making));
         let numbers: Vec<u64> = some.map(|(&number, _)| number).collect();

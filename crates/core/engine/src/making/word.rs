@@ -1,32 +1,32 @@
-//! The words by which members make a group: what each is about, and what it says.
+//! The messages by which members make a group: which group each is about, and its contents.
 
 use regatta_wire::BODY;
 use regatta_wire::fields::{all, bytes_of_all};
 
 use crate::transport::Peer;
 
-/// A call that makes a group, and its members, as each word has them.
+/// A call that makes a group and the hash of its members, as in each message.
 pub(super) type Name = [u64; 2];
 
-/// Numbers in a message: call and members, attempt, word.
+/// Number of `u64` values in a message: call and members, attempt, contents.
 const NUMBERS: usize = 6;
 const _: () = assert!(NUMBERS * size_of::<u64>() <= BODY);
 
-/// Reads a word: what it is about, the attempt, and what it says.
+/// Decodes a message into name, attempt and contents. Returns `None` if it is malformed.
 pub(super) fn read_word(bytes: &[u8]) -> Option<(Name, u64, [u64; 3])> {
     let numbers: [u64; NUMBERS] = all(bytes).ok()?.try_into().ok()?;
     let [call, members, attempt, word @ ..] = numbers;
     Some(([call, members], attempt, word))
 }
 
-/// The call of its members that makes a group: simultaneous calls from one group differ in this or in their members.
+/// Identifies a call that makes a group. Simultaneous calls from one group differ in this or in their members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// All members of the old group take part, and this is the number of their call; see [`Engine::next_call`](crate::Engine::next_call).
+    /// All members of the old group take part. Contains the number of their call; see [`Engine::next_call`](crate::Engine::next_call).
     Numbered(u32),
-    /// Only the new group's members call.
+    /// Only the new group's members take part.
     Selecting,
-    /// Only they call, with this tag.
+    /// Only the new group's members take part, with this tag.
     Tagged(i32),
 }
 
@@ -39,30 +39,30 @@ impl Call {
         }
     }
 
-    /// Returns the number in the word of a numbered call.
+    /// Returns the number of a numbered call, given its encoding.
     pub(super) fn number(word: u64) -> Option<u32> {
         (word >> 32 == 1).then_some(word as u32)
     }
 }
 
-/// What a member says about a new group.
+/// The contents of a message about a new group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
-    /// A context, and its epoch.
+    /// A context and its epoch.
     Propose(u32, u64),
     Accepted,
-    /// The lowest context that will do, and its epoch.
+    /// The lowest acceptable context and its epoch.
     Refused(u32, u64),
-    /// The first context agreed on.
+    /// The first of the contexts agreed on.
     Made(u32),
-    /// A member is gone: it has left in good order, or died.
+    /// A member is gone. True if it has left in good order, false if it has died.
     Gone(Peer, bool),
-    /// A member has no memory or no place for it.
+    /// A member has no memory or no entry for the group.
     Full(Peer),
 }
 
 impl Word {
-    /// Returns the message that says this about an attempt.
+    /// Returns the encoded message for an attempt.
     pub(super) fn message(self, name: Name, attempt: u64) -> Vec<u8> {
         bytes_of_all(&[&name[..], &[attempt], &self.numbers()].concat())
     }
@@ -91,7 +91,7 @@ impl Word {
         })
     }
 
-    /// Returns the answer of two members together. A death outweighs a departure, since it may have caused it.
+    /// Combines the answers of two members. A death takes precedence over a departure, which it may have caused.
     pub(super) fn and(self, other: Word) -> Word {
         match (self, other) {
             (Word::Accepted, other) => other,
