@@ -1,7 +1,7 @@
-//! Collectives: started, to complete later as a request; or begun by a caller that waits, and carried on as far as they go.
+//! Collectives. A caller either starts one, which completes later as a request, or begins one and waits for it.
 //!
-//! A caller that waits calls [`Engine::begin`], then [`Engine::poll`] until nothing is awaited any more. In between it waits, for what that
-//! says, in its own way.
+//! A caller that waits calls [`Engine::begin`], then [`Engine::poll`] until it returns [`Awaits::Nothing`]. Between the calls it waits, in its own
+//! way, for what `poll` has returned.
 
 use std::borrow::Cow;
 
@@ -20,11 +20,11 @@ use crate::request::Mode;
 use crate::round::{LED_FROM, Need, Round};
 use crate::transport::{Part, Peer, Transport};
 
-/// Number of rounds to which a member contributes before it waits for the others. These and the round that it waits for fill half of a
-/// collective buffer. The rounds of the next exchange fill the other half, so they can begin before these are read.
+/// Number of rounds to which a member contributes before it waits for the others. These rounds and the one that it waits for fill half of a
+/// collective buffer. The rounds of the next exchange use the other half, so they can begin before these are read.
 const ROUNDS_AHEAD: usize = COLLECTIVE_BUFFER_DEPTH as usize / 2 - 1;
 
-/// A collective whose caller waits.
+/// A collective whose caller waits for it.
 #[derive(Debug)]
 pub struct Collective {
     group: GroupId,
@@ -34,48 +34,48 @@ pub struct Collective {
     stage: Stage,
 }
 
-// On its caller's stack: a box would be an allocation.
+// Lives on the caller's stack: boxing a variant would allocate.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 enum Stage {
-    /// A message, or a schedule of messages; and whether its members are on several hosts.
+    /// Waits for a message or a schedule of messages. True if the members are on several hosts.
     Messages(Handle, bool),
     Rounds(Rounds),
-    /// The name of a collective buffer comes, for the first time; see `room`.
+    /// Waits for the name of the collective buffer, at the first use; see `room`.
     Naming(Handle, Views),
-    /// Across hosts: members on this host contribute.
+    /// Across hosts: waits for the contributions of the members on this host.
     Contributing(Round),
-    /// Across hosts: this member leads its host, and the leaders exchange.
+    /// Across hosts: this member leads its host, and waits for the exchange between the leaders.
     Exchanging(Round, Handle),
     Over,
 }
 
-/// Rounds of which each moves so many bytes of each part, until all have been moved.
+/// A sequence of rounds, each of which moves `each` bytes of each part, until all `len` bytes have been moved.
 #[derive(Debug)]
 struct Rounds {
     each: usize,
     len: usize,
-    /// Bytes of the rounds that have begun.
+    /// Number of bytes of each part covered by the rounds begun so far.
     begun: usize,
-    /// Rounds to which this member has contributed, and which it reads with the next one that it waits for; and their first byte.
+    /// Rounds to which this member has contributed, each with its first byte. It reads them together with the next round that it waits for.
     ahead: [Option<(Round, usize)>; ROUNDS_AHEAD],
-    /// The one that is awaited, and its first byte.
+    /// The round that this member waits for, and its first byte.
     open: Option<(Round, usize)>,
 }
 
-/// What a collective waits for.
+/// The event for which a collective waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
-    /// Nothing: it is over.
+    /// No event: the collective is complete.
     Nothing,
-    /// The end of a request; once that is known, to be told by [`Collective::request_ended`].
+    /// The completion of a request. Once the request has completed, call [`Collective::request_ended`].
     Request(Handle),
     /// The others' contributions to [`Collective::round`].
     Round,
 }
 
 impl Collective {
-    /// Size of the working memory that [`Engine::poll`] needs, in bytes; an element that is longer ([`Collective::element`]) needs its own size.
+    /// Size of the working memory that [`Engine::poll`] needs, in bytes. If an element ([`Collective::element`]) is longer, the size of the element.
     pub const WORK_BYTES: usize = 4096;
 
     fn new(group: GroupId, operation: Operation, (rank, size): (u32, u32), stage: Stage) -> Self {
@@ -88,13 +88,13 @@ impl Collective {
         }
     }
 
-    /// Bytes of an element that is combined.
+    /// Returns the size of an element that is combined, in bytes, or 0 if none are.
     pub fn element(&self) -> usize {
         let what = self.operation.reduction.as_ref();
         what.map_or(0, |what| what.element.size())
     }
 
-    /// Returns the round that is awaited.
+    /// Returns the round that is awaited, if any.
     pub fn round(&mut self) -> Option<&mut Round> {
         match &mut self.stage {
             Stage::Rounds(rounds) => rounds.open.as_mut().map(|(round, _)| round),
@@ -103,7 +103,7 @@ impl Collective {
         }
     }
 
-    /// Returns whether what it waits for comes from another host, or follows from what does.
+    /// Returns whether the collective waits for data from another host, directly or through a member on this host.
     pub fn crosses(&self) -> bool {
         matches!(
             self.stage,
@@ -111,7 +111,7 @@ impl Collective {
         )
     }
 
-    /// Notes that the request that was awaited has ended well.
+    /// Records that the awaited request has completed without error.
     pub fn request_ended(&mut self) {
         match &mut self.stage {
             Stage::Messages(handle, _)
@@ -135,21 +135,21 @@ impl Rounds {
         }
     }
 
-    /// Bytes of the round that begins at byte `from`.
+    /// Returns the first byte and the number of bytes of the round that begins at byte `from`.
     fn bytes(&self, from: usize) -> (usize, usize) {
         (from, self.each.min(self.len - from))
     }
 }
 
 impl<T: Transport> Engine<T> {
-    /// Returns what the choice of an algorithm rests on.
+    /// Returns the properties by which an algorithm is chosen.
     fn facts(&mut self, id: GroupId, operation: &Operation, waits: bool) -> Result<Facts> {
         let group = self.group(id)?;
         let members = group.size();
         let own = group.collective_buffer.as_ref();
         let own = own.map(|buffer| self.transport().collective_buffer_capacity(buffer));
         let may_get_one = !group.is_buffer_known;
-        // Who share a collective buffer are on one host.
+        // Members that share a collective buffer are on one host.
         let hosts = match own {
             Some(_) => None,
             None => self.hosts(id, 0)?,
@@ -180,7 +180,7 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// Returns this task's rank and the size of a group in which a collective makes sense.
+    /// Returns this task's rank in the group and the group's size. Fails if the operation is not valid in the group.
     fn place_in(&self, id: GroupId, operation: &Operation) -> Result<(u32, u32)> {
         operation.check()?;
         let group = self.closed(id)?;
@@ -188,7 +188,7 @@ impl<T: Transport> Engine<T> {
         Ok((group.rank, group.size()))
     }
 
-    /// Starts a collective, which completes later. All members of the group start theirs in the same order.
+    /// Starts a collective and returns its request. All members of the group start their collectives in the same order.
     pub fn start(&mut self, id: GroupId, operation: &Operation) -> Result<Handle> {
         self.place_in(id, operation)?;
         let facts = self.facts(id, operation, false)?;
@@ -196,7 +196,7 @@ impl<T: Transport> Engine<T> {
         self.start_schedule(id, steps)
     }
 
-    /// Begins a collective whose caller waits for it, as [`Engine::start`] does.
+    /// Begins a collective whose caller waits for it. The order among members is as for [`Engine::start`].
     pub fn begin(&mut self, id: GroupId, operation: Operation) -> Result<Collective> {
         let place = self.place_in(id, &operation)?;
         if self.is_alone(id) {
@@ -207,7 +207,7 @@ impl<T: Transport> Engine<T> {
         Ok(Collective::new(id, operation, place, stage))
     }
 
-    /// Returns how a collective begins, by the algorithm that it takes.
+    /// Returns the first stage of a collective, according to the chosen algorithm.
     fn first_stage(&mut self, id: GroupId, operation: &Operation, rank: u32) -> Result<Stage> {
         let facts = self.facts(id, operation, true)?;
         let algorithm = choose(operation.kind, &facts);
@@ -222,7 +222,7 @@ impl<T: Transport> Engine<T> {
                 let pair = self.pair(id)?;
                 let terms = operation.terms();
                 let handle = self.start_message(terms.message(operation.kind, rank), pair)?;
-                // While the message is on its way.
+                // Done while the message is in flight.
                 terms.keep_own(operation.kind, (rank, 2));
                 Stage::Messages(handle, facts.hosts > 1)
             }
@@ -234,7 +234,8 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// Begins the message of a one-way collective of two ([`Terms::message`](crate::Terms::message)), of which the other one, context and tag are known.
+    /// Begins the message of a one-way collective of two members ([`Terms::message`](crate::Terms::message)). `pair` is the other member, the
+    /// context and the tag.
     pub fn begin_message(
         &mut self,
         id: GroupId,
@@ -266,7 +267,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Across hosts, once this one's collective buffer is known. A host that has none does its part by messages.
+    /// Contributes to a collective across hosts once it is known whether this host has a collective buffer. A host that has none does its part by
+    /// messages.
     fn contribute_here(&mut self, id: GroupId, operation: &Operation) -> Result<Stage> {
         if let Some(round) = self.cross(id, &operation.given())? {
             return Ok(Stage::Contributing(round));
@@ -276,8 +278,9 @@ impl<T: Transport> Engine<T> {
         Ok(Stage::Messages(self.start_schedule(id, steps)?, true))
     }
 
-    /// Carries a collective on as far as it goes without waiting. `work` is memory in which contributions are combined: [`Collective::WORK_BYTES`] bytes,
-    /// or one element if that is longer. After an error, as after one of waiting, [`Engine::give_up`] is to be called.
+    /// Makes progress in a collective without blocking. Returns the event that it waits for. `work` is memory in which contributions are combined:
+    /// [`Collective::WORK_BYTES`] bytes, or one element if that is longer. After an error of this call or of the wait, the caller must call
+    /// [`Engine::give_up`].
     pub fn poll(&mut self, collective: &mut Collective, work: &Views) -> Result<Awaits> {
         let Collective {
             group,
@@ -306,7 +309,7 @@ impl<T: Transport> Engine<T> {
                         return Ok(Awaits::Request(*handle));
                     }
                     self.enter_room(*group, name)?;
-                    // An error from now on is none of the step for the name.
+                    // From here on, an error no longer concerns the step for the name.
                     *stage = Stage::Over;
                     *stage = self.first_stage(*group, operation, place.0)?;
                 }
@@ -336,7 +339,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Returns whether a request has ended, well.
+    /// Returns whether a request has completed. Fails if it completed with an error.
     fn has_ended(&mut self, handle: Handle) -> Result<bool> {
         match self.finish(handle)? {
             None => Ok(false),
@@ -345,7 +348,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Reads the awaited round once it is complete, and contributes to the next ones. Returns true when all rounds are over, false while one is awaited.
+    /// Reads the awaited round once it is complete, and contributes to the next ones. Returns true once all rounds are done, and false while one is
+    /// awaited.
     fn advance_rounds(
         &mut self,
         id: GroupId,
@@ -400,8 +404,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Across hosts, when all contributions that this member waits for are there: takes the result; or, if it leads its host, begins to exchange
-    /// what has been gathered here.
+    /// Continues a collective across hosts once all awaited contributions on this host were made. The host's leader starts the exchange with the
+    /// other leaders and returns its request. Any other member copies the result and returns `None`.
     fn lead_or_follow(
         &mut self,
         operation: &Operation,
@@ -421,7 +425,7 @@ impl<T: Transport> Engine<T> {
         self.start_exchange(round, &output, what).map(Some)
     }
 
-    /// Gives a collective up: the others must not wait for this member, which goes no further.
+    /// Gives a collective up: notifies the other members that they must not wait for this one.
     pub fn give_up(&mut self, collective: &Collective, error: &Error) {
         match &collective.stage {
             Stage::Contributing(round) | Stage::Exchanging(round, _) => {

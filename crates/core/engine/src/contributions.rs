@@ -1,6 +1,6 @@
-//! Contributions of the members of a group to its rounds, as the collective buffer shows them. `round` says what they mean.
+//! Contributions of a group's members to its rounds, as stored in the collective buffer. `round` defines their meaning.
 //!
-//! *Rules:* no lock, no allocation, no system call but to wake a member that sleeps; one line is read for each member looked at.
+//! *Rules:* no lock, no allocation, and no system call except to wake a sleeping member. One cache line is read per member checked.
 //! (docs/hot-paths.md names the test.)
 
 use regatta_memory::views::Views;
@@ -11,22 +11,23 @@ use crate::transport::{CollectiveBuffers, Part, Peer};
 /// Number of rounds whose contributions a collective buffer keeps.
 pub const COLLECTIVE_BUFFER_DEPTH: u32 = 8;
 
-/// Returns whether a member in whose place `word` stands is done with round `number`. One that is ahead may have put a later contribution there.
+/// Returns whether a member whose slot contains round number `word` is done with round `number`. A member that is ahead may have overwritten
+/// `number` with a later one.
 pub(crate) fn is_past(word: u32, number: u32) -> bool {
     word == number || word == number.wrapping_add(COLLECTIVE_BUFFER_DEPTH)
 }
 
-/// Members that may wait for a contribution.
+/// The members that may be waiting for a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listeners {
     All,
-    /// The member of rank 0, unless that contributes.
+    /// The member of rank 0. All members if rank 0 itself contributes.
     Leader,
     None,
 }
 
 impl<B: CollectiveBuffers> Group<B> {
-    /// Returns whether there is room for contributions of `bytes` bytes.
+    /// Returns whether the group has a collective buffer for contributions of `bytes` bytes.
     #[inline(always)]
     pub(crate) fn has_room_for(&self, buffers: &B, bytes: usize) -> bool {
         self.collective_buffer
@@ -34,7 +35,7 @@ impl<B: CollectiveBuffers> Group<B> {
             .is_some_and(|buffer| bytes <= buffers.collective_buffer_capacity(buffer))
     }
 
-    /// Contributes `gives` to round `number` as task `me`, and wakes whoever waits for it.
+    /// Contributes `gives` to round `number` as task `me`, and wakes waiting members.
     #[inline(always)]
     pub(crate) fn contribute(
         &self,
@@ -62,7 +63,8 @@ impl<B: CollectiveBuffers> Group<B> {
         buffer.is_some_and(|buffer| buffers.contributed(buffer, rank, number))
     }
 
-    /// Returns whether all others have contributed to round `number`. Looks from member `at` on, and goes on from there the next time.
+    /// Returns whether all other members have contributed to round `number`. Starts at member `at`, and advances `at` so that the next call
+    /// continues there.
     #[inline(always)]
     pub(crate) fn all_contributed(&self, buffers: &B, at: &mut u32, number: u32) -> bool {
         let Some(buffer) = &self.collective_buffer else {
@@ -77,7 +79,7 @@ impl<B: CollectiveBuffers> Group<B> {
         true
     }
 
-    /// As `all_contributed`, of a round to which some may have contributed long ago.
+    /// Does the same as `all_contributed`, for a round to which some members may have contributed long ago.
     pub(crate) fn all_past(&self, buffers: &B, at: &mut u32, number: u32) -> bool {
         let Some(buffer) = &self.collective_buffer else {
             return false;
@@ -92,14 +94,13 @@ impl<B: CollectiveBuffers> Group<B> {
         true
     }
 
-    /// Returns the round of the contribution of a member that lies where that to round `number` goes; `None`: there is no
-    /// collective buffer.
+    /// Returns the round number in the part of a member's slot that round `number` uses. Returns `None` if there is no collective buffer.
     pub(crate) fn contributed_round(&self, buffers: &B, rank: u32, number: u32) -> Option<u32> {
         let buffer = self.collective_buffer.as_ref()?;
         Some(buffers.contributed_round(buffer, rank, number))
     }
 
-    /// Copies bytes from what a member has contributed to round `number`.
+    /// Copies part of a member's contribution to round `number`.
     #[inline(always)]
     pub(crate) fn collect(&self, buffers: &B, rank: u32, number: u32, part: Part, into: &Views) {
         if let Some(buffer) = &self.collective_buffer {
@@ -107,7 +108,7 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Returns the memory of what a member has contributed to round `number`, if it can be read where it lies.
+    /// Returns the memory of a member's contribution to round `number`, if it can be read in place.
     #[inline(always)]
     pub(crate) fn contribution(
         &self,
@@ -120,8 +121,8 @@ impl<B: CollectiveBuffers> Group<B> {
         buffers.contribution(buffer, rank, number, total)
     }
 
-    /// Notes that this member is about to sleep until `target` contributes (`None`: it is not). Returns false if it had asked another one to wake it: then a
-    /// look must come before the sleep.
+    /// Asks member `target` to wake this member, which is about to sleep. `None` withdraws that request. Returns false if this member had asked a
+    /// different member before: then it must check the round again before it sleeps.
     pub(crate) fn await_contribution(&self, buffers: &B, target: Option<u32>) -> bool {
         let buffer = self.collective_buffer.as_ref();
         buffer.is_none_or(|buffer| buffers.await_contribution(buffer, self.rank, target))

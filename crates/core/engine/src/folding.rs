@@ -1,7 +1,7 @@
-//! How the contributions to a round are combined: always in rank order, so that all members have one result to the last bit.
+//! Combines the contributions to a round: always in rank order, so that all members get the same result, bit for bit.
 //!
-//! `work` is memory of the caller's in which a contribution lies until it is combined: at least an element long. What is longer than it
-//! is combined piece by piece.
+//! `work` is memory of the caller, at least one element long, that holds a contribution until it is combined. Contributions that are longer are
+//! combined piece by piece.
 
 use regatta_memory::prefetch::prefetch_to_read;
 use regatta_memory::views::Views;
@@ -11,12 +11,12 @@ use crate::operation::Reduction;
 use crate::round::Round;
 use crate::transport::{Part, Transport};
 
-/// Maximum size that is prefetched before a function of the program goes through it, in bytes.
+/// Maximum size of an operand that is prefetched before a user-defined operator reads it, in bytes.
 const MAX_PREFETCH_BYTES: usize = 1024;
-/// Maximum size of a pair's operands, in bytes, that are copied before they are combined.
+/// Maximum size of the operands of two members that are copied before they are combined, in bytes.
 const MAX_COPIED_BYTES: usize = 256;
 
-/// `output = output op theirs` in rank order, where `theirs` are of a higher rank.
+/// Computes `output = output op theirs`, in rank order. `theirs` has the higher rank.
 #[inline(always)]
 fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize) {
     if what.operator.commutative() {
@@ -27,7 +27,7 @@ fn combine_into(output: &Views, theirs: &Views, what: &Reduction, count: usize) 
     }
 }
 
-/// Calls `fold` with each piece of the elements: its first byte, how many there are, and memory for so many.
+/// Calls `fold` for each piece of the elements, with its first byte, its number of elements, and memory for that number.
 #[inline(always)]
 fn by_pieces(what: &Reduction, work: &Views, mut fold: impl FnMut(usize, usize, &Views)) {
     let width = what.element.size().max(1);
@@ -40,8 +40,8 @@ fn by_pieces(what: &Reduction, work: &Views, mut fold: impl FnMut(usize, usize, 
     }
 }
 
-/// Combines two contributions with a built-in operator. Returns false, having done nothing, if the operator is not built in or its memory is not one block.
-/// Both tasks take the operands in rank order: else the maximum of +0.0 and -0.0 could differ between them.
+/// Combines two contributions with a built-in operator. Returns false, without effect, if the operator is not built in or its memory is not one
+/// block. Both tasks take the operands in rank order: otherwise the maximum of +0.0 and -0.0 could differ between them.
 #[inline(always)]
 fn combine_in_rank_order(
     rank: u32,
@@ -58,7 +58,7 @@ fn combine_in_rank_order(
 }
 
 impl<T: Transport> Engine<T> {
-    /// Folds the contributions of ranks `0 .. upto` into `output`.
+    /// Combines the contributions of ranks `0 .. upto` into `output`.
     #[inline(always)]
     pub(crate) fn fold(
         &self,
@@ -73,7 +73,7 @@ impl<T: Transport> Engine<T> {
         self.fold_others(round, upto, output, what, work);
     }
 
-    /// Folds the contributions of ranks `1 .. upto` into `output`, where the contribution of rank 0 is in `output` already.
+    /// Combines the contributions of ranks `1 .. upto` into `output`, which already contains that of rank 0.
     #[inline(always)]
     pub(crate) fn fold_others(
         &self,
@@ -113,7 +113,8 @@ impl<T: Transport> Engine<T> {
         });
     }
 
-    /// Folds the elements from byte `first` on of the contributions of `size` members into `output`; `part` says how many, `total` the length of all.
+    /// Combines into `output` the elements from byte `first` on of the contributions of `size` members. `part` contains the number of elements,
+    /// `total` the length of a whole contribution in bytes.
     pub(crate) fn fold_part(
         &self,
         round: &Round,
@@ -134,7 +135,7 @@ impl<T: Transport> Engine<T> {
         });
     }
 
-    /// Combines this task's elements, `input`, with those that the other one of a pair has contributed; only those are read from the round.
+    /// Combines this task's elements, `input`, with those that the other of two members has contributed. Only the latter are read from the round.
     #[inline(always)]
     pub(crate) fn fold_pair(
         &self,
@@ -150,7 +151,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Combines this task's few elements with those of the other one of a pair.
+    /// Combines this task's elements with those of the other of two members. The latter are copied first.
     #[inline(always)]
     fn fold_few_of_pair(
         &self,
@@ -168,7 +169,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Combines this task's elements with those of the other one of a pair, where these lie if that can be.
+    /// Combines this task's elements with those of the other of two members. The latter are read in place if possible.
     #[inline(never)]
     fn fold_many_of_pair(
         &self,
@@ -181,7 +182,7 @@ impl<T: Transport> Engine<T> {
         let total = what.bytes();
         let (operator, element) = (&what.operator, what.element);
         let in_place = input.contiguous() == output.contiguous();
-        // No other task reads that contribution: a function of the program that writes where it should only read does no harm.
+        // No other task reads that contribution, so a user-defined operator that writes to its read-only operand does no harm.
         if let Some(theirs) = self.contribution(round, 1 - rank, total) {
             if combine_in_rank_order(rank, &theirs, (input, output), what) {
                 return;

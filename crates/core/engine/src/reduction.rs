@@ -1,4 +1,4 @@
-//! How operands are combined: the steps of reductions, within a host and between hosts.
+//! The steps of reductions, within a host and between hosts.
 
 use regatta_memory::views::Views;
 
@@ -6,18 +6,18 @@ use crate::operation::Reduction;
 use crate::schedule::{Step, Steps};
 use crate::tree::{Hosts, Tree};
 
-/// Bytes that are received while the ones before are combined.
+/// Size of a segment that is received while the previous one is combined, in bytes.
 const SEGMENT: usize = 64 << 10;
-/// As `SEGMENT`, between hosts: the bytes of smaller messages mix on a connection, and few go straight to their place.
+/// Same as `SEGMENT`, between hosts. Smaller messages interleave on a connection, so that few of their bytes are received directly in place.
 const FAR_SEGMENT: usize = 1 << 20;
-/// Most pieces of a message that are on their way between hosts at the same time.
+/// Maximum number of pieces of a message that are in flight between hosts at the same time.
 const FAR_SEGMENTS: usize = 8;
 
-/// From the children, in the order of their ranks, into `mine`; then to the parent.
+/// Combines the operands of the children into `mine`, in the order of their ranks, and sends the result to the parent.
 pub(crate) fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Reduction) {
     let bytes = what.bytes();
     for &child in &tree.children {
-        // The child's operands are of higher places: it is `inout`, we come from before.
+        // The child's operands have higher ranks, so they are the right operand, `inout`.
         let theirs = steps.scratch(bytes);
         steps.push(Step::Receive(child, theirs.clone()));
         steps.push(Step::Wait);
@@ -29,7 +29,7 @@ pub(crate) fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Red
     }
 }
 
-/// From the parent into `buffer`, and on to the children.
+/// Receives the result from the parent into `buffer`, and sends it to the children.
 pub(crate) fn send_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
     steps.push(Step::Wait);
     if let Some(parent) = tree.parent {
@@ -40,7 +40,7 @@ pub(crate) fn send_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
     steps.extend(children.map(|&child| Step::Send(child, buffer.clone())));
 }
 
-/// Small vectors across hosts: up to each host's leader, between the leaders, down from each.
+/// Reduces small vectors across hosts: up to each host's leader, between the leaders, and back down.
 pub(crate) fn leaders_allreduce(
     steps: &mut Steps,
     hosts: &Hosts,
@@ -58,10 +58,10 @@ pub(crate) fn leaders_allreduce(
     send_down(steps, &within, output);
 }
 
-/// The leaders' part, in rounds with one at twice the distance each time. Between two hosts that is one message each
-/// way, at the same time.
+/// Exchanges the leaders' operands in rounds, each with the leader at twice the previous distance. Between two hosts that is one message in each
+/// direction, at the same time.
 pub(crate) fn leaders_exchange(steps: &mut Steps, hosts: &Hosts, output: &Views, what: Reduction) {
-    // Of the leaders beyond a power of two each gives its part to one below, and gets the result from it.
+    // Leaders beyond the largest power of two each send their operands to a lower leader and receive the result from it.
     let (size, place) = (hosts.count(), hosts.number());
     let paired = 1 << size.ilog2();
     let extra = size - paired;
@@ -94,7 +94,7 @@ pub(crate) fn leaders_exchange(steps: &mut Steps, hosts: &Hosts, output: &Views,
     }
 }
 
-/// A stretch of elements.
+/// A range of elements.
 #[derive(Clone, Copy)]
 struct Stretch {
     from: usize,
@@ -102,7 +102,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Number `index` of stretches of `each` elements, cut off at the end.
+    /// Returns piece number `index` of the range, in pieces of `each` elements. The last piece may be shorter.
     fn of(self, index: usize, each: usize) -> Stretch {
         let from = (index * each).min(self.count);
         Stretch {
@@ -111,7 +111,7 @@ impl Stretch {
         }
     }
 
-    /// The whole of it in stretches of `each` elements.
+    /// Returns all pieces of the range, in pieces of `each` elements.
     fn cut(self, each: usize) -> impl Iterator<Item = Stretch> {
         (0..self.count.div_ceil(each)).map(move |index| self.of(index, each))
     }
@@ -122,13 +122,13 @@ impl Stretch {
     }
 }
 
-/// Where a vector is worked on: this member's place among those that share the work, and where they are.
+/// The members that share the work on a vector, and this member's index among them.
 struct Circle<'a> {
     ranks: &'a [u32],
     place: usize,
 }
 
-/// A ring of partial sums, then a ring of results: each member moves twice the data whatever their number.
+/// Reduces with a ring of partial sums, then a ring of results. Each member moves twice the data, however many members there are.
 pub(crate) fn ring_allreduce(
     steps: &mut Steps,
     (rank, size): (u32, u32),
@@ -149,7 +149,7 @@ pub(crate) fn ring_allreduce(
     ring(steps, &circle, whole, &output, what);
 }
 
-/// Both rings, of partial sums and of results, for a stretch of `output`, which holds this member's operands and will hold the result.
+/// Does both rings, of partial sums and of results, for a range of `output`, which contains this member's operands and receives the result.
 fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what: Reduction) {
     let width = what.element.size();
     let (rank, size) = (circle.place, circle.ranks.len());
@@ -161,8 +161,7 @@ fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what
     for round in 0..size - 1 {
         let gives = (rank + size - round) % size;
         let gets = (rank + size - round - 1) % size;
-        // All pieces are cut alike, so both neighbours agree on the segments. While one segment
-        // is combined the next is on its way.
+        // All pieces are cut alike, so both neighbours agree on the segments. While one segment is combined, the next is in flight.
         let mut combine = None;
         for turn in 0..each.div_ceil(segment) {
             let part = |index: usize| whole.of(index, each).of(turn, segment);
@@ -185,9 +184,9 @@ fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what
     }
 }
 
-/// Large vectors across hosts. As many members of each host as every host has share the work: each collects one part
-/// of the vector from all on its host, exchanges that with those who have the same part on other hosts, and gives the
-/// result to all on its host. So each byte crosses between two hosts once each way, by several connections.
+/// Reduces large vectors across hosts. On each host the same number of members share the work: as many as the smallest host has. Each of them
+/// combines one part of the vector from all members on its host, exchanges that part with the members that have the same part on other hosts, and
+/// sends the result to all on its host. So each byte crosses between two hosts once in each direction, over several connections.
 pub(crate) fn shared_allreduce(
     steps: &mut Steps,
     hosts: &Hosts,
@@ -248,8 +247,8 @@ pub(crate) fn shared_allreduce(
     }
 }
 
-/// Within a host: each of the first `sharing` members adds up its part of all members' vectors in `output`, where its
-/// own is already.
+/// Combines within a host: each of the first `sharing` members combines its part of all members' vectors into `output`, which already contains its
+/// own operands.
 fn collect(
     steps: &mut Steps,
     (here, place, sharing): (&[u32], usize, usize),
@@ -292,7 +291,7 @@ fn collect(
     steps.extend(combine);
 }
 
-/// Between two: each sends its whole vector, and combines both. `is_across`: they are on two hosts.
+/// Reduces between two members: each sends its whole vector and combines both. `is_across` says whether they are on two hosts.
 pub(crate) fn exchange_allreduce(
     steps: &mut Steps,
     (peer, is_across): (u32, bool),
@@ -300,7 +299,7 @@ pub(crate) fn exchange_allreduce(
     output: Views,
     what: Reduction,
 ) {
-    // Received where the result goes, unless that is where the input still is.
+    // Receive directly into the output, unless the input is there (in place).
     let in_place = input.contiguous() == output.contiguous();
     let theirs = match in_place {
         true => steps.scratch(what.bytes()),
@@ -312,7 +311,7 @@ pub(crate) fn exchange_allreduce(
     ];
     match is_across {
         false => steps.extend(both),
-        // A look for a message that cannot be there yet is a system call.
+        // Send first: checking for a message that cannot have arrived yet costs a system call.
         true => steps.extend(both.into_iter().rev()),
     }
     steps.push(Step::Wait);
@@ -322,8 +321,8 @@ pub(crate) fn exchange_allreduce(
     });
 }
 
-/// Between two on a host: each adds up one half of the vector, a segment after the other. While one segment is
-/// combined the next one is on its way, and the result of the one before goes back.
+/// Reduces between two members on a host: each combines one half of the vector, one segment after the other. While one segment is combined, the next
+/// one is in flight and the previous result is sent back.
 pub(crate) fn pair_allreduce(
     steps: &mut Steps,
     rank: u32,
@@ -342,7 +341,7 @@ pub(crate) fn pair_allreduce(
         _ => (whole.of(1, half), whole.of(0, half)),
     };
     let segment = (SEGMENT / width).max(1).min(half);
-    // Incoming operands may go where the result goes, unless the own operands are there.
+    // Operands can be received into the output, unless this member's own operands are there.
     let landing = match input.contiguous() == output.contiguous() {
         true => Some([(); 2].map(|()| steps.scratch(segment * width))),
         false => None,
@@ -381,14 +380,14 @@ pub(crate) fn pair_allreduce(
     }
 }
 
-/// A segment of [`pair_allreduce`] that is on its way.
+/// A segment of [`pair_allreduce`] in flight.
 struct Segment {
-    /// The number of its receive, unless this task has no part of it.
+    /// Number of its receive. `None` if this task combines no elements of the segment.
     receive: Option<u32>,
-    /// Unless that is done as it comes.
+    /// Step that combines it. `None` if the receive itself combines the elements.
     combine: Option<Step>,
     result: Views,
-    /// Where the other one's result goes.
+    /// The memory for the other member's result.
     theirs: Views,
 }
 
@@ -405,8 +404,8 @@ impl Segment {
     }
 }
 
-/// Between two: each adds up one half, and gives the other its part of that as soon as it has it. The operands
-/// are `from`; the result goes to `output`, which may be the same.
+/// Reduces between two members: each combines one half, and sends each piece of the result as soon as it is combined. The operands are `from`; the
+/// result goes to `output`, which may be the same memory.
 fn halves(
     steps: &mut Steps,
     (leads, peer): (bool, u32),
@@ -423,7 +422,7 @@ fn halves(
     let each = (FAR_SEGMENT / width)
         .max(half.div_ceil(FAR_SEGMENTS))
         .max(1);
-    // Incoming operands may go where the result goes, unless the own operands are there.
+    // Operands can be received into the output, unless this member's own operands are there.
     let in_place = from.contiguous() == output.contiguous();
     let landing = match in_place {
         true => steps.scratch(mine.count * width),

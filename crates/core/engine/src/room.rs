@@ -1,24 +1,26 @@
-//! The collective buffer of a group, or of its members on one host: it is made when a collective first needs it. Most groups never do: those of one member, those of
-//! libraries, those whose collectives are all long or started. So a group costs no shared memory until then.
+//! The collective buffer of a group, or of its members on one host. It is allocated when a collective first needs it. Most groups never need one:
+//! groups of one member, groups of libraries, and groups whose collectives are all long or nonblocking. Until then a group uses no shared memory.
 //!
 //! ```text
-//! rank 0, or the first member on the host      the others, down a tree
-//! takes memory for a buffer
-//! name of the buffer, or 0  ────────────────>  use it, too
+//! rank 0, or the first member on the host      the other members, down a tree
+//! allocates a buffer
+//! name of the buffer, or 0  ────────────────>  attach to it
 //! ```
 //!
-//! *Why all agree.* All members call the collectives of a group in the same order, and choose the same algorithm for each. So they all come to the first one that takes
-//! rounds, and take this step before it: an ordinary schedule, with a number of its own in the group's sequence. Collectives before it that go by messages, started ones included, and
-//! broadcasts of a pair, do not wait for it. Who has the buffer contributes at once: what it writes is there when the others come.
+//! *Why all agree.* All members call the collectives of a group in the same order, and choose the same algorithm for each. So all of them reach the
+//! first one that uses rounds, and take this step before it: an ordinary schedule, with its own number in the group's sequence. Earlier collectives
+//! that use messages do not wait for it; these include nonblocking ones and broadcasts between two members. A member that has the buffer contributes
+//! at once: its contribution is in the buffer when the others attach.
 //!
-//! *If there is no memory* the first member says 0. Then there is no buffer for good, and the group's collectives go by messages.
+//! *If there is no memory*, the first member sends 0. The group then never has a buffer, and its collectives use messages.
 //!
-//! *If a member fails in this step*, it will not contribute, and members that have the name may wait for it in a round, where they read no numbers of collectives. So its notice
-//! is for all collectives ([`ALL`]): the group is broken. A member that has died breaks the group everywhere, as ever. Those that have the name give the buffer up when they free such a group,
-//! since others may never hear it. One that hears it later is refused, and goes by messages until the group's end, which others have seen, reaches it, too: a revocation,
-//! a notice, or the death of a task of this host.
+//! *If a member fails in this step*, it will not contribute. Members that have the name may wait for it in a round, where they do not check the
+//! numbers of collectives. So its failure notice is for all collectives ([`ALL`]): it breaks the group. A member that has died breaks the group
+//! everywhere, as usual. When a broken group is freed, the members that have the name give the buffer up, since others may never receive the name. A
+//! member that receives it later is refused the buffer, and uses messages until it learns that the group is broken: by a revocation, a notice, or
+//! the death of a task of this host.
 //!
-//! *The name is not trusted*: the transport checks that a buffer of that size lies there. Whatever stands in it is checked as it is read.
+//! *The name is not trusted*: the transport checks that a buffer of that size exists there. Its contents are checked when they are read.
 
 use regatta_memory::views::Views;
 
@@ -31,12 +33,13 @@ use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
 use crate::tree::{Hosts, Tree};
 
-/// The bytes of a collective buffer's name.
+/// Size of a collective buffer's name, in bytes.
 const NAME_BYTES: usize = 8;
 
 impl<T: Transport> Engine<T> {
-    /// Starts to look for the collective buffer of a group or, if its members are on several hosts, of those on this one. Returns the request and the memory for the
-    /// buffer's name, which is for [`Engine::enter_room`] when the request is complete; `None` if it is known whether there is a buffer.
+    /// Starts to get the collective buffer of a group or, if its members are on several hosts, of the members on this host. Returns the request and
+    /// the memory for the buffer's name; once the request is complete, pass the name to [`Engine::enter_room`]. Returns `None` if it is already
+    /// known whether there is a buffer.
     pub(crate) fn start_room(&mut self, id: GroupId) -> Result<Option<(Handle, Views)>> {
         let hosts = self.hosts(id, 0)?;
         let group = self.group(id)?;
@@ -63,7 +66,7 @@ impl<T: Transport> Engine<T> {
             None => {
                 let made = self.make_buffer(members);
                 name.fill(&made.as_ref().map_or(0, |(_, name)| *name).to_le_bytes());
-                // Noted at once: whatever becomes of this step, it is left with the group.
+                // Record it at once, so that the group owns the buffer even if this step fails.
                 self.set_buffer(id, hosts.as_deref(), made)?;
             }
         }
@@ -74,7 +77,8 @@ impl<T: Transport> Engine<T> {
         Ok(Some((request, name)))
     }
 
-    /// Makes a collective buffer of this many members. Returns it and its name; `None` without memory for it. One alone needs none.
+    /// Allocates a collective buffer for this many members. Returns the buffer and its name. Returns `None` if there is no memory for it or only one
+    /// member.
     fn make_buffer(&mut self, members: u32) -> Option<(T::CollectiveBuffer, u64)> {
         if members < 2 {
             return None;
@@ -83,7 +87,7 @@ impl<T: Transport> Engine<T> {
         made.ok().flatten()
     }
 
-    /// Lets this member use the collective buffer of this name, as the others do.
+    /// Attaches this member to the collective buffer with this name, as the other members do.
     pub(crate) fn enter_room(&mut self, id: GroupId, name: &Views) -> Result<()> {
         let hosts = self.hosts(id, 0)?;
         let group = self.group(id)?;
@@ -92,7 +96,7 @@ impl<T: Transport> Engine<T> {
             None => (group.size(), group.is_buffer_known),
         };
         if known {
-            // This member has made it.
+            // This member has allocated the buffer.
             return Ok(());
         }
         let mut bytes = [0; NAME_BYTES];
@@ -107,7 +111,7 @@ impl<T: Transport> Engine<T> {
         self.set_buffer(id, hosts.as_deref(), buffer.map(|buffer| (buffer, name)))
     }
 
-    /// Notes which collective buffer the group has or, if its members are on several hosts, those on this one.
+    /// Records which collective buffer, if any, the group has, or its members on this host have if they are on several hosts.
     fn set_buffer(
         &mut self,
         id: GroupId,
@@ -128,7 +132,7 @@ impl<T: Transport> Engine<T> {
         Ok(())
     }
 
-    /// Notes that this member has failed to get the buffer, and goes no further.
+    /// Notifies the other members that this member failed to get the buffer and will not contribute.
     pub(crate) fn fail_room(&mut self, id: GroupId, error: &Error) {
         self.notify_failed(id, ALL, error);
     }

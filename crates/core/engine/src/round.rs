@@ -1,17 +1,16 @@
-//! Small blocking collectives: everybody contributes a few bytes to a collective buffer that all can read.
+//! Small blocking collectives: every member contributes a few bytes to a collective buffer that all members can read.
 //!
-//! A collective buffer has a place for each member, with room for its contributions to
-//! [`COLLECTIVE_BUFFER_DEPTH`] rounds (here `D`). In round `r` a member writes its bytes and then `r` into
-//! part `r mod D` of its place; the others wait until they see `r` there. Writing in round `r` destroys
-//! the contribution to round `r - D`, so it must be known that nobody still reads that: everybody who has
-//! contributed to a later round has finished with it. After a round in which this task waited for all
-//! contributions it knows; in a run of rounds with one giver it looks, every `D` rounds (`Phase::Clearing`).
+//! A collective buffer has a slot for each member, with space for its contributions to [`COLLECTIVE_BUFFER_DEPTH`] rounds (here `D`). In round `r` a
+//! member writes its bytes and then `r` into part `r mod D` of its slot; the others wait until they see `r` there. Writing in round `r` overwrites
+//! the contribution to round `r - D`, so the member must know that no other member still reads that contribution. A member that has contributed to a
+//! later round has finished reading it. After a round in which this task waited for all contributions, it knows that. In a sequence of rounds in
+//! which only one member gives, the giver checks every `D` rounds (`Phase::Clearing`).
 //!
-//! In an exchange of several rounds members contribute to up to `D / 2 - 1` of them ahead of one that they wait for, and read them all when
-//! that is complete (`Need::Later`). So a contribution to one of these rounds, or to the one that is waited for, tells of those before the first
-//! of them alone. All members go through the same rounds in the same order, so each knows of which rounds that holds for all.
+//! In an exchange of several rounds, members contribute to up to `D / 2 - 1` rounds before one that they wait for, and read all of them when that
+//! round is complete (`Need::Later`). So a contribution to one of these rounds, or to the awaited one, only shows that its member has read the
+//! rounds before the first of them. All members go through the same rounds in the same order, so each of them knows which rounds these are for all.
 //!
-//! One line transfer per member and round; no messages, no matching, no allocation.
+//! A round costs one cache line transfer per member, and no messages, matching or allocation.
 
 use regatta_memory::views::Views;
 
@@ -23,67 +22,67 @@ use crate::group::{Group, GroupId};
 use crate::groups::Groups;
 use crate::transport::{CollectiveBuffers, Fault, Part, Peer, Presence, Transport};
 
-/// Whose contributions a round must wait for.
+/// The members whose contributions a task waits for in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// All members'.
+    /// All members.
     All,
-    /// All members', and every member needs that: a barrier, or an exchange. In a large group one member leads.
+    /// All members, as for every other member: in a barrier or an exchange. In a large group one member leads such a round.
     Everyone,
-    /// All members', before this task contributes, which leads such a round.
+    /// All members, before this task contributes. This task leads the round.
     Lead,
-    /// One member's, by rank.
+    /// One member, by rank.
     From(u32),
-    /// That of one member which contributes when it has seen all others' contributions.
+    /// One member, by rank, which contributes after it has seen all other contributions.
     Last(u32),
-    /// Nobody's: this task only gives.
+    /// No member: this task only gives.
     Nobody,
-    /// Nobody's: this task only gives, and it gives to a later round at once. Nobody waits for this one.
+    /// No member: this task only gives, and contributes to a later round at once. No member waits for this round.
     Later,
 }
 
-/// In larger groups a round that every member needs whole has a leader: the member of rank 0 waits for all, and the others
-/// wait for its contribution alone. If each looked at each, tasks that arrive one after the other would wake all who had come
-/// before: n times n wakes, and as many lines read. In smaller groups the second step costs more than it saves.
+/// In groups larger than this, a round for which every member needs all contributions has a leader: the member of rank 0 waits for all members, and
+/// the others wait for its contribution only. Without a leader, each of `n` tasks that arrive one after the other would wake all earlier ones: `n *
+/// n` wakes, and as many cache lines read. In smaller groups the second step costs more than it saves.
 pub const LED_FROM: u32 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Until all have contributed to this round, which is later than the one to be overwritten.
+    /// Waits until all members have contributed to this round, which is later than the one that will be overwritten.
     Clearing(u32),
-    /// Until the needed contributions are there.
+    /// Waits for the needed contributions.
     Waiting,
 }
 
-/// A round on its way.
+/// A round in progress.
 #[derive(Debug)]
 pub struct Round {
     pub(crate) group: GroupId,
-    /// The number of a collective across hosts, in whose rounds only the members on this one take part.
+    /// The sequence number of a collective across hosts. In its rounds only the members on this host take part.
     pub(crate) crossing: Option<i32>,
     number: u32,
     need: Need,
-    /// Every member must contribute to this round, and rank 0 does so last.
+    /// Every member must contribute to this round, and rank 0 contributes last.
     led: bool,
     phase: Phase,
-    /// The member looked at next.
+    /// Rank of the member to check next.
     at: u32,
-    /// This task's contribution, made at the start; readers make an empty one, at the end.
+    /// This task's contribution, made at the start. Members that only read contribute an empty one at the end.
     pub(crate) gives: Option<Views>,
 }
 
 impl Round {
-    /// Returns whether it is part of a collective across hosts.
+    /// Returns whether the round is part of a collective across hosts.
     pub fn crosses(&self) -> bool {
         self.crossing.is_some()
     }
 
-    /// Returns whether it is read with a later one.
+    /// Returns whether the round is read together with a later one.
     pub(crate) fn is_read_later(&self) -> bool {
         self.need == Need::Later
     }
 
-    /// Begins a round of those in `room`.
+    /// Begins a round of the members of `room`.
     #[inline(always)]
     pub(crate) fn begin<B: CollectiveBuffers>(
         group: GroupId,
@@ -108,10 +107,10 @@ impl Round {
             number: room.round,
             need,
             led,
-            // A leader contributes when all others have, so nobody can still read what that destroys.
+            // A leader contributes when all others have, so the contribution that it overwrites is not being read any more.
             phase: match gives.is_none() || known || need == Need::Lead {
                 true => Phase::Waiting,
-                // Not the oldest that would do, or every round would have to look again.
+                // Check a later round than necessary, so that not every following round has to check again.
                 false => Phase::Clearing(room.round.wrapping_sub(COLLECTIVE_BUFFER_DEPTH / 2)),
             },
             at: 0,
@@ -121,8 +120,8 @@ impl Round {
 }
 
 impl<B: CollectiveBuffers> Group<B> {
-    /// Notes that all have contributed to round `number`, so they have read those before it; but not yet those to which they contributed ahead of it, which
-    /// they read when they have come to the last of them.
+    /// Records that all members have contributed to round `number`, so they have read the rounds before it. This excludes rounds to which they
+    /// contributed ahead of it, which they read only once the last of them is complete.
     #[inline(always)]
     fn clear(&mut self, number: u32) {
         let before = self.later >> self.round.wrapping_sub(number).min(30) >> 1;
@@ -131,14 +130,14 @@ impl<B: CollectiveBuffers> Group<B> {
 }
 
 impl<T: Transport> Engine<T> {
-    /// Returns whether this group can hold a round, with contributions of up to `bytes` bytes.
+    /// Returns whether the group has a collective buffer for contributions of up to `bytes` bytes.
     #[inline(always)]
     pub fn can_hold_round(&self, group: GroupId, bytes: usize) -> bool {
         let group = self.groups.table.at(group);
         group.is_some_and(|group| group.has_room_for(self.transport(), bytes))
     }
 
-    /// Begins a round. `gives` is this task's contribution; `None` is for those that only read.
+    /// Begins a round. `gives` is this task's contribution, or `None` if it only reads.
     #[inline(always)]
     pub fn begin_round(&mut self, id: GroupId, need: Need, gives: Option<Views>) -> Result<Round> {
         let group = self.groups.table.at_mut(id).ok_or(Error::Handle("group"))?;
@@ -148,7 +147,8 @@ impl<T: Transport> Engine<T> {
         Ok(round)
     }
 
-    /// Begins a round of a pair, to which each contributes up to `bytes` bytes. `None`: nothing has been begun, since there is more to it than to contribute.
+    /// Begins a round of two members, in which each contributes up to `bytes` bytes. Returns `None`, without effect, if the group or its buffer is
+    /// not usable for that or the round would have to wait before contributing.
     #[inline(always)]
     pub fn begin_pair_round(&mut self, id: GroupId, bytes: usize, gives: &Views) -> Option<Round> {
         let Groups { p2p, table, .. } = &mut self.groups;
@@ -158,7 +158,7 @@ impl<T: Transport> Engine<T> {
         if !is_simple || !group.has_room_for(p2p.transport(), bytes) {
             return None;
         }
-        // As in `Phase::Clearing`, which members that only give come to.
+        // Does the check of `Phase::Clearing`, which is otherwise needed for members that only give.
         if number.wrapping_sub(group.cleared) >= COLLECTIVE_BUFFER_DEPTH {
             let earlier = number.wrapping_sub(COLLECTIVE_BUFFER_DEPTH / 2);
             let word = group.contributed_round(p2p.transport(), 1 - group.rank, earlier)?;
@@ -182,7 +182,7 @@ impl<T: Transport> Engine<T> {
         })
     }
 
-    /// Looks up to this many times whether the other one of a pair has contributed to a round that was begun so.
+    /// Checks up to `looks` times whether the other member has contributed to a round begun by [`Engine::begin_pair_round`]. Returns whether it has.
     #[inline(always)]
     pub fn look_at_pair_round(&mut self, round: &Round, looks: u32) -> bool {
         let Groups { p2p, table, .. } = &mut self.groups;
@@ -209,7 +209,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Returns the members that take part: the whole group, or those on this host.
+    /// Returns the members that take part in the round: the whole group, or those on this host.
     #[inline(always)]
     pub(crate) fn room(&self, round: &Round) -> Option<&Group<T>> {
         let group = self.groups.table.at(round.group)?;
@@ -219,7 +219,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Notes that all contributions up to this round have been made.
+    /// Records that all members have contributed up to round `number`.
     #[inline(always)]
     fn clear(&mut self, round: &Round, number: u32) {
         let Some(group) = self.groups.table.at_mut(round.group) else {
@@ -245,7 +245,7 @@ impl<T: Transport> Engine<T> {
         group.contribute(self.transport(), self.me(), round.number, gives, listeners);
     }
 
-    /// Returns whether the round is complete for this task.
+    /// Returns whether the round is complete for this task. Contributes first, if the contribution had to be delayed.
     #[inline(always)]
     pub fn round_complete(&mut self, round: &mut Round) -> bool {
         if let Phase::Clearing(number) = round.phase {
@@ -297,22 +297,23 @@ impl<T: Transport> Engine<T> {
         group.is_some_and(|group| group.all_contributed(self.transport(), &mut round.at, number))
     }
 
-    /// Returns whether all have contributed to this round. A member that is ahead may have put a later contribution in its place.
+    /// Returns whether all members have contributed to round `number`. A member that is ahead may have overwritten that contribution with a later
+    /// one.
     fn all_past(&self, round: &mut Round, number: u32) -> bool {
         let group = self.room(round);
         group.is_some_and(|group| group.all_past(self.transport(), &mut round.at, number))
     }
 
-    /// Fails if a round that is not complete never will be, since a member is gone.
+    /// Fails if an incomplete round never will be complete because a member is gone.
     pub fn check_round(&mut self, round: &mut Round) -> Result<()> {
-        // Mostly the task was woken because it is: then nobody's loss matters, and there may be many.
+        // Usually the task was woken because the round is complete. Then losses do not matter, and there may be many to check.
         if self.round_complete(round) {
             return Ok(());
         }
         if !self.has_counted_losses() || self.losses().has_fresh() {
             self.end_losses();
         }
-        // Of members on other hosts one that waits here hears only by notices, and of one that has failed to get the collective buffer.
+        // A waiting task learns only by notices of failures of members on other hosts, and of members that failed to get the collective buffer.
         let failed = self.failed(round.group, round.crossing.unwrap_or(ALL));
         let usable = self.group(round.group)?.usable();
         if (self.is_nobody_gone() && usable.is_ok() && failed.is_none())
@@ -331,18 +332,18 @@ impl<T: Transport> Engine<T> {
             word.is_some_and(|word| !is_past(word, number))
         };
         let missed = |rank: u32| owes_to(rank, last);
-        // Where all must contribute and one has not, the leader goes no further either.
+        // If all members must contribute and one has not, the leader does not contribute either.
         let owes = |rank: u32| round.led && owes_to(rank, round.number);
         let lost = |peer: &Peer| match self.presence(*peer) {
             Presence::Here => false,
             Presence::Dead => true,
-            // It may have left after it contributed: then it is not the one we wait for. But if it
-            // missed the round before, a member we wait for may have gone no further for its sake.
+            // The peer may have left after it contributed: then this task does not wait for it. But if it missed the previous round, an awaited
+            // member may have given up because of that.
             Presence::Left => group
                 .rank_of(*peer)
                 .is_some_and(|rank| rank == round.at || missed(rank) || owes(rank)),
         };
-        // A leader that has gone may have gone because another member had.
+        // Report other members first: a leader that is gone may have left because another member was gone.
         let (peers, leader) = (group.peers(), usize::from(round.led));
         let (first, others) = peers.split_at(leader.min(peers.len()));
         match others.iter().chain(first).copied().find(lost) {
@@ -351,12 +352,11 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Fails if the word of a member shows that a round, which is not complete for long, never will be:
-    /// it is one that no member writes.
+    /// Fails if a member's round number in the collective buffer is one that no correct member writes, so that the round never will be complete. For
+    /// rounds that have been incomplete for a long time.
     ///
-    /// A member that has come to round `r` knows that all have contributed to round `r - COLLECTIVE_BUFFER_DEPTH`,
-    /// or nobody could have contributed to those since; and nobody is a whole depth ahead of one that has not
-    /// contributed. Members that a loss has made miss rounds are another matter.
+    /// A member that takes part in round `r` knows that all members have contributed to round `r - COLLECTIVE_BUFFER_DEPTH`. So no member is a whole
+    /// depth ahead of one that has not contributed. Groups in which a loss made members miss rounds are not checked.
     pub fn check_contributions(&mut self, round: &Round) -> Result<()> {
         let whole = self.group(round.group)?.broken.is_none();
         let group = self.room(round).ok_or(Error::Handle("group"))?;
@@ -377,7 +377,7 @@ impl<T: Transport> Engine<T> {
         };
         let culprit = (0..group.size()).find(senseless);
         let culprit = culprit.and_then(|rank| group.peer(rank));
-        // Looked at after the words: a member that missed a round had heard of a loss.
+        // Check for losses after the round numbers: a member that missed a round knew of a loss before.
         let Some(peer) = culprit.filter(|_| self.has_counted_losses()) else {
             return Ok(());
         };
@@ -388,7 +388,7 @@ impl<T: Transport> Engine<T> {
         Err(self.loss(peer))
     }
 
-    /// Copies bytes from a member's contribution.
+    /// Copies part of a member's contribution.
     #[inline(always)]
     pub fn collect(&self, round: &Round, rank: u32, part: Part, into: &Views) {
         if let Some(group) = self.room(round) {
@@ -396,8 +396,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Returns the memory of a member's contribution of `total` bytes, to be read where it lies until this task contributes to a later round; `None`: it has to
-    /// be collected.
+    /// Returns the memory of a member's contribution of `total` bytes. It is valid until this task contributes to a later round. Returns `None` if
+    /// the contribution cannot be read in place and must be copied with [`Engine::collect`].
     #[inline(always)]
     pub fn contribution(&self, round: &Round, rank: u32, total: usize) -> Option<Views> {
         let group = self.room(round)?;
@@ -413,8 +413,8 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Lets the member waited for ring, as this task is about to sleep (or awake again). Returns false if another one had been asked to ring: then a look
-    /// must come before the sleep.
+    /// Asks the awaited member to wake this task, which is about to sleep. If `sleeping` is false, withdraws that request. Returns false if this
+    /// task had asked a different member before: then it must check the round again before it sleeps.
     pub fn announce_wait(&self, round: &Round, sleeping: bool) -> bool {
         let target = sleeping.then_some(round.at);
         let group = self.room(round);
