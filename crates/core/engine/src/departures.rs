@@ -1,11 +1,11 @@
-//! Groups in which the departure of a member ends only calls that wait.
+//! Groups in which the departure of a member ends only blocking calls.
 //!
-//! Elsewhere a departure ends every request that depends on the task that left (`losses`). An interface may say that such a request can still
-//! be of use: its receive may be cancelled, or take a message of another member, or one that this task sends to itself. In a group that
-//! *tolerates departures* a request stays pending therefore, and a look for messages finds none. A call that blocks ends all the same, as soon
-//! as it is certain that nothing can complete what it waits for ([`Engine::end_hopeless`]). Deaths end requests there as everywhere.
+//! Elsewhere a departure ends every request that depends on the task that left (`losses`). An interface may need such a request to stay pending: a
+//! receive may be cancelled, or take a message of another member or one that this task sends to itself. So in a group that *tolerates departures* a
+//! request stays pending, and a probe finds no message. A blocking call still fails as soon as it is certain that nothing can complete it
+//! ([`Engine::end_hopeless`]). Deaths end requests as in all other groups.
 //!
-//! A send that its receiver will not take is *stranded*: it moves no more, and waits to be cancelled or given up.
+//! A send that its receiver will not take is *stranded*: it makes no progress, and waits until it is cancelled or given up.
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -15,16 +15,16 @@ use crate::request::Handle;
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {
-    /// Lets departures of members end only calls that wait for messages of this group; collectives end as before. `threads`: whether other
-    /// threads of this task may call, and so send to the task itself.
+    /// Makes departures of members end only calls that wait for messages of this group. Collectives still fail. `threads` says whether other threads
+    /// of this task may make calls, and so send to the task itself.
     pub fn tolerate_departures(&mut self, id: GroupId, threads: bool) -> Result<()> {
         let context = self.closed(id)?.context;
         self.groups.tolerate_departures(context, threads);
         Ok(())
     }
 
-    /// Ends one of these requests with its error if none of them can be completed by anybody any more. `is_alone`: whether this task has no other thread,
-    /// which might send to the task itself; asked only where it matters. Returns whether one has ended.
+    /// Fails one of these requests if none of them can complete any more. `is_alone` returns whether this task has no other thread that might send
+    /// to the task itself; it is called only if that matters. Returns whether a request has failed.
     pub fn end_hopeless(
         &mut self,
         handles: impl Iterator<Item = Handle>,
@@ -43,12 +43,12 @@ impl<T: Transport> Engine<T> {
         let Some((id, error)) = first else {
             return false;
         };
-        // A look for a later one may have ended it otherwise.
+        // Checking a later request may have completed this one.
         self.groups.p2p.fail_pending(id, error);
         true
     }
 
-    /// Returns a pending request that nobody can complete, and why.
+    /// Returns a pending request that can never complete, and its error.
     fn hopeless(
         &mut self,
         handle: Handle,
@@ -59,11 +59,11 @@ impl<T: Transport> Engine<T> {
             return Some((pending.0, self.stranded(pending.0)?.clone()));
         };
         let error = self.check_hope(&select, is_alone).err()?;
-        // The look may have found the message among the last ones of those that left.
+        // The check may have found the message among the last ones of the tasks that left.
         (self.find_pending(handle) == Some(pending)).then_some((id, error))
     }
 
-    /// Fails if no message can come any more that such a receive would take.
+    /// Fails if no message that such a receive would take can arrive any more.
     pub fn check_hope(
         &mut self,
         select: &Select,
@@ -73,11 +73,11 @@ impl<T: Transport> Engine<T> {
             return Ok(());
         }
         self.look(select);
-        // The look may have brought the word that the group is revoked.
+        // The check may have received a revocation of the group.
         self.handle_words();
         self.run_revocations();
         match self.groups.check_source(select) {
-            // This task itself may send what this receive takes.
+            // This task itself may send a message that this receive takes.
             Err(error)
                 if error != Error::Revoked
                     && select.source.is_none()

@@ -1,8 +1,8 @@
-//! The engine of a task: what the layers below keep apart is carried on here, in one order.
+//! The engine of a task: joins the layers below it and drives them in a fixed order.
 //!
-//! [`Engine`] holds the layers, each of which calls only those below it, and [`Engine::progress`] carries what one has taken in
-//! to those that it concerns: words of members about their groups, and losses of tasks. All that concerns messages and groups alone
-//! is asked of [`Groups`] and [`PointToPoint`](crate::PointToPoint), to which an engine dereferences.
+//! [`Engine`] owns the layers, each of which calls only those below it. [`Engine::progress`] passes what one layer has received to the layers that
+//! it concerns: messages of members about their groups, and losses of tasks. An engine dereferences to [`Groups`] and
+//! [`PointToPoint`](crate::PointToPoint), which contain the calls that concern only messages and groups.
 
 use crate::agreement::Agreements;
 use crate::closing::Closings;
@@ -22,7 +22,7 @@ use crate::subject::Subject;
 use crate::transport::{Peer, Transport};
 use regatta_memory::views::Views;
 
-/// A process's engine over one transport.
+/// A task's engine over one transport.
 pub struct Engine<T: Transport> {
     pub(crate) groups: Groups<T>,
     schedules: Schedules,
@@ -30,7 +30,7 @@ pub struct Engine<T: Transport> {
     pub(crate) agreements: Agreements,
     revocations: Revocations,
     closings: Closings,
-    /// Whether revocations, agreements or the ends of groups have something to do.
+    /// Revocations, agreements or ends of groups have something to do.
     is_stirred: bool,
 }
 
@@ -50,12 +50,12 @@ impl<T: Transport> std::ops::DerefMut for Engine<T> {
 }
 
 impl<T: Transport> Engine<T> {
-    /// An engine over a transport.
+    /// Creates an engine over a transport.
     pub fn new(transport: T, settings: Settings) -> Engine<T> {
         Engine::with_spaces(transport, settings, Spaces::default())
     }
 
-    /// An engine that uses contexts again after this many groups; tests have few.
+    /// Creates an engine that reuses contexts after this many groups. Tests use small numbers.
     pub fn with_spaces(transport: T, settings: Settings, spaces: Spaces) -> Engine<T> {
         Engine {
             groups: Groups::new(transport, settings, spaces),
@@ -68,11 +68,11 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Makes progress: does whatever can be done now. Returns whether anything moved.
+    /// Makes progress: does everything that is possible now. Returns whether anything changed.
     pub fn progress(&mut self) -> bool {
         let mut moved = self.groups.arrivals();
         if self.has_words() {
-            // A revocation of which word has come ends messages that would be complete now.
+            // A received revocation ends messages that would otherwise complete now.
             moved |= self.handle_words() | self.run_stirred();
         }
         moved |= self.groups.move_on();
@@ -93,13 +93,13 @@ impl<T: Transport> Engine<T> {
         if self.makings.are_due() {
             moved |= self.run_makings();
         }
-        // What has come up meanwhile is for the next step.
+        // Losses and group messages that were received meanwhile are handled by the next call.
         moved |= self.has_words() || self.losses().has_fresh();
         self.note_moves(moved);
         moved
     }
 
-    /// Hands the words of members about their groups to those that they concern. Returns whether there were any.
+    /// Passes the messages of members about their groups to the layers that they concern. Returns whether there were any.
     #[cold]
     pub(crate) fn handle_words(&mut self) -> bool {
         let words = self.take_words();
@@ -124,7 +124,8 @@ impl<T: Transport> Engine<T> {
         !words.is_empty()
     }
 
-    /// Carries on revocations, agreements, ends of groups and epochs: word has come, somebody is gone, or an agreement is not over.
+    /// Makes progress in revocations, agreements, ends of groups and epochs: a message was received, a task is gone, or an agreement is not over.
+    /// Returns whether anything changed.
     #[cold]
     fn run_stirred(&mut self) -> bool {
         self.is_stirred = false;
@@ -134,7 +135,7 @@ impl<T: Transport> Engine<T> {
         self.is_stirred |= !self.agreements.are_at_rest();
         let changes = self.with_epochs(Epochs::run);
         if let Some(epoch) = changes.entered {
-            // All that are there have heard of these by now: the part was used many epochs ago.
+            // All living tasks know of these revocations by now: the part was used many epochs ago.
             let (epochs, table) = (&self.groups.epochs, &self.groups.table);
             let is_over =
                 |context: u32| epochs.is_of(context, epoch) && table.id_of(context).is_none();
@@ -155,7 +156,7 @@ impl<T: Transport> Engine<T> {
         moved | changes.moved
     }
 
-    /// Does something with the epochs, which know all uses of contexts meanwhile.
+    /// Calls `what` with the epochs and all uses of contexts.
     fn with_epochs<R>(&mut self, what: impl FnOnce(&mut Epochs, &mut ContextUses<T>) -> R) -> R {
         let Groups {
             p2p, table, epochs, ..
@@ -174,7 +175,7 @@ impl<T: Transport> Engine<T> {
         what(epochs, &mut uses)
     }
 
-    /// Handles word of revocations that has come.
+    /// Handles received revocations. Returns whether there were any.
     pub(crate) fn run_revocations(&mut self) -> bool {
         self.revocations.run(&mut self.groups) && {
             self.end_revoked();
@@ -182,7 +183,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Ends what is done in groups that are revoked now, beside messages. Returns whether there was anything.
+    /// Ends collectives and new groups whose group is now revoked. Returns whether anything changed.
     fn end_revoked(&mut self) -> bool {
         let mut moved = false;
         while let Some(given_up) = self.makings.end_closed(&mut self.groups) {
@@ -194,14 +195,14 @@ impl<T: Transport> Engine<T> {
         moved | self.schedules.run(&mut self.groups)
     }
 
-    /// Ends all that depends on tasks that are gone.
+    /// Ends everything that depends on tasks that are gone.
     #[cold]
     pub(crate) fn end_losses(&mut self) -> bool {
         if !self.has_counted_losses() {
             self.groups.note_losses();
         }
         while let Some(peer) = self.take_loss() {
-            // Its word of a group that is revoked explains more than that it is gone.
+            // A revocation that the lost task sent before takes precedence over its loss as the error.
             self.handle_words();
             self.run_revocations();
             self.schedules.run(&mut self.groups);
@@ -220,7 +221,7 @@ impl<T: Transport> Engine<T> {
         true
     }
 
-    /// Starts a receive. The memory belongs to the engine until the request is complete.
+    /// Starts a receive. The engine uses the memory until the request is complete.
     #[inline(always)]
     pub fn start_receive(&mut self, select: Select, into: Views) -> Result<Handle> {
         if select.source.is_none() {
@@ -231,8 +232,8 @@ impl<T: Transport> Engine<T> {
         started.map_err(|error| self.explain(context, error))
     }
 
-    /// Returns why nothing can be received: the word that a group is revoked explains more than that a member is gone, and may be among the last that has
-    /// come of that member.
+    /// Returns the error of a receive that is not possible. A revocation of the group takes precedence over the loss of a member, and may be among
+    /// that member's last messages.
     #[cold]
     fn explain(&mut self, context: u32, error: Error) -> Error {
         if self.handle_words() {
@@ -244,14 +245,14 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Fails if a receive can neither find a message nor be pending.
+    /// Fails if no message is available for a receive and the receive cannot be pending.
     fn check_hopes(&mut self, select: &Select) -> Result<()> {
         if self.peek(select).is_some() {
             return Ok(());
         }
         let checked = self.check_pending(select);
         if checked.is_err() {
-            // Frames sent between the last look and the end of their senders are there now.
+            // Frames that the sources sent between the last check and their end are received by now.
             self.look(select);
         }
         match self.peek(select) {
@@ -260,7 +261,7 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Takes in what those that a receive selects have sent.
+    /// Receives what the sources of a receive have sent.
     pub(crate) fn look(&mut self, select: &Select) {
         match select.source {
             Some(source) => self.groups.drain_peer(source),
@@ -270,45 +271,45 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Looks for a message that this would receive among what has arrived. Fails if there is none and never will be.
+    /// Checks whether a message for this receive has arrived. Fails if none has and none ever will.
     fn look_for_message(&mut self, select: &Select) -> Result<()> {
         self.look(select);
         self.check_hopes(select)
     }
 
-    /// Returns the message that this would receive, if there is one. Looks only; the message stays.
+    /// Returns the status of the message that this receive would get, if there is one, without receiving it.
     pub fn probe(&mut self, select: &Select) -> Result<Option<Status>> {
         self.look_for_message(select)?;
         Ok(self.peek(select))
     }
 
-    /// As [`probe`](Engine::probe), and the message is taken out of matching.
+    /// Does the same as [`probe`](Engine::probe), and removes the message from matching.
     pub fn match_probe(&mut self, select: &Select) -> Result<Option<(Status, Message)>> {
         self.look_for_message(select)?;
         Ok(self.set_aside(select))
     }
 
-    /// Takes a message that came as a loan, in place: its place and length. `None` if the message
-    /// that would be received next did not (or there is none).
+    /// Receives a loaned message in place, and returns its status, its address and its memory. Returns `None` if there is no message or the next
+    /// message is not a loan.
     pub fn take_loan(&mut self, select: &Select) -> Result<Option<(Status, u64, Views)>> {
         self.look_for_message(select)?;
         self.take_waiting_loan(select)
     }
 
-    /// Takes in what has arrived. Returns the place in the list of the context whose waiting message arrived first.
+    /// Receives what has arrived. Returns the index in `contexts` of the context whose waiting message arrived first.
     pub fn first_arrived(&mut self, contexts: &[u32]) -> Option<usize> {
         self.progress();
         self.oldest_of(contexts)
     }
 
-    /// Takes in what has arrived. All of it that waits for a receive counts as passed over.
+    /// Receives what has arrived. All messages that wait for a receive are then marked as passed over.
     pub fn pass_over(&mut self) {
         self.progress();
         self.pass_over_waiting();
     }
 
-    /// Forgets a request, of which nobody will ask any more, and whose memory goes. A message that has not been sent is
-    /// not sent; a receive is withdrawn; the other members of a collective wait in vain.
+    /// Forgets a request that the caller has given up and whose memory becomes invalid. A message that has not been sent is not sent; a receive is
+    /// withdrawn; a collective cannot complete at the other members.
     pub fn forget(&mut self, handle: Handle) {
         if let Some(request) = self.withdraw(handle) {
             self.schedules.give_up(&mut self.groups, request);
@@ -318,41 +319,41 @@ impl<T: Transport> Engine<T> {
         }
     }
 
-    /// Returns whether nothing is under way that a later call must push. (Receives that merely wait do not count.)
+    /// Returns whether no operation needs later calls to make progress. Pending receives do not count.
     pub fn is_idle(&self) -> bool {
         self.is_still() && self.schedules.is_empty() && self.makings.is_empty()
     }
 
-    /// Starts the steps of a collective.
+    /// Starts the steps of a collective as the next one of its group.
     pub(crate) fn start_schedule(&mut self, id: GroupId, steps: Steps) -> Result<Handle> {
         let (_, tag) = self.next_collective(id)?;
         self.run_schedule(id, tag, steps)
     }
 
-    /// Starts the steps of a collective that has begun already, as number `tag` of its group.
+    /// Starts the steps of a collective that has already begun, as number `tag` of its group.
     pub(crate) fn run_schedule(&mut self, id: GroupId, tag: i32, steps: Steps) -> Result<Handle> {
         self.schedules.start(&mut self.groups, id, tag, steps)
     }
 
-    /// Begins an agreement.
+    /// Starts an agreement and returns its number.
     pub(crate) fn start_agreement(&mut self, id: GroupId, subject: Subject) -> Result<u64> {
         self.is_stirred = true;
         self.agreements.start(&mut self.groups, id, subject)
     }
 
-    /// Returns the number of a call in which all members of a group take part, and by which they make groups from it.
+    /// Starts a call in which all members of a group take part and make groups from it. Returns its number.
     pub fn next_call(&mut self, id: GroupId) -> Result<Call> {
         self.handle_words();
         self.makings.next_call(&mut self.groups, id)
     }
 
-    /// Returns how many further groups this task has places for.
+    /// Returns how many more groups this task can have.
     pub fn room_for_groups(&self) -> usize {
         self.groups.table.room()
     }
 
-    /// Starts to make a group of these members, which all make this call of `old`. The group can be used when the request is complete,
-    /// and not at all if that ends with an error.
+    /// Starts to make a group of these members, all of which make this call of `old`. Returns the group and a request. The group can be used once
+    /// the request completes, but not if it completes with an error.
     pub fn start_group(
         &mut self,
         old: GroupId,
@@ -363,8 +364,8 @@ impl<T: Transport> Engine<T> {
         Ok((made[0], handle))
     }
 
-    /// Starts to make `count` groups of these members at once, one or more, as [`Engine::start_group`] does: all of them can be used, or none. All
-    /// members make as many.
+    /// Starts to make `count` groups of these members at once, at least one, as [`Engine::start_group`] does. Either all of them can be used or
+    /// none. All members pass the same `count`.
     pub fn start_groups(
         &mut self,
         old: GroupId,
@@ -391,15 +392,14 @@ impl<T: Transport> Engine<T> {
         moved
     }
 
-    /// Adds a group all of whose members add it with the same members and context, which is free
-    /// in all of them.
+    /// Adds a group. All members must do this with the same member list and the same context, which must be free at each of them.
     pub fn add_group(&mut self, members: Vec<Peer>, context: u32) -> Result<GroupId> {
         let id = self.groups.add(members, context)?;
         self.is_stirred |= self.revocations.made(context);
         Ok(id)
     }
 
-    /// Forgets a group. Messages still on their way in it will never be received.
+    /// Frees a group. Messages of the group that are still in flight will never be received.
     pub fn free_group(&mut self, id: GroupId) -> Result<()> {
         let freed = self.groups.free(id)?;
         let context = freed.context;
@@ -408,7 +408,7 @@ impl<T: Transport> Engine<T> {
         Ok(())
     }
 
-    /// Revokes a group: all its members will know. One of them calls, or several.
+    /// Revokes a group and notifies all its members. One member or several may call this.
     pub fn revoke(&mut self, id: GroupId) -> Result<()> {
         self.closed(id)?;
         self.revocations.revoke(&mut self.groups, id, true);
@@ -421,7 +421,7 @@ impl<T: Transport> Engine<T> {
         Ok(self.closed(id)?.is_revoked())
     }
 
-    /// Ties two groups: from now on they are revoked together.
+    /// Ties two groups: if one of them is revoked, the other is, too.
     pub fn tie(&mut self, one: GroupId, other: GroupId) -> Result<()> {
         self.revocations.tie(&mut self.groups, one, other)?;
         self.end_revoked();

@@ -1,4 +1,4 @@
-//! The errors of operations. Each says who is at fault and what state it leaves.
+//! The errors of operations. Each says who is at fault and which state it leaves.
 
 use std::ffi::CStr;
 
@@ -8,60 +8,59 @@ use regatta_wire::control::RequestError;
 use crate::reason::Reason;
 use crate::transport::{Fault, Peer};
 
-/// The result of an operation that failed. Nothing has happened unless said so.
+/// The error of an operation. Unless stated otherwise, the operation had no effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// An argument makes no sense; says which.
+    /// An argument is invalid. Says which.
     Argument(String),
-    /// No such task or rank.
+    /// There is no such task or rank.
     Task(i64),
     /// A tag outside 0 ..= 2147483647.
     Tag(i64),
-    /// A stale or made-up handle of a request, group or operator.
+    /// An invalid or stale handle of a request, group or operator.
     Handle(&'static str),
-    /// The message was longer than the buffer. The front was kept; the message is gone.
+    /// The message was longer than the buffer. Its beginning was received; the rest is lost.
     Truncated {
-        /// Bytes sent.
+        /// Length of the message, in bytes.
         length: usize,
-        /// Bytes there was room for.
+        /// Size of the buffer, in bytes.
         capacity: usize,
     },
-    /// A task this depends on died.
+    /// A task on which the operation depends has died.
     Dead(Peer),
-    /// A task this depends on left in good order.
+    /// A task on which the operation depends has left in good order.
     Left(Peer),
-    /// Memory, or a limit on it, is used up; says which.
+    /// Memory, or a limit on it, is exhausted. Says which.
     Memory(String),
     /// Blocked senders form a cycle, starting with this task. The message was not sent.
     Cycle(Vec<Peer>),
     /// The group of the operation is revoked.
     Revoked,
-    /// The receive was cancelled; or its sender took the message back, and then the status says
-    /// which sender. The content of the buffer has no meaning.
+    /// The receive was cancelled, or its sender withdrew the message; then the status contains the sender. The contents of the buffer are undefined.
     Cancelled,
-    /// A peer wrote nonsense into shared memory. It is treated as dead from now on.
+    /// A peer wrote invalid data into shared memory. It is treated as dead from now on.
     Corrupt {
         /// The peer.
         peer: Peer,
-        /// The finding, for the sentence that the user reads.
+        /// The finding, as a part of the message to the user.
         what: &'static str,
     },
-    /// Called where no call can be made: before init, after finalize, in a forked child, or inside another call. A text that C can be
-    /// given as it is: a signal handler must not allocate.
+    /// A call that is not allowed in this state: before init, after finalize, in a forked child, or inside another call. The text is a C string that
+    /// can be returned as it is, since a signal handler must not allocate.
     State(&'static CStr),
-    /// Started by a launcher Regatta cannot speak to.
+    /// The task was started by a launcher that Regatta cannot communicate with.
     Launcher(String),
-    /// Launcher and library do not fit.
+    /// The versions of launcher and library do not match.
     Version(String),
-    /// The operating system refused something.
+    /// A call of the operating system failed.
     System(String),
-    /// The launcher does not do what it was asked for; why, and a sentence.
+    /// The launcher refused a request. Contains the reason and a sentence for the user.
     Refused(RequestError, String),
-    /// A member of the group is there, and goes no further in a collective, whose others cannot complete it.
+    /// A living member of the group cannot complete a collective, so the other members cannot either.
     Member {
         /// The member.
         peer: Peer,
-        /// The class of its error.
+        /// The class of the member's error.
         reason: Reason,
     },
 }

@@ -1,13 +1,12 @@
-//! Collectives that fail at one member must not leave the others waiting for it.
+//! Collectives that fail at one member must not leave the other members waiting for it.
 //!
-//! A death is heard of by everybody. But a member that goes no further for another reason (it
-//! waited for one that has left; memory ran out) is waited for by members that need nothing of
-//! the culprit. So it tells them, by a notice on the group's collective context under a tag that
-//! no collective has. From the collective named in the notice on, all collectives of the group
-//! fail, here and there, with an error of the same class that names the culprit (`reason`).
+//! All members are notified of a death. But if a member cannot complete a collective for another reason (it waited for a member that has left, or is
+//! out of memory), other members wait for it that need nothing from the culprit. So it sends them a notice in the group's collective context, with a
+//! tag that no collective has. The collective named in the notice and all later ones of the group fail, at every member, with an error of the same
+//! class that names the culprit (`reason`).
 //!
-//! That a task wrote nonsense is known to those who read it, and to nobody else. They go no further
-//! in any group it is a member of, rounds in shared memory included, and tell the others so, in the same way.
+//! If a task writes corrupt data, only the tasks that read it know. They stop in all groups that the task is a member of, including their rounds in
+//! shared memory, and send notices to the other members.
 
 use regatta_wire::fields::{bytes_of, whole};
 use regatta_wire::{Frame, Kind};
@@ -19,9 +18,9 @@ use crate::matching::{Select, TagSelect};
 use crate::reason::Reason;
 use crate::transport::{Peer, Presence, Transport};
 
-/// The tag of notices; those of collectives are smaller.
+/// The tag of notices. Tags of collectives are smaller.
 const NOTICE: i32 = i32::MAX;
-/// In place of the first collective that fails: all do, and so do rounds in shared memory.
+/// Stands for the first collective that fails: all fail, including rounds in shared memory.
 pub(crate) const ALL: i32 = -1;
 
 fn no_memory_at(peer: Peer) -> Error {
@@ -31,7 +30,7 @@ fn no_memory_at(peer: Peer) -> Error {
 }
 
 impl<T: Transport> Groups<T> {
-    /// Tells the members that wait for this task that a collective ends here with an error.
+    /// Notifies the members that wait for this task that a collective fails here with this error.
     pub(crate) fn notify_failed(&mut self, id: GroupId, tag: i32, error: &Error) {
         let Some(reason) = Reason::of(error) else {
             return;
@@ -52,7 +51,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Tells the members of all groups of a peer that this task has found that it writes nonsense.
+    /// Notifies the members of all groups of a peer that this task has found corrupt data of that peer.
     pub(crate) fn notify_condemned(&mut self, culprit: Peer) {
         let groups = self.table.containing(culprit);
         let groups: Vec<_> = groups.map(|group| (group.context, group.peers())).collect();
@@ -75,20 +74,20 @@ impl<T: Transport> Groups<T> {
         let body = bytes_of(&(tag, culprit, reason.number()));
         for &peer in members {
             if peer != self.me() && self.presence(peer) == Presence::Here {
-                // One that cannot be told any more is gone itself.
+                // Ignore the error: a peer that cannot be reached is gone.
                 let _ = self.send_or_queue(peer, frame, &body);
             }
         }
     }
 
-    /// Returns why the collective `tag` of a group fails, if it does.
+    /// Returns the error with which the collective `tag` of a group fails, if it does.
     pub(crate) fn failed(&mut self, id: GroupId, tag: i32) -> Option<Error> {
         self.read_notices(id);
         let (from, error) = self.group(id).ok()?.failed.as_ref()?;
         (tag >= *from).then(|| error.clone())
     }
 
-    /// Remembers from which collective on a group fails. Returns false if that was known.
+    /// Records the collective from which on a group fails. Returns false if an earlier or the same one is known already.
     fn note_failed(&mut self, id: GroupId, tag: i32, error: Error) -> bool {
         let Ok(group) = self.group_mut(id) else {
             return false;
@@ -107,7 +106,7 @@ impl<T: Transport> Groups<T> {
         true
     }
 
-    /// Reads the notices about a group, which wait among the messages nobody has posted a receive for.
+    /// Reads the notices about a group, which are among the unexpected messages.
     pub(crate) fn read_notices(&mut self, id: GroupId) {
         while self.waiting() > 0
             && let Ok(group) = self.group(id)
@@ -127,9 +126,9 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns the error for what another member says of a peer. A reason that is none is a finding about the one that gives it.
+    /// Returns the error for what member `by` reports about a peer. If the reason is invalid, the error is about `by` itself.
     fn reported(&self, by: Peer, culprit: Peer, reason: Option<Reason>) -> Error {
-        // A member may only be taken at its word about members.
+        // A member may only report existing other tasks.
         let culprit = if culprit < self.transport().peers() && culprit != self.me() {
             culprit
         } else {
@@ -137,7 +136,7 @@ impl<T: Transport> Groups<T> {
         };
         let is_here = self.presence(culprit) == Presence::Here;
         match reason {
-            // Of a loss not all hear at the same time.
+            // Not all members learn of a loss at the same time.
             Some(Reason::Left) if is_here => Error::Left(culprit),
             Some(Reason::Dead) if is_here => Error::Dead(culprit),
             Some(Reason::Corrupt) if is_here => Error::Corrupt {
@@ -156,11 +155,11 @@ impl<T: Transport> Groups<T> {
             },
         }
     }
-    /// Returns, in a group of two, this task's rank, the other one, and context and tag of the next collective between them, unless something
-    /// is in the way of that one. `None`: nothing has happened.
+    /// Returns, in a group of two members, this task's rank, the other member, and context and tag of the next collective between them. Returns
+    /// `None`, without effect, if that collective may not be possible.
     #[inline(always)]
     pub fn try_pair(&mut self, id: GroupId) -> Option<(u32, Peer, u32, i32)> {
-        // Messages that wait may tell that collectives of the group fail.
+        // A waiting message may be a notice that collectives of the group fail.
         if self.waiting() > 0 {
             return None;
         }
@@ -173,7 +172,7 @@ impl<T: Transport> Groups<T> {
         Some((group.rank, peer, group.context + 1, group.sequence))
     }
 
-    /// Returns, in a group of two, the other one, and context and tag of the next collective between them.
+    /// Returns, in a group of two members, the other member, and context and tag of the next collective between them.
     pub fn pair(&mut self, id: GroupId) -> Result<(Peer, u32, i32)> {
         let (context, tag) = self.next_collective(id)?;
         let group = self.group(id)?;
@@ -181,20 +180,20 @@ impl<T: Transport> Groups<T> {
         Ok((peer, context, tag))
     }
 
-    /// Returns context and tag of the next collective of a group, if it can be complete.
+    /// Returns context and tag of the next collective of a group. Fails if the collective cannot complete.
     pub(crate) fn next_collective(&mut self, id: GroupId) -> Result<(u32, i32)> {
         let group = self.group_mut(id)?;
         let next = group.next_sequence();
         if let Err(error) = group.usable() {
             if matches!(error, Error::Dead(_)) {
-                // Members that still reach the one that is dead for this task wait for this one.
+                // This task considers a member dead. Members that still reach that member wait for this task.
                 self.notify_failed(id, next, &error);
             }
             return Err(error);
         }
         group.sequence = next;
         if let (0, Some((from, _))) = (group.sequence, &mut group.failed) {
-            // The numbers begin again, and what has failed stays so.
+            // The numbers start again at 0, and collectives still fail.
             *from = ALL;
         }
         let (context, tag) = (group.context + 1, group.sequence);

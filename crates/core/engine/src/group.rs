@@ -1,11 +1,11 @@
-//! Groups: ordered sets of tasks, each with a context of its own.
+//! Groups: ordered sets of tasks, each with its own context.
 //!
-//! A group uses two contexts: `context` for the user's messages and `context + 1` for its
-//! collectives, so neither can take the other's.
+//! A group uses two contexts: `context` for the user's messages and `context + 1` for its collectives, so that neither matches a message of the
+//! other.
 //!
-//! A task's world has context 0, whichever world it is: a message goes from one member of a group to another, so tasks
-//! that have no group in common may use the same numbers. *Channels* are groups of everybody, by number, and grow with
-//! the job. Nobody makes them: they are numbers themselves, and their contexts are beyond those of all other groups.
+//! The world of every task has context 0: messages are exchanged only between members of a group, so tasks that have no group in common may use the
+//! same contexts. *Channels* are numbered groups of all tasks, and grow with the job. They are not made: a channel is its number, and the contexts
+//! of channels are above those of all other groups.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::numbers::{FIRST_CHANNEL_CONTEXT, LAST_COLLECTIVE};
 use crate::transport::{CollectiveBuffers, Peer};
 use crate::tree::Hosts;
 
-/// A group, as callers hold it. The world is 0.
+/// The caller's id of a group. The world is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupId(pub i32);
 
 impl GroupId {
-    /// The tasks that were started together with this one.
+    /// The tasks that were started together with this task.
     pub const WORLD: GroupId = GroupId(0);
     /// All tasks of the job, by their numbers: the first channel.
     pub const ALL: GroupId = GroupId(Self::CHANNEL);
 
     const CHANNEL: i32 = 1 << 30;
 
-    /// Returns the context of a channel; none of other groups.
+    /// Returns the context of a channel, or `None` for other groups.
     #[inline(always)]
     pub fn channel(self) -> Option<u32> {
         (self.0 >= Self::CHANNEL)
@@ -38,14 +38,15 @@ impl GroupId {
 
 #[derive(Debug)]
 enum Members {
-    /// The first, and how many.
+    /// The first member and the number of members.
     World(Peer, u32),
-    /// Everybody, now and later.
+    /// All present and future tasks.
     All,
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
     /// Nobody is spoken to in it any more.
     Revoked(Box<Members>),
-    /// Calls have ended with the word of other members that these have died. Nothing is sent to these any more; what they have sent is received.
+    /// Calls have failed because other members report these members dead. Nothing is sent to them any more; messages that they have sent are
+    /// received.
     Reported(Box<Members>, FxHashSet<Peer>),
 }
 
@@ -106,32 +107,32 @@ pub struct Group<B: CollectiveBuffers> {
     /// Context of its messages.
     pub context: u32,
     members: Members,
-    /// This task's rank in it.
+    /// This task's rank in the group.
     pub rank: u32,
     pub(crate) collective_buffer: Option<B::CollectiveBuffer>,
     /// The collective buffer's name, or 0.
     buffer_name: u64,
-    /// Whether it is known if there is a collective buffer; see `room`.
+    /// It is known whether there is a collective buffer; see `room`.
     pub(crate) is_buffer_known: bool,
-    /// Its members by host, once somebody has asked; inside that, `None`: they are all on one.
+    /// The members by host, once they were requested. The inner `None` means that all are on one host.
     pub(crate) hosts: Option<Option<Arc<Hosts>>>,
-    /// The members on this host, if there are members on others: see `across`.
+    /// The members on this host, if there are members on other hosts: see `across`.
     pub(crate) here: Option<Box<Group<B>>>,
-    /// Rounds in the collective buffer so far.
+    /// Number of rounds in the collective buffer so far.
     pub(crate) round: u32,
-    /// The last round to which all are known to have contributed.
+    /// The last round to which all members are known to have contributed.
     pub(crate) cleared: u32,
-    /// Bit `i`: this task has gone on from round `round - i` without reading it ([`Need::Later`](crate::round::Need::Later)).
+    /// Bit `i` is set if this task has left round `round - i` without reading it ([`Need::Later`](crate::round::Need::Later)).
     pub(crate) later: u32,
-    /// Collectives by schedule so far: their tag.
+    /// Number of the last collective that used a schedule. Serves as its tag.
     pub(crate) sequence: i32,
-    /// Agreements so far: their tag.
+    /// Number of agreements so far. Serves as their tag.
     agreements: u64,
-    /// Groups with the same number are revoked together; 0: none.
+    /// Groups with the same tie are revoked together. 0 if the group has no tie.
     tie: u64,
-    /// A member is gone: collectives fail with this.
+    /// A member is gone: collectives fail with this error.
     pub(crate) broken: Option<Error>,
-    /// From this collective on all fail; see `failed`.
+    /// This collective and all later ones fail with this error; see `failed`.
     pub(crate) failed: Option<(i32, Error)>,
     acknowledged: FxHashSet<Peer>,
 }
@@ -159,12 +160,12 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Makes a group of these members: one that was agreed on, or the members of a group that are on this host.
+    /// Creates a group of these members: one that was agreed on, or the members of a group that are on this host.
     pub(crate) fn listed(context: u32, peers: Vec<Peer>, rank: u32) -> Group<B> {
         Group::new(context, Members::listed(peers), rank)
     }
 
-    /// Notes that it is known whether there is a collective buffer, and which.
+    /// Records that it is known whether there is a collective buffer, and which.
     pub(crate) fn set_buffer(&mut self, buffer: Option<(B::CollectiveBuffer, u64)>) {
         self.is_buffer_known = true;
         if let Some((buffer, name)) = buffer {
@@ -172,19 +173,20 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Returns how many members it has. Of channels that is not known here.
+    /// Returns the number of members, or 0 for a channel, whose size is not known here.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         self.members.size()
     }
 
-    /// Returns the member with a rank.
+    /// Returns the member with this rank.
     #[inline(always)]
     pub fn peer(&self, rank: u32) -> Option<Peer> {
         self.members.peer(rank)
     }
 
-    /// Returns the member with a rank, to send to it or to receive from it: none in a group that is revoked, or of which members are reported dead.
+    /// Returns the member with this rank if messages may be exchanged with it without further checks. Returns `None` for all members if the group is
+    /// revoked or any member was reported dead.
     #[inline(always)]
     pub fn open_peer(&self, rank: u32) -> Option<Peer> {
         match &self.members {
@@ -199,14 +201,14 @@ impl<B: CollectiveBuffers> Group<B> {
         self.members.rank_of(peer)
     }
 
-    /// Revokes it.
+    /// Marks the group as revoked.
     pub(crate) fn close(&mut self) {
         let before = std::mem::replace(&mut self.members, Members::All);
         self.members = Members::Revoked(Box::new(before));
         self.broken = Some(Error::Revoked);
     }
 
-    /// Returns whether a call in this group has ended because other members say that this one has died.
+    /// Returns whether a call in this group has failed because other members report this member dead.
     pub fn is_reported_dead(&self, peer: Peer) -> bool {
         let members = match &self.members {
             Members::Revoked(before) => &**before,
@@ -215,7 +217,7 @@ impl<B: CollectiveBuffers> Group<B> {
         matches!(members, Members::Reported(_, dead) if dead.contains(&peer))
     }
 
-    /// Notes that a call in this group ends because others say that this member has died.
+    /// Records that a call in this group fails because other members report this member dead.
     pub(crate) fn report_dead(&mut self, peer: Peer) {
         let members = match &mut self.members {
             Members::Revoked(before) => &mut **before,
@@ -232,8 +234,8 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Fails if its collectives cannot be complete: a member has died. One that has left in good
-    /// order may have done its part before.
+    /// Fails if the group's collectives cannot complete because a member has died. If a member has left in good order they may: it may have done its
+    /// part before.
     pub(crate) fn usable(&self) -> Result<()> {
         match &self.broken {
             Some(error) if !matches!(error, Error::Left(_)) => Err(error.clone()),
@@ -241,51 +243,51 @@ impl<B: CollectiveBuffers> Group<B> {
         }
     }
 
-    /// Returns whether it has been revoked, as far as this task knows.
+    /// Returns whether the group is revoked, as far as this task knows.
     #[inline(always)]
     pub fn is_revoked(&self) -> bool {
         matches!(self.broken, Some(Error::Revoked))
     }
 
-    /// Returns whether this task has acknowledged the death of that one.
+    /// Returns whether this task has acknowledged the death of `peer`.
     pub(crate) fn has_acknowledged(&self, peer: Peer) -> bool {
         self.acknowledged.contains(&peer)
     }
 
-    /// Returns all members, in rank order; none of a channel.
+    /// Returns all members, in rank order. Empty for a channel.
     pub fn peers(&self) -> Vec<Peer> {
         self.members.peers()
     }
 
-    /// Returns whether it stands for a channel: members come and go.
+    /// Returns whether the group stands for a channel, whose members change.
     pub(crate) fn is_channel(&self) -> bool {
         matches!(self.members, Members::All)
     }
 
-    /// Acknowledges deaths: receives from any source go on without these members.
+    /// Acknowledges deaths: receives from any source continue without these members.
     pub(crate) fn acknowledge(&mut self, dead: Vec<Peer>) {
         self.acknowledged.extend(dead);
     }
 
-    /// Breaks it, since a member is gone: a death counts for more than a departure.
+    /// Marks the group as broken, since a member is gone. A death replaces an earlier departure as the error.
     pub(crate) fn break_by(&mut self, error: &Error) {
         if self.usable().is_ok() {
             self.broken = Some(error.clone());
         }
     }
 
-    /// Returns the number of the next agreement of its members.
+    /// Returns the number of the next agreement of the group.
     pub(crate) fn next_agreement(&mut self) -> u64 {
         self.agreements += 1;
         self.agreements
     }
 
-    /// Returns the number of the next collective by schedule of its members.
+    /// Returns the number of the next collective of the group that uses a schedule.
     pub(crate) fn next_sequence(&self) -> i32 {
         (self.sequence + 1) & LAST_COLLECTIVE
     }
 
-    /// Returns the collective buffers of it and of its members on this host: names and numbers of members.
+    /// Returns the collective buffers of the group and of its members on this host: the name and the number of members of each.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = (u64, u32)> {
         let rooms = [Some(self), self.here.as_deref()].into_iter().flatten();
         let buffers = rooms.map(|room| (room.buffer_name, room.size()));
@@ -299,17 +301,17 @@ pub(crate) struct GroupTable<B: CollectiveBuffers> {
     /// Stands for every channel.
     all: Group<B>,
     generations: Vec<u16>,
-    /// All places before this one are taken.
+    /// All slots before this one are taken.
     first_free: usize,
     by_context: FxHashMap<u32, usize>,
-    /// Places of groups that are being made.
+    /// Slots of groups that are being made.
     reserved: FxHashSet<usize>,
-    /// Numbers of ties so far.
+    /// Number of the last tie.
     ties: u64,
 }
 
 const SLOTS: usize = 1 << 15;
-/// Ids that a place gives in turn.
+/// Number of different ids that a slot gives one after the other.
 const GENERATIONS: u16 = 1 << 15;
 
 impl<B: CollectiveBuffers> GroupTable<B> {
@@ -325,7 +327,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
                 .into(),
         ));
         let mut world: Group<B> = Group::new(0, Members::World(first, size), me - first);
-        // Nobody frees it.
+        // The world is never freed, so its buffer needs no name.
         world.set_buffer(buffer.map(|buffer| (buffer, 0)));
         GroupTable {
             list: vec![Some(world)],
@@ -361,7 +363,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         self.list.get_mut(slot)?.as_mut()
     }
 
-    /// Reserves a place for a group that is to be made. Returns the id that this will have.
+    /// Reserves a slot for a group that is to be made. Returns the id that the group will have, or `None` if all slots are in use.
     pub(crate) fn reserve(&mut self) -> Option<GroupId> {
         let is_free = |slot: &usize| {
             let is_worn = self.generations[*slot] == GENERATIONS;
@@ -390,12 +392,12 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         Error::Memory(format!("all {SLOTS} groups are in use"))
     }
 
-    /// Returns how many further groups there are places for.
+    /// Returns how many more groups the table can hold.
     pub(crate) fn room(&self) -> usize {
         SLOTS - self.by_context.len() - self.reserved.len()
     }
 
-    /// Frees the place of a group that was not made; its id is none.
+    /// Frees the slot of a group that was not made. The id becomes invalid.
     pub(crate) fn release(&mut self, id: GroupId) {
         if let Some(slot) = self.slot(id) {
             self.reserved.remove(&slot);
@@ -403,7 +405,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         }
     }
 
-    /// Adds a group in a place that is reserved for it.
+    /// Adds a group in the slot that was reserved for it.
     pub(crate) fn fill(
         &mut self,
         id: GroupId,
@@ -439,8 +441,8 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         }
     }
 
-    /// Frees places that have had a group for each of their ids, once all places have: an id that is no group's any more
-    /// becomes another one's after as many groups as there are ids. Returns whether there are such places.
+    /// Frees the slots that have used up their ids, once all slots have: an invalid id becomes valid again only after as many groups as there are
+    /// ids. Returns whether there are such slots.
     fn renew(&mut self) -> bool {
         let worn = |generation: &&mut u16| **generation == GENERATIONS;
         let all = self.generations.iter_mut().filter(worn);
@@ -462,14 +464,14 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         self.list[*self.by_context.get(&(context & !1))?].as_ref()
     }
 
-    /// Returns the group with this context.
+    /// Returns the id of the group with this context.
     pub(crate) fn id_of(&self, context: u32) -> Option<GroupId> {
         let slot = *self.by_context.get(&context)?;
         let id = self.generations[slot] as usize * SLOTS + slot;
         Some(GroupId(id as i32))
     }
 
-    /// Ties each of two groups to all to which the other one is tied.
+    /// Ties two groups, and with them all groups to which either is tied.
     pub(crate) fn tie(&mut self, one: GroupId, other: GroupId) {
         let tie = |id| self.at(id).map_or(0, |group| group.tie);
         let (kept, gone) = (tie(one), tie(other));
@@ -492,7 +494,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         }
     }
 
-    /// Returns a group and all that are tied to it.
+    /// Returns a group and all groups that are tied to it.
     pub(crate) fn tied(&self, id: GroupId) -> Vec<GroupId> {
         let tie = self.at(id).map_or(0, |group| group.tie);
         if tie == 0 {
@@ -503,7 +505,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         tied.filter_map(|group| self.id_of(group.context)).collect()
     }
 
-    /// Returns all groups but channels.
+    /// Returns all groups except channels.
     pub(crate) fn all_listed(&self) -> impl Iterator<Item = &Group<B>> {
         self.list.iter().flatten()
     }

@@ -1,19 +1,19 @@
 //! Queues found by key: the data structure under matching.
 //!
-//! Every entry stands in `M` first-in-first-out lists at once, each found by a key through a hash
-//! table. Insert, front, and remove of any entry are O(1) in the number of entries, which is what
-//! keeps matching independent of how many receives are posted or messages are waiting.
+//! Every entry is in `M` first-in-first-out lists at once, each found by a key through a hash table. Inserting, finding the front, and removing any
+//! entry take constant time, whatever the number of entries. So the cost of matching does not depend on how many receives are posted or messages are
+//! waiting.
 
 use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-/// Context, source, tag; with [`ANY_SOURCE`] or [`ANY_TAG`] where a list does not tell them apart.
+/// Context, source and tag. [`ANY_SOURCE`] or [`ANY_TAG`] in lists that do not distinguish sources or tags.
 pub type Key = (u32, u32, i32);
 
-/// In a key: any source.
+/// Stands for any source in a key.
 pub const ANY_SOURCE: u32 = u32::MAX;
-/// In a key: any tag.
+/// Stands for any tag in a key.
 pub const ANY_TAG: i32 = -1;
 
 const NIL: u32 = u32::MAX;
@@ -21,7 +21,7 @@ const NIL: u32 = u32::MAX;
 struct Node<const M: usize, T> {
     value: Option<T>,
     keys: [Key; M],
-    /// (previous, next) in each list; in a free node `links[0].1` is the next free one.
+    /// (previous, next) in each list. In a free node, `links[0].1` is the next free node.
     links: [(u32, u32); M],
     age: u64,
 }
@@ -48,24 +48,24 @@ impl<const M: usize, T> Default for Index<M, T> {
 }
 
 impl<const M: usize, T> Index<M, T> {
-    /// Bytes of an entry.
+    /// Size of an entry, in bytes.
     pub(crate) const ENTRY: usize = size_of::<Node<M, T>>();
-    /// Bytes of a list, in a table that is half full.
+    /// Size of a list in a hash table that is half full, in bytes.
     pub(crate) const LIST: usize = 2 * size_of::<(Key, (u32, u32))>() + 2;
 
-    /// How many entries.
+    /// Returns the number of entries.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No entries?
+    /// Returns whether there are no entries.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Append to the lists `keys` name; the entry's number is valid until it is removed.
+    /// Appends an entry to the lists with these keys. Returns its number, which is valid until the entry is removed.
     pub fn insert(&mut self, keys: [Key; M], value: T) -> u32 {
         let node = Node {
             value: Some(value),
@@ -100,41 +100,41 @@ impl<const M: usize, T> Index<M, T> {
         id
     }
 
-    /// The oldest entry of a list.
+    /// Returns the oldest entry of a list.
     #[inline(always)]
     pub fn front(&self, list: usize, key: Key) -> Option<u32> {
         self.lists[list].get(&key).map(|&(first, _)| first)
     }
 
-    /// The entry after `id` in a list.
+    /// Returns the entry after `id` in a list.
     pub fn after(&self, list: usize, id: u32) -> Option<u32> {
         let next = self.nodes[id as usize].links[list].1;
         (next != NIL).then_some(next)
     }
 
-    /// Entries are older the smaller this is.
+    /// Returns the age of an entry: the smaller, the older.
     #[inline(always)]
     pub fn age(&self, id: u32) -> u64 {
         self.nodes[id as usize].age
     }
 
-    /// The age that the next entry will have: all entries are older.
+    /// Returns the age of the next entry to be inserted. All existing entries have smaller ages.
     #[inline(always)]
     pub fn next_age(&self) -> u64 {
         self.born
     }
 
-    /// Look at an entry.
+    /// Returns the value of an entry.
     pub fn get(&self, id: u32) -> Option<&T> {
         self.nodes.get(id as usize)?.value.as_ref()
     }
 
-    /// Change an entry's value.
+    /// Returns the value of an entry, to change it.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut T> {
         self.nodes.get_mut(id as usize)?.value.as_mut()
     }
 
-    /// Take an entry out of all its lists.
+    /// Removes an entry from all its lists and returns its value.
     pub fn remove(&mut self, id: u32) -> Option<T> {
         let node = self.nodes.get_mut(id as usize)?;
         let value = node.value.take()?;
@@ -169,7 +169,7 @@ impl<const M: usize, T> Index<M, T> {
         }
     }
 
-    /// All entries, in no order.
+    /// Returns all entries, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let values = self.nodes.iter().enumerate();
         values.filter_map(|(id, node)| Some((id as u32, node.value.as_ref()?)))

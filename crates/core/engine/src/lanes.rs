@@ -1,7 +1,7 @@
-//! Long messages across hosts. Each byte crosses between two hosts once, and members of a host pass on to each other what has come.
+//! Long messages across hosts. Each byte crosses between two hosts once, and the members of a host pass on received data to each other.
 //!
-//! Tasks of a host may share its processors. A member that waits for another host and for its own by turns has to be woken each time, so all receives
-//! are made first, and what has come is passed on as it comes.
+//! Tasks of a host may share its processors. A member that waits in turn for another host and for members of its own host has to be woken each time.
+//! So all receives are posted first, and data is passed on as it arrives.
 
 use regatta_memory::views::Views;
 
@@ -9,18 +9,18 @@ use crate::operation::Operation;
 use crate::schedule::{Step, Steps};
 use crate::tree::{Hosts, Tree};
 
-/// Minimum length of the pieces, in bytes, in which a broadcast crosses several hosts: the bytes of smaller messages mix on a connection, and few go
-/// straight to their place.
+/// Minimum length of the pieces of a broadcast across several hosts, in bytes. Smaller messages interleave on a connection, so that few of their
+/// bytes are received directly in place.
 const PIECE_BYTES: usize = 1 << 20;
-/// Maximum number of pieces.
+/// Maximum number of pieces of a broadcast.
 const MAX_PIECES: usize = 8;
-/// Maximum number of pieces that a member sends at a time to each other one: while one goes, the word comes that the one before has arrived.
+/// Maximum number of pieces in flight from a member to each other member. While one piece is sent, the previous one is acknowledged.
 const PIECES_UNDER_WAY: usize = 2;
-/// Maximum number of members of a host among which a broadcast goes whole and a sum of medium length by leaders.
+/// Maximum number of members on a host for which a broadcast is sent as a whole, and a reduction of medium length uses leaders.
 pub(crate) const FEW_ON_A_HOST: usize = 4;
 
-/// Returns the length of the pieces in which a broadcast of `total` bytes goes. With pieces a member passes one on while it receives the next. Between two
-/// hosts with few members that saves less than each piece costs.
+/// Returns the length of the pieces of a broadcast of `total` bytes. With pieces, a member passes one on while it receives the next. Between two
+/// hosts with few members this saves less than each piece costs.
 pub(crate) fn broadcast_piece(hosts: &Hosts, total: usize) -> usize {
     match hosts.count() > 2 || hosts.most() > FEW_ON_A_HOST {
         true => PIECE_BYTES.max(total.div_ceil(MAX_PIECES)),
@@ -54,13 +54,13 @@ pub(crate) fn broadcast_in_pieces(steps: &mut Steps, tree: &Tree, whole: &Views,
     }
 }
 
-/// Returns the steps of an allgather among hosts that have as many members each. Those in the same place of their hosts are a lane: a ring in which
-/// each passes on what has come last, to the next host and to the others of its own host.
+/// Returns the steps of an allgather among hosts with equal numbers of members. The members with the same index on their hosts form a lane: a ring
+/// in which each passes on the part that it received last, to the next host and to the other members of its own host.
 pub(crate) fn lanes_allgather(hosts: &Hosts, rank: u32, operation: &Operation) -> Steps {
     let (output, gets) = (operation.out(), &operation.gets);
     let (count, number, here) = (hosts.count(), hosts.number(), hosts.here());
     let (place, size) = (hosts.place(rank), here.len());
-    // What comes to this host in a round, of the lane in a place. In round 0 that is the part of its own member.
+    // The part that arrives at this host in a round, in the lane of index `place`. In round 0 it is the part of the lane's own member.
     let part = |round: usize, place: usize| {
         let host = (number + count - round) % count;
         gets.cut(&output, hosts.list(host)[place])

@@ -1,49 +1,49 @@
-//! The engine: one set of semantics under all interfaces.
+//! The engine: the semantics under all interfaces.
 //!
-//! Pure: no clock, no sockets, no threads, no unsafe code. The world comes in through the traits
-//! of a [`Transport`]; the caller decides when to call [`Engine::progress`] and how to wait.
+//! Pure: no clock, no sockets, no threads, no unsafe code. All input and output goes through the traits of a [`Transport`]; the caller decides when
+//! to call [`Engine::progress`] and how to wait.
 //!
-//! The layers from the bottom up. Each calls only those below it; a lower layer keeps what it has for a higher one until asked.
+//! The layers, from the bottom up. Each calls only those below it. A lower layer keeps data for a higher one until the higher one asks for it.
 //!
 //! ```text
 //! 1  messages         transport        the contract of whatever moves frames: six traits, and Transport, which joins them
 //!                     matching, index  which receive takes which message
 //!                     request          operations that are not complete
-//!                     numbers          contexts and tags: which are whose
+//!                     numbers          ranges of contexts and tags
 //!                     point_to_point   messages between two tasks
 //!
-//! 2  groups           tree             who tells whom, within a host and between hosts
-//!                     group            ordered tasks with a context of their own
-//!                     groups           the rules of messages that depend on who is in a group
+//! 2  groups           tree             which member sends to which, within a host and between hosts
+//!                     group            ordered tasks with their own context
+//!                     groups           the rules of messages that depend on the members of a group
 //!                     failed, reason   a collective that fails at one member fails at every member, with errors of one class
 //!
-//! 3  what members     schedule         collectives by messages, as steps
-//!    do together      epoch            contexts of freed groups are used again
+//! 3  operations of    schedule         collectives by messages, as steps
+//!    the members      epoch            reuse of the contexts of freed groups
 //!                     making           the members of a new group agree on its context
-//!                     agreement        the members of a group agree, whoever dies meanwhile
-//!                     subject          what on: a group of those that survive, a flag
-//!                     closing          agreements of groups that are freed are forgotten
-//!                     revoke           all that is done in a group ends
+//!                     agreement        the members of a group agree, even if some die
+//!                     subject          on what: a group of the survivors, or a flag
+//!                     closing          forgets the agreements of freed groups
+//!                     revoke           ends all operations in a group
 //!
-//! 4  the engine       engine           holds all of these, and makes progress
+//! 4  the engine       engine           owns all of these, and makes progress
 //!
-//! 5  calls            kind             the kinds of collectives, a table: who gives and gets what
+//! 5  calls            kind             the kinds of collectives, a table: which members give and get what
 //!                     operation        a collective as a value
-//!    on the engine    algorithm        which algorithm it takes
-//!                     collective       starting collectives, and carrying on those whose callers wait
-//!                     round            small blocking ones through shared memory
-//!                     contributions    what the members have contributed to a round
+//!    on the engine    algorithm        the choice of an algorithm
+//!                     collective       starts collectives, and drives those whose callers wait
+//!                     round            small blocking collectives through shared memory
+//!                     contributions    the members' contributions to a round
 //!                     contents         what a member contributes, and what it reads
-//!                     folding          how it combines that
-//!                     room             the memory for rounds, made when it is first needed
+//!                     folding          how a member combines what it reads
+//!                     room             the memory for rounds, allocated when it is first needed
 //!                     across           the same for members on several hosts
 //!                     steps            all other collectives, blocking or not, as steps
 //!                     reduction        the steps of reductions
-//!                     leaders          the steps of short parts that go by the first members of hosts
-//!                     shrink           agreeing on survivors, or on a flag
-//!                     departures       groups in which a departure ends only calls that wait
+//!                     leaders          the steps of short parts sent through the first members of hosts
+//!                     shrink           agreement on survivors, or on a flag
+//!                     departures       groups in which a departure ends only blocking calls
 //!
-//!    error is the error of all of them
+//! error contains the error type of all modules
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,6 @@
-//! A collective as a value: what one member gives and gets. The interfaces make it of their arguments; everything
-//! below passes it on.
+//! A collective as a value: what one member gives and gets. The interfaces create it from their arguments; the layers below pass it on.
 //!
-//! Memory of all views must stay valid until the collective is complete.
+//! The memory of all views must remain valid until the collective is complete.
 
 use regatta_memory::combine::{Element, Operator};
 use regatta_memory::views::Views;
@@ -10,17 +9,17 @@ use crate::error::{Error, Result};
 use crate::kind::Kind;
 use crate::schedule::Step;
 
-/// Where each member's part lies in a buffer: length and offset by rank.
+/// The location of each member's part in a buffer, by rank.
 #[derive(Clone, Debug)]
 pub enum Parts {
-    /// All alike, one after the other.
+    /// Consecutive parts of this length in bytes.
     Even(usize),
-    /// Each its own.
+    /// Length and offset of each part in bytes.
     Listed(Vec<(usize, usize)>),
 }
 
 impl Parts {
-    /// Length and offset of a member's part.
+    /// Returns length and offset of a member's part.
     pub fn of(&self, rank: u32) -> (usize, usize) {
         match self {
             Parts::Even(len) => (*len, *len * rank as usize),
@@ -28,7 +27,7 @@ impl Parts {
         }
     }
 
-    /// Length of the longest part.
+    /// Returns the length of the longest part.
     pub fn longest(&self) -> usize {
         match self {
             Parts::Even(len) => *len,
@@ -36,7 +35,7 @@ impl Parts {
         }
     }
 
-    /// A member's part of `whole`.
+    /// Returns a member's part of `whole`.
     pub fn cut(&self, whole: &Views, rank: u32) -> Views {
         let (len, offset) = self.of(rank);
         whole.part(offset, len)
@@ -48,19 +47,19 @@ impl Parts {
 pub struct Reduction {
     /// The operator.
     pub operator: Operator,
-    /// The elements.
+    /// The type of the elements.
     pub element: Element,
-    /// How many.
+    /// The number of elements.
     pub count: usize,
 }
 
 impl Reduction {
-    /// Bytes of all elements.
+    /// Returns the size of all elements, in bytes.
     pub fn bytes(&self) -> usize {
         self.count * self.element.size()
     }
 
-    /// This many bytes of it.
+    /// Returns the same reduction with as many elements as fit into `bytes`.
     pub(crate) fn of_bytes(self, bytes: usize) -> Reduction {
         Reduction {
             count: bytes / self.element.size().max(1),
@@ -82,7 +81,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the error of operands that make no sense. Takes `self` by value, so that the caller can keep its copy in registers.
+    /// Fails if the operands are not valid. Takes `self` by value, so that the caller can keep its copy in registers.
     fn check(self) -> Result<()> {
         if self.count.checked_mul(self.element.size()).is_none() {
             return Err(Error::Argument(format!(
@@ -100,27 +99,27 @@ impl Reduction {
     }
 }
 
-/// A collective, as one member takes part in it.
+/// One member's view of a collective.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// What it does.
+    /// The kind of the collective.
     pub kind: Kind,
-    /// Rank of the root, if it has one.
+    /// Rank of the root, for kinds that have one.
     pub root: u32,
-    /// What this member gives. `None`: nothing, or what lies in its place in the output already.
+    /// The data that this member gives. `None` if it gives none, or if its data is already in place in the output.
     pub input: Option<Views>,
-    /// Where it gets the result; of a broadcast the memory of all members. `None`: it gets none, or its part stays in the input.
+    /// The memory for the result; for a broadcast, the buffer of every member. `None` if this member gets none, or if its part stays in the input.
     pub output: Option<Views>,
-    /// The parts of the input, in bytes: of a scatter at the root, a complete exchange, and a reduction that is scattered.
+    /// Layout of the input in bytes: for a scatter at the root, a complete exchange, and a reduce-scatter.
     pub gives: Parts,
-    /// The parts of the output, in bytes: of a gather at the root, an allgather, and a complete exchange.
+    /// Layout of the output in bytes: for a gather at the root, an allgather, and a complete exchange.
     pub gets: Parts,
-    /// How elements are combined, if they are.
+    /// How elements are combined, for kinds that combine.
     pub reduction: Option<Reduction>,
 }
 
 impl Operation {
-    /// One without memory, for the other fields to be set.
+    /// Creates an operation without memory. The caller sets the other fields.
     #[inline(always)]
     pub const fn of(kind: Kind) -> Operation {
         Operation {
@@ -134,7 +133,7 @@ impl Operation {
         }
     }
 
-    /// The error of one that makes no sense by itself. (What the group says of it is another matter.)
+    /// Fails if the operation is not valid in itself. Does not check it against a group.
     #[inline(always)]
     pub fn check(&self) -> Result<()> {
         match self.reduction {
@@ -146,7 +145,7 @@ impl Operation {
         }
     }
 
-    /// The error of a root that is no member.
+    /// Fails if the root is not a member of a group of this size.
     pub(crate) fn check_root(&self, size: u32) -> Result<()> {
         match self.kind.is_rooted() && self.root >= size {
             true => Err(Error::Task(self.root as i64)),
@@ -154,13 +153,13 @@ impl Operation {
         }
     }
 
-    /// The memory of the result; none is empty.
+    /// Returns the memory for the result, empty if there is none.
     #[inline(always)]
     pub fn out(&self) -> Views {
         self.output.clone().unwrap_or_else(Views::none)
     }
 
-    /// What is given: operands that are in place are where the result goes.
+    /// Returns the input. If the operation is in place, that is the output memory.
     #[inline(always)]
     pub fn given(&self) -> Views {
         match &self.input {

@@ -1,6 +1,6 @@
-//! Why a member goes no further in a collective, as its notice to the others has it: the class of its error, as a number.
+//! Why a member cannot complete a collective, as in its notice to the other members: the class of its error, as a number.
 //!
-//! The others cannot know the details of the error, but their own error has the same class.
+//! The other members do not know the details of the error, but their own error has the same class.
 
 use regatta_wire::control::RequestError;
 
@@ -43,7 +43,7 @@ pub enum Reason {
     Refused(RequestError),
 }
 
-/// The reasons whose number is their place here; others go behind them.
+/// The reasons without details. A reason's number is its index here; add new ones at the end.
 const NUMBERED: [Reason; 15] = [
     Reason::Left,
     Reason::Memory,
@@ -61,17 +61,17 @@ const NUMBERED: [Reason; 15] = [
     Reason::Version,
     Reason::System,
 ];
-/// The number of a refusal whose [`RequestError`] is the first of all; the others follow.
+/// The number of a refusal for the first [`RequestError`]. The others follow.
 const FIRST_REFUSAL: u32 = 256;
 
 impl Reason {
-    /// All there are.
+    /// Returns all reasons.
     pub fn all() -> impl Iterator<Item = Reason> {
         let refusals = RequestError::ALL.into_iter().map(Reason::Refused);
         NUMBERED.into_iter().chain(refusals)
     }
 
-    /// Returns the class of an error. A revoked group has none: all members are told of that in another way.
+    /// Returns the class of an error. Returns `None` for a revoked group: its members are notified in another way.
     pub fn of(error: &Error) -> Option<Reason> {
         Some(match error {
             Error::Revoked => return None,

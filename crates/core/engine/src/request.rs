@@ -1,8 +1,7 @@
-//! Requests: operations that have been started and may not be complete.
+//! Requests: operations that were started and may not be complete.
 //!
-//! A request lives in a slot; its handle is slot number and generation, so a stale handle is
-//! noticed and never reaches somebody else's request. Starting and completing one allocates
-//! nothing once the table has grown to the program's working set.
+//! A request occupies a slot. Its handle consists of slot number and generation, so a stale handle is detected and never refers to another request.
+//! Starting and completing a request allocates no memory once the table has grown to the program's working set.
 
 use regatta_memory::views::Views;
 
@@ -10,34 +9,34 @@ use crate::error::Error;
 use crate::matching::Posted;
 use crate::transport::Peer;
 
-/// A request, as callers hold it. Never 0.
+/// The caller's handle of a request. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub u64);
 
 impl Handle {
-    /// An operation that was complete when it was started, as most small sends are: there is nothing to remember about it,
-    /// and it is complete whenever somebody asks. No generation of a request reaches this bit.
+    /// An operation that was complete when it was started, as most small sends are. It has no slot and is always complete. The generation of a
+    /// request never uses this bit.
     pub const COMPLETE: Handle = Handle(1 << 63);
 }
 
-/// Source of an operation with nobody.
+/// Source of an operation without a peer.
 pub const NOBODY: i32 = -2;
 
 /// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender of the message: index in the job, or [`NOBODY`].
+    /// The sender of the message: its index in the job, or [`NOBODY`].
     pub source: i32,
     /// The message's tag.
     pub tag: i32,
-    /// Bytes of the message, also when it was truncated.
+    /// Length of the message in bytes, even if it was truncated.
     pub length: usize,
-    /// The context it was received in.
+    /// The context in which it was received.
     pub context: u32,
 }
 
 impl Status {
-    /// Of a send, or of an operation with nobody.
+    /// The status of a send, or of an operation without a peer.
     pub const EMPTY: Status = Status {
         source: NOBODY,
         tag: -1,
@@ -51,40 +50,40 @@ impl Status {
 pub enum Mode {
     /// The buffer may be reused.
     Standard,
-    /// And the receiver has begun to receive.
+    /// The buffer may be reused, and the receiver has begun to receive.
     Synchronous,
 }
 
 /// The event that a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// The slot is free; next free slot.
+    /// The slot is free. Contains the next free slot.
     Free(u32),
-    /// A receive without a message yet; its number in the table of posted receives.
+    /// A receive without a message yet. Contains its number in the table of posted receives.
     Posted(u32),
-    /// A send to another task that has not all been handed to the transport; synchronous until its receiver has begun.
+    /// A send to another task that is not entirely handed to the transport. Synchronous until its receiver has begun.
     Sending(Mode),
-    /// A receive whose bytes flow, or a send that waits here: for this task itself, or because its receiver is gone.
+    /// A receive whose data is being transferred, or a send that waits here: to this task itself, or because its receiver is gone.
     Moving,
-    /// A collective on its way.
+    /// A collective in progress.
     Collective,
     /// Complete.
     Done,
 }
 
 impl Stage {
-    /// Returns whether it is a send, or a receive whose bytes flow.
+    /// Returns whether it is a send, or a receive whose data is being transferred.
     pub(crate) fn is_moving(self) -> bool {
         matches!(self, Stage::Sending(_) | Stage::Moving)
     }
 }
 
-/// Sends to other tasks whose completion calls back: no caller waits for them, but the program counts on them.
+/// Sends to other tasks whose completion calls back. No caller waits for them, but the program relies on their completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CallingSends {
-    /// How many are complete when they have been handed to the transport.
+    /// Number of sends that are complete once they are handed to the transport.
     pub(crate) standard: usize,
-    /// How many wait for their receivers to begin.
+    /// Number of sends that wait for their receivers to begin.
     pub(crate) synchronous: usize,
 }
 
@@ -97,16 +96,16 @@ impl CallingSends {
     }
 }
 
-/// As large as a power of two, so that its place is found without a multiplication.
+/// Its size is a power of two, so that computing its address needs no multiplication.
 #[repr(align(64))]
 pub(crate) struct Request {
     generation: u32,
     pub(crate) stage: Stage,
     pub(crate) status: Status,
     pub(crate) error: Option<Error>,
-    /// Receives: where the message goes.
+    /// Destination of the message, for receives.
     pub(crate) views: Views,
-    /// Somebody wants to be called: their number for it.
+    /// The callback's number, if the completion calls back.
     pub(crate) callback: Option<u64>,
 }
 
@@ -116,7 +115,7 @@ const NIL: u32 = u32::MAX;
 pub(crate) struct Requests {
     slots: Vec<Request>,
     free: u32,
-    /// Callbacks of requests that have completed and not been called yet.
+    /// Callbacks of completed requests that were not called yet.
     due_callbacks: Vec<(u64, Status, Option<Error>)>,
     calling_sends: CallingSends,
 }
@@ -131,7 +130,7 @@ impl Requests {
         }
     }
 
-    /// Hands out a callback number as due, of a request that is complete.
+    /// Marks the callback of a request that is already complete as due.
     pub(crate) fn call_at_once(&mut self, number: u64, status: Status, error: Option<Error>) {
         self.due_callbacks.push((number, status, error));
     }
@@ -142,12 +141,12 @@ impl Requests {
         !self.due_callbacks.is_empty()
     }
 
-    /// Takes the callbacks that are due.
+    /// Removes and returns the callbacks that are due.
     pub(crate) fn take_due_callbacks(&mut self) -> Vec<(u64, Status, Option<Error>)> {
         std::mem::take(&mut self.due_callbacks)
     }
 
-    /// Takes a slot for a new request.
+    /// Allocates a slot for a new request.
     #[inline(always)]
     pub(crate) fn add(&mut self, stage: Stage, status: Status, views: Views) -> u32 {
         if self.free == NIL {
@@ -164,8 +163,8 @@ impl Requests {
         id
     }
 
-    /// Adds a receive that was complete when it was started. Written field by field: a status built
-    /// elsewhere and copied here costs a failed store-to-load forwarding.
+    /// Adds a receive that was complete when it was started. It is written field by field, since copying a status built elsewhere causes a failed
+    /// store-to-load forwarding.
     #[inline(always)]
     pub(crate) fn add_received(
         &mut self,
@@ -196,7 +195,8 @@ impl Requests {
         self.release(id);
     }
 
-    /// Releases a request that is complete without error. Its status is read field by field, as it was written.
+    /// Releases a request that is complete without error, and returns its status. The status is read field by field, as it was written. Returns
+    /// `None` for any other request.
     #[inline(always)]
     pub(crate) fn settle(&mut self, handle: Handle) -> Option<Status> {
         let id = (handle.0 as u32).wrapping_sub(1);
@@ -218,7 +218,7 @@ impl Requests {
         Some(status)
     }
 
-    /// Releases the request in slot `id`, which is complete without error, or as good as that.
+    /// Releases the request in slot `id`, which is complete without error, or whose error is dropped.
     #[inline(always)]
     pub(crate) fn settle_at(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
@@ -227,8 +227,8 @@ impl Requests {
         self.free = id;
     }
 
-    /// Adds a receive into one block that waits for its message (of `source`, with `context` and `tag`), if there is a free slot and no other receive is
-    /// posted but such of the same messages. Nothing is dropped and nothing grows: all on the way to this is one leaf.
+    /// Adds a pending receive into one block. Returns `None`, without effect, if there is no free slot, or a receive is posted that selects other
+    /// messages. No memory is allocated or freed, so the code on this path contains no calls.
     #[inline(always)]
     pub(crate) fn add_posted(
         &mut self,
@@ -253,7 +253,7 @@ impl Requests {
         Some(Handle((slot.generation as u64) << 32 | (id as u64 + 1)))
     }
 
-    /// Returns the memory of the receive in slot `id`, if this is its handle, it goes to one block, and calls nobody.
+    /// Returns the memory of the receive in slot `id` if `handle` is its handle, its memory is one block, and its completion does not call back.
     #[inline(always)]
     pub(crate) fn plain(&self, handle: Handle, id: u32) -> Option<Views> {
         let slot = self.slots.get(id as usize)?;
@@ -286,7 +286,7 @@ impl Requests {
         Handle((self.slots[id as usize].generation as u64) << 32 | (id as u64 + 1))
     }
 
-    /// Returns the slot of a handle, if it is a live one.
+    /// Returns the slot of a handle, if the handle is valid and the request's completion does not call back.
     #[inline(always)]
     pub(crate) fn find(&self, handle: Handle) -> Option<u32> {
         let id = (handle.0 as u32).wrapping_sub(1);
@@ -297,7 +297,7 @@ impl Requests {
         live.then_some(id)
     }
 
-    /// As `find`, also of a request whose completion calls back.
+    /// Does the same as `find`, also for a request whose completion calls back.
     pub(crate) fn find_any(&self, handle: Handle) -> Option<u32> {
         let id = (handle.0 as u32).wrapping_sub(1);
         let slot = self.slots.get(id as usize)?;
@@ -321,7 +321,7 @@ impl Requests {
         self.slots[id as usize].stage == Stage::Done
     }
 
-    /// Has the completion of a request call back.
+    /// Makes the completion of a request call back with this number.
     pub(crate) fn call_back(&mut self, id: u32, number: u64) {
         let slot = &mut self.slots[id as usize];
         slot.callback = Some(number);
@@ -330,7 +330,7 @@ impl Requests {
         }
     }
 
-    /// Notes that the receiver of a send has begun: the rest of it is as that of any other.
+    /// Records that the receiver of a synchronous send has begun: from now on it is a standard send.
     pub(crate) fn begun(&mut self, id: u32) {
         let slot = &mut self.slots[id as usize];
         if let Stage::Sending(mode @ Mode::Synchronous) = slot.stage {
@@ -342,12 +342,12 @@ impl Requests {
         }
     }
 
-    /// Returns the sends whose completion calls back.
+    /// Returns the numbers of sends whose completion calls back.
     pub(crate) fn calling_sends(&self) -> CallingSends {
         self.calling_sends
     }
 
-    /// Completes a request: its operation is over.
+    /// Completes a request.
     #[inline(always)]
     pub(crate) fn complete(&mut self, id: u32, error: Option<Error>) {
         let slot = &mut self.slots[id as usize];
@@ -370,7 +370,7 @@ impl Requests {
         }
     }
 
-    /// Frees the slot. Returns what it held.
+    /// Frees the slot. Returns the status and error of its request.
     #[inline(always)]
     pub(crate) fn release(&mut self, id: u32) -> (Status, Option<Error>) {
         let slot = &mut self.slots[id as usize];
@@ -384,7 +384,7 @@ impl Requests {
         (slot.status.clone(), slot.error.take())
     }
 
-    /// Completes a receive from `source` of `length` bytes.
+    /// Completes a receive with a message of `length` bytes from `source`.
     #[inline(always)]
     pub(crate) fn received(&mut self, id: u32, source: Peer, tag: i32, length: usize) {
         let slot = &mut self.slots[id as usize];

@@ -1,33 +1,31 @@
-//! A group is revoked: whatever its members do in it ends with an error, wherever they are in that.
+//! Revocation of a group: every operation of its members in it ends with an error.
 //!
 //! ```text
-//! the member that revokes              all others, each when it first hears of it
-//! Revoked  ─────────────────────────>  ends what it does in the group
-//!                                      Revoked ──> its neighbours, who are told twice rather than not at all
+//! the member that revokes              every other member, when it first receives Revoked
+//! Revoked  ─────────────────────────>  ends its operations in the group
+//!                                      Revoked ──> its neighbours, which may receive it more than once
 //! ```
 //!
-//! *States.* To a member a group is not revoked, or is, for ever. With the change, all in one step: receives, sends, collectives and
-//! new groups that are under way end with `Error::Revoked`; the group is broken with that error, which every later collective meets
-//! where it looks for a death; its messages that wait are dropped; and the neighbours are told. Agreements (`agreement`) go on,
-//! and can be begun: by these the members go on together.
+//! *States.* At each member a group changes once from not revoked to revoked. In a single step, receives, sends, collectives and new groups in
+//! progress end with `Error::Revoked`; the group is broken with that error, so every later collective fails when it checks for a death; waiting
+//! messages are dropped; and the neighbours are notified. Agreements (`agreement`) continue and can be started: with them the members recover.
 //!
-//! *Who is told.* The first member tells all. Every other one tells the next member that is there at each distance of 1, 2, 4, ... in
-//! both directions, or all members of a small group. When a member is lost that changes who is next, and those are told then. So a
-//! member that is there hears of it from the one before it, whoever dies, as long as anybody lives that knows.
+//! *Who is notified.* The first member notifies all others. Every other member notifies the next living member at each distance of 1, 2, 4, ... in
+//! both directions, or all members of a small group. When a member is lost, the next living members change, and the new ones are notified then. So a
+//! living member is notified by the living member before it, whichever members die, as long as one that knows is alive.
 //!
-//! *Groups that are tied* are revoked together: the word about one is the word about all. Only this task knows that they are tied,
-//! so it tells the members of each.
+//! *Tied groups* are revoked together: a revocation of one counts for all. Only this task knows that they are tied, so it notifies the members of
+//! each of them.
 //!
-//! *Word that comes early.* A member can hear of it before its own making of the group is over. It keeps the context, and who said
-//! so.
+//! *Early messages.* A member can receive a revocation before it has made the group. It keeps the context and the sender.
 //!
-//! *Groups that some members do not get.* A new group is made of messages in the old one. If that is revoked meanwhile, some members may
-//! have the new group already, and others never will. A member that has agreed to the new group's context and gives up tells the others that
-//! the new group is revoked: so nobody waits there for one that is not in it. The context may have been refused by somebody, and be
-//! another group's there; of that the one that gives up is no member. So word counts only if it comes from a member.
+//! *Groups that some members do not get.* A new group is made by messages in the old one. If the old one is revoked meanwhile, some members may
+//! already have the new group, and others will never have it. A member that has agreed to the new group's context and gives up notifies the others
+//! that the new group is revoked, so that no member waits for one that is not in it. Another member may have refused the context and use it for a
+//! different group. The member that gives up is not in that group, so a revocation counts only if its sender is a member.
 //!
-//! The word is an empty frame in the group's collective context, with a tag of its own. It is taken in where others have to
-//! wait for room, and goes ahead of frames that do.
+//! The message is an empty frame in the group's collective context, with its own tag. It is accepted even if the receiver's buffer is full, and is
+//! sent ahead of frames that wait for space.
 
 use regatta_wire::{Frame, Kind};
 use std::collections::VecDeque;
@@ -38,40 +36,40 @@ use crate::groups::Groups;
 use crate::numbers;
 use crate::transport::{Peer, Presence, Transport};
 
-/// Maximum size of a group in which everybody tells everybody.
+/// Maximum size of a group in which every member notifies all others.
 const MAX_MEMBERS_TOLD_BY_ALL: usize = 16;
-/// Maximum number of words kept of groups that this task does not have, the latest. They are made soon, or never.
+/// Maximum number of revocations kept for groups that this task does not have. The latest are kept. Such groups are made soon, or never.
 const MAX_EARLY_WORDS: usize = 1 << 12;
 
-/// A group that is revoked, also when this task has freed it: others may have to be told.
+/// A revoked group. Kept even if this task has freed the group, since other members may have to be notified.
 struct Revocation {
-    /// That of its messages.
+    /// The group's context.
     context: u32,
     members: Vec<Peer>,
     rank: usize,
-    /// By rank.
+    /// Whether each rank was notified.
     told: Vec<bool>,
 }
 
-/// All that is known of groups that are revoked.
+/// Everything known about revoked groups.
 #[derive(Default)]
 pub(crate) struct Revocations {
     list: Vec<Revocation>,
-    /// Contexts of which word has come and was not looked at, and from whom.
+    /// Received revocations that were not handled yet: (context, sender).
     heard: Vec<(u32, Peer)>,
-    /// Words of groups that this task does not have, or not yet.
+    /// Revocations of groups that this task does not have, or not yet.
     early: VecDeque<(u32, Peer)>,
-    /// Somebody is gone: others may have become neighbours.
+    /// A task is gone, so other members may have become neighbours.
     lost: bool,
 }
 
 impl Revocations {
-    /// Notes word of a peer.
+    /// Records a revocation received from a peer.
     pub(crate) fn hear(&mut self, context: u32, from: Peer) {
         self.heard.push((context & !1, from));
     }
 
-    /// Keeps word of a group that is not there, or not yet.
+    /// Keeps a revocation of a group that this task does not have, or not yet.
     fn keep(&mut self, context: u32, from: Peer) {
         if self.early.len() >= MAX_EARLY_WORDS {
             self.early.pop_front();
@@ -79,18 +77,18 @@ impl Revocations {
         self.early.push_back((context, from));
     }
 
-    /// Forgets revocations: nobody is told of them any more.
+    /// Forgets revocations for whose context `is` returns true: no more members are notified of them.
     pub(crate) fn forget(&mut self, is: impl Fn(u32) -> bool) {
         self.list.retain(|one| !is(one.context));
     }
 
-    /// Forgets words about contexts that are used again.
+    /// Forgets received messages about contexts that are being reused.
     pub(crate) fn forget_early(&mut self, is: impl Fn(u32) -> bool) {
         self.early.retain(|&(context, _)| !is(context));
         self.heard.retain(|&(context, _)| !is(context));
     }
 
-    /// Notes that a group is there now. Returns whether word of it has come early.
+    /// Records that a group was made. Returns whether a revocation of it was received earlier.
     pub(crate) fn made(&mut self, context: u32) -> bool {
         let before = self.heard.len();
         if !self.early.is_empty() {
@@ -101,13 +99,13 @@ impl Revocations {
         self.heard.len() > before
     }
 
-    /// Notes that a peer is gone.
+    /// Records that a peer is gone.
     pub(crate) fn note_loss(&mut self) {
         self.lost = true;
     }
 }
 
-/// Returns the ranks that the member with this one tells, of those that are there.
+/// Returns the ranks of the living members that the member with this rank notifies.
 fn neighbours(rank: usize, there: &[bool]) -> Vec<usize> {
     let size = there.len();
     if size <= MAX_MEMBERS_TOLD_BY_ALL {
@@ -131,7 +129,7 @@ fn neighbours(rank: usize, there: &[bool]) -> Vec<usize> {
 }
 
 impl Revocations {
-    /// Ties two groups: from now on they are revoked together.
+    /// Ties two groups: if one of them is revoked, the other is, too.
     pub(crate) fn tie<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -151,7 +149,7 @@ impl Revocations {
         Ok(())
     }
 
-    /// Handles word that has come, and losses. Returns whether anything moved.
+    /// Handles received revocations, and losses. Returns whether anything changed.
     pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let heard = std::mem::take(&mut self.heard);
         let moved = !heard.is_empty();
@@ -162,7 +160,7 @@ impl Revocations {
             };
             match groups.table.id_of(context) {
                 Some(id) if is_member(id) => self.revoke(groups, id, false),
-                // A group that was to have this context, and will not be there.
+                // The revocation concerns a group that was to have this context and will not be made.
                 Some(_) => {}
                 None if groups.contexts().is_closed(context) => {}
                 None => self.keep(context, from),
@@ -176,8 +174,8 @@ impl Revocations {
         moved
     }
 
-    /// Revokes a group and all that are tied to it, as far as they are not; `first`: nobody else may know of it. Groups that are being made from
-    /// them are left to [`Makings::end_closed`](crate::making::Makings::end_closed).
+    /// Revokes a group and all groups that are tied to it, unless they are revoked already. If `first` is true, no other member may know of it, and
+    /// all are notified. Groups that are being made from the revoked ones are left to [`Makings::end_closed`](crate::making::Makings::end_closed).
     pub(crate) fn revoke<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -191,7 +189,7 @@ impl Revocations {
         }
     }
 
-    /// Revokes the group with this context, also if this task has none and others may.
+    /// Records that the group with this context is revoked, and notifies its members, even if this task does not have the group.
     pub(crate) fn note<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -224,7 +222,7 @@ impl Revocations {
         };
         for rank in ranks {
             if !std::mem::replace(&mut one.told[rank], true) {
-                // One that cannot be told any more is gone itself.
+                // Ignore the error: a peer that cannot be reached is gone.
                 let _ = groups.send_ahead(one.members[rank], frame, &[]);
             }
         }
@@ -235,7 +233,7 @@ impl Revocations {
 mod tests {
     use super::*;
 
-    /// The ranks that know in the end, if the first one that does has told nobody but its neighbours.
+    /// Returns the ranks that are notified in the end if the first one that knows notifies only its neighbours.
     fn reached(there: &[bool], first: usize) -> Vec<bool> {
         let mut knows = vec![false; there.len()];
         let mut next = vec![first];

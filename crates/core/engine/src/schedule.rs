@@ -1,11 +1,11 @@
 //! Schedules: collectives as lists of sends, receives, copies and combinations.
 //!
-//! A schedule is made when the collective starts and runs as far as it can at every progress, so
-//! the blocking and the non-blocking form of a collective are the same thing. Steps between two
-//! waits run at once; a wait holds until all sends and receives before it are complete.
+//! A schedule is created when the collective starts, and runs as far as it can at every progress call. So the blocking and the nonblocking form of a
+//! collective are the same. Steps between two waits run without waiting; a wait holds until all sends and receives before it are complete.
 //!
-//! Of many that are under way in a group progress runs the oldest [`MAX_RUNNING_SCHEDULES`] alone, so to start one more costs the same however many there are.
-//! That is enough: all members start them in the same order, so the oldest one that is not complete everywhere is among the oldest of each member.
+//! Of the schedules of a group, progress runs only the [`MAX_RUNNING_SCHEDULES`] oldest, so the cost of starting another one does not depend on
+//! their number. That suffices: all members start them in the same order, so the oldest one that is not complete everywhere is among the oldest of
+//! each member.
 
 use std::collections::VecDeque;
 
@@ -22,19 +22,19 @@ use crate::transport::{Peer, Transport};
 /// One step.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Send to the member with a rank.
+    /// Sends to the member with this rank.
     Send(u32, Views),
-    /// Send the same to the members with these ranks.
+    /// Sends the same to the members with these ranks.
     SendToAll(Vec<u32>, Views),
-    /// Receive from the member with a rank.
+    /// Receives from the member with this rank.
     Receive(u32, Views),
-    /// Until everything before is complete.
+    /// Waits until all previous sends and receives are complete.
     Wait,
-    /// Until one is complete of the sends and receives before, by number.
+    /// Waits until the send or receive with this number is complete.
     Until(u32),
-    /// From one memory to another.
+    /// Copies from the first memory to the second.
     Copy(Views, Views),
-    /// `inout = from op inout`.
+    /// Computes `inout = from op inout`.
     Combine {
         operator: Operator,
         element: Element,
@@ -44,12 +44,12 @@ pub(crate) enum Step {
     },
 }
 
-/// The steps of a collective that is to start, and the memory they need. Memory that is not to be had is
-/// remembered until the start, so that the other members can be told.
+/// The steps of a collective that is to start, and the memory they need. A failed allocation is recorded and reported at the start, so that the
+/// other members can be notified.
 #[derive(Default)]
 pub(crate) struct Steps {
     list: Vec<Step>,
-    /// Sends and receives among them.
+    /// Number of sends and receives among the steps.
     started: u32,
     refused: Option<Error>,
 }
@@ -73,7 +73,7 @@ impl Steps {
         steps.into_iter().for_each(|step| self.push(step));
     }
 
-    /// Returns memory for intermediate results.
+    /// Returns memory for intermediate results. If there is none, returns empty memory and records the error.
     pub(crate) fn scratch(&mut self, bytes: usize) -> Views {
         match Scratch::new(bytes) {
             Ok(scratch) => scratch.part(0, bytes),
@@ -89,28 +89,28 @@ impl Steps {
     }
 }
 
-/// A collective on its way.
+/// A collective in progress.
 struct Schedule {
     group: GroupId,
     context: u32,
     tag: i32,
     request: u32,
     steps: std::vec::IntoIter<Step>,
-    /// Sends and receives so far; those that are not complete, by number.
+    /// Number of sends and receives so far; and those that are not complete, with their numbers.
     started: u32,
     pending: Vec<(u32, Handle)>,
-    /// A message did not fit: the outcome, once the schedule has run to its end for the others.
+    /// A message was too long for its buffer. Becomes the result once the schedule has run to its end for the other members.
     truncated: Option<Error>,
-    /// A message was taken back: this ends when it is known why.
+    /// A message was withdrawn by its sender. The schedule ends once the reason is known.
     stalled: bool,
 }
 
-/// Number of a group's collectives that progress runs, as long as nobody is gone.
+/// Maximum number of a group's collectives that progress runs while no task is gone.
 const MAX_RUNNING_SCHEDULES: usize = 32;
-/// Number of groups whose queue is kept when it is empty: the next collective needs no allocation.
+/// Number of groups whose queue is kept when it is empty, so that the next collective needs no allocation.
 const MAX_EMPTY_QUEUES: usize = 16;
 
-/// All collectives on their way.
+/// All collectives in progress.
 #[derive(Default)]
 pub(crate) struct Schedules {
     /// By context, in the order in which they were started.
@@ -119,13 +119,13 @@ pub(crate) struct Schedules {
 }
 
 impl Schedules {
-    /// Returns whether no collective is on its way.
+    /// Returns whether no collective is in progress.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Starts the steps of a collective that has begun already, as number `tag` of its group.
+    /// Starts the steps of a collective that has already begun, as number `tag` of its group.
     pub(crate) fn start<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -167,7 +167,7 @@ impl Schedules {
         }
     }
 
-    /// Runs the oldest schedules of each group as far as they go. Returns whether anything moved.
+    /// Runs the oldest schedules of each group as far as possible. Returns whether anything changed.
     pub(crate) fn run<T: Transport>(&mut self, groups: &mut Groups<T>) -> bool {
         let mut moved = false;
         for (_, queue) in &mut self.queues {
@@ -199,7 +199,7 @@ impl Schedules {
         moved
     }
 
-    /// Gives up the collective of a request, if it is one; the request is then complete.
+    /// Gives up the collective of a request, if the request is one. The request is then complete.
     pub(crate) fn give_up<T: Transport>(&mut self, groups: &mut Groups<T>, request: u32) {
         let mut queues = self.queues.iter_mut().map(|(_, queue)| queue);
         let found = queues.find_map(|queue| {
@@ -214,7 +214,7 @@ impl Schedules {
 }
 
 impl Schedule {
-    /// Takes steps as far as that goes. Returns true when all are over.
+    /// Takes steps as far as possible. Returns true when all are done.
     fn advance<T: Transport>(&mut self, groups: &mut Groups<T>) -> Result<bool> {
         loop {
             let Some(step) = self.steps.as_slice().first() else {
@@ -245,7 +245,7 @@ impl Schedule {
         Ok(!self.stalled)
     }
 
-    /// Returns whether the one with this number is.
+    /// Returns whether the send or receive with this number is complete.
     fn is_through<T: Transport>(&mut self, groups: &mut Groups<T>, number: u32) -> Result<bool> {
         let mut pending = self.pending.iter();
         if let Some(at) = pending.position(|&(one, _)| one == number)
@@ -256,7 +256,7 @@ impl Schedule {
         Ok(!self.stalled)
     }
 
-    /// Takes one off the pending ones, if it is complete. Returns whether it was.
+    /// Removes a pending send or receive if it is complete. Returns whether it was.
     fn settle_one<T: Transport>(&mut self, groups: &mut Groups<T>, at: usize) -> Result<bool> {
         let Some((_, error)) = groups.finish(self.pending[at].1)? else {
             return Ok(false);
@@ -264,12 +264,12 @@ impl Schedule {
         self.pending.remove(at);
         match error {
             None => {}
-            // The others rely on what this member does next.
+            // Continue: the other members depend on the next steps of this one.
             Some(error @ Error::Truncated { .. }) => {
                 self.truncated.get_or_insert(error);
             }
-            // Its sender goes no further. Why, the death or the notice will tell, which
-            // names the culprit and may still be on its way.
+            // The sender cannot complete the collective. The reason is known from its death or from its notice, which names the culprit and may
+            // still be in flight.
             Some(Error::Cancelled) => self.stalled = true,
             Some(error) => return Err(error),
         }
@@ -337,7 +337,7 @@ impl Schedule {
         if let Some(error) = &error {
             groups.notify_failed(self.group, self.tag, error);
         }
-        // After an error the user's memory must not be touched any more.
+        // After an error the user's memory must not be accessed any more.
         for (_, handle) in self.pending {
             groups.withdraw(handle);
         }
@@ -345,9 +345,8 @@ impl Schedule {
         groups.complete(self.request, error);
     }
 
-    /// Returns why a collective that is not complete never will be, if that is so: a member has died, or
-    /// one has said that it goes no further. (After one that left in good order only those fail
-    /// that still wait for it; they tell the rest.)
+    /// Returns the error of a collective that never will be complete: a member has died, or a member has notified this one that it cannot complete
+    /// it. (If a member left in good order, only those that still wait for it fail, and notify the others.)
     fn is_over<T: Transport>(&self, groups: &mut Groups<T>) -> Option<Error> {
         let died = groups.group(self.group).and_then(Group::usable).err();
         died.or_else(|| groups.failed(self.group, self.tag))

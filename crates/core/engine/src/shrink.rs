@@ -1,4 +1,4 @@
-//! Calls by which the members of a group agree, whoever dies meanwhile: on a new group of the survivors, or on a flag.
+//! Calls by which the members of a group agree, even if members die meanwhile: on a new group of the survivors, or on a flag.
 
 use regatta_memory::views::Views;
 
@@ -9,12 +9,12 @@ use crate::request::Handle;
 use crate::subject::{LEFT_OUT, Subject};
 use crate::transport::{Peer, Transport};
 
-/// A new group that is being agreed on, as its caller holds it.
+/// The caller's handle of a new group that is being agreed on.
 #[derive(Debug)]
 pub struct Shrinking(u64);
 
 impl<T: Transport> Engine<T> {
-    /// Begins to agree on the survivors of a group. Each of them calls.
+    /// Starts an agreement on the survivors of a group. Every survivor must call this.
     pub fn start_shrink(&mut self, id: GroupId) -> Result<Shrinking> {
         let members = self.closed(id)?.peers();
         self.groups.epochs.meet(&members);
@@ -23,7 +23,7 @@ impl<T: Transport> Engine<T> {
             .map(Shrinking)
     }
 
-    /// Returns the group agreed on; `None` while it is not known. Asked once.
+    /// Returns the agreed group, or `None` while it is not known. To be called until it returns the group, and not again.
     pub fn shrunk(&mut self, shrinking: &Shrinking) -> Option<Result<GroupId>> {
         let (choice, members) = self.agreements.outcome(shrinking.0)?;
         let ranks = members.iter().zip(&choice.survives);
@@ -41,8 +41,8 @@ impl<T: Transport> Engine<T> {
         Some(self.add_group(survivors, context as u32))
     }
 
-    /// Begins to agree on a flag. Each member that lives does. The flag agreed on is in `into` when the request is complete, also if
-    /// that ends with the error that a member has died.
+    /// Starts an agreement on a flag. Every living member must call this. The agreed flag is in `into` once the request is complete, even if it
+    /// completes with the error that a member has died.
     pub fn start_agree(&mut self, id: GroupId, flag: i32, into: Views) -> Result<Handle> {
         let group = self.closed(id)?;
         let is_acknowledged = |&peer| group.has_acknowledged(peer);
@@ -54,7 +54,7 @@ impl<T: Transport> Engine<T> {
         Ok(handle)
     }
 
-    /// Returns how many agreements are under way, or are kept for others who may ask.
+    /// Returns the number of agreements that are in progress or kept for other members.
     pub fn agreements(&self) -> usize {
         self.agreements.len()
     }

@@ -1,6 +1,6 @@
-//! Collectives by messages: the steps of one member in each. Each function says its algorithm and its rounds.
+//! Collectives by messages: the steps of one member in each. Each function describes its algorithm and its rounds.
 //!
-//! All members take theirs in the same order. Sizes are checked by the callers that know them.
+//! All members take their steps in the same order. Callers that know the sizes have checked them.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
 use crate::tree::{Hosts, Tree};
 
-/// Bytes of a large broadcast that members pass on while they receive the next.
+/// Length of the segments of a large broadcast, in bytes. A member passes a segment on while it receives the next.
 const BROADCAST_SEGMENT_BYTES: usize = 128 << 10;
-/// Maximum length of the parts, in bytes, that members on several hosts send before they make their receives: that of a frame.
+/// Maximum length of the parts that members on several hosts send before they post their receives, in bytes: that of a frame.
 const SENT_FIRST_BYTES: usize = 16 << 10;
 
-/// A member's rank, and how many there are.
+/// A member's rank and the number of members.
 type Place = (u32, u32);
 
 impl<T: Transport> Groups<T> {
@@ -72,7 +72,7 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns the hosts of a group whose algorithm goes by their leaders, or by lanes.
+    /// Returns the hosts of a group if the algorithm uses their leaders or lanes.
     fn hosts_for(&mut self, id: GroupId, algorithm: Algorithm) -> Result<Option<Arc<Hosts>>> {
         match algorithm {
             Algorithm::Leaders | Algorithm::Lanes => self.hosts(id, 0),
@@ -80,14 +80,16 @@ impl<T: Transport> Groups<T> {
         }
     }
 
-    /// Returns whether members that exchange send before they make their receives: across hosts, where a look for a message that cannot be there yet is a
-    /// system call. What comes as a stream finds its place sooner if the receive is first.
+    /// Returns whether members that exchange data send before they post their receives. They do across hosts, where checking for a message that
+    /// cannot have arrived yet costs a system call, unless the data is long: a long message is received directly in place if the receive is posted
+    /// first.
     fn sends_first(&mut self, id: GroupId, operation: &Operation) -> Result<bool> {
         Ok(operation.terms().bytes(operation.kind) <= SENT_FIRST_BYTES
             && self.hosts(id, 0)?.is_some())
     }
 
-    /// Returns the steps of a dissemination: in round `k` a member tells the one `2^k` on and hears from the one `2^k` back. Across hosts their leaders do.
+    /// Returns the steps of a barrier by dissemination: in round `k` each member sends to the member at distance `2^k` above, and receives from the
+    /// one at distance `2^k` below. Across hosts, the leaders do that.
     fn barrier(&mut self, id: GroupId) -> Result<Steps> {
         let group = self.group(id)?;
         let (rank, size) = (group.rank, group.size());
@@ -108,15 +110,15 @@ impl<T: Transport> Groups<T> {
         Ok(steps)
     }
 
-    /// A tree from the root; large messages go through it in segments, so that a member passes one on while it receives the
-    /// next.
+    /// Returns the steps of a broadcast along a tree from the root. Large messages are sent in segments, so that a member passes one on while it
+    /// receives the next.
     fn broadcast(&mut self, id: GroupId, root: u32, buffer: Views) -> Result<Steps> {
         let size = self.group(id)?.size();
         let tree = self.tree_for(id, root, buffer.len())?;
         let hosts = self.hosts(id, 0)?;
         let mut steps = Steps::default();
-        // All members cut alike, so by length alone; only those that relay have to wait between
-        // segments. Strided memory has no parts: its bytes go through memory that has.
+        // All members cut alike, so the cut depends on the length alone; only members that relay wait between segments. Strided memory cannot be
+        // cut: its bytes are copied to or from a block.
         let total = buffer.len();
         let cut = match &hosts {
             Some(hosts) => broadcast_piece(hosts, total),
@@ -143,8 +145,8 @@ impl<T: Transport> Groups<T> {
         Ok(steps)
     }
 
-    /// Up a tree. An operator that is not commutative gets its operands in rank order: by the tree of one host, to rank
-    /// 0, which passes the result on where the root is another.
+    /// Returns the steps of a reduction up a tree. A noncommutative operator needs its operands in rank order: then the tree of a single host is
+    /// used, up to rank 0, which sends the result to the root.
     fn reduce(
         &mut self,
         id: GroupId,
@@ -176,9 +178,9 @@ impl<T: Transport> Groups<T> {
         Ok(steps)
     }
 
-    /// Two tasks: exchange and combine, or half of the work for each; larger and commutative: a ring of partial sums, then a
-    /// ring of results (each task moves twice the data whatever their number), or across hosts a part of the work for
-    /// each member. Otherwise: reduce to rank 0, then broadcast.
+    /// Returns the steps of an allreduce. Two tasks exchange and combine, or each does half of the work. For larger groups and vectors and a
+    /// commutative operator: a ring of partial sums, then a ring of results, in which each task moves twice the data whatever their number; or,
+    /// across hosts, a part of the work for each member. Otherwise: reduce to rank 0, then broadcast.
     fn allreduce(
         &mut self,
         id: GroupId,
@@ -198,7 +200,7 @@ impl<T: Transport> Groups<T> {
                 exchange_allreduce(&mut steps, other, input, output, what);
             }
             (Algorithm::Shares, Some(hosts)) => {
-                // Memory that is not one block has no parts.
+                // Memory that is not one block cannot be cut.
                 let from = match input.contiguous() {
                     Some(_) => input,
                     None => {
@@ -225,7 +227,8 @@ impl<T: Transport> Groups<T> {
     }
 }
 
-/// Adds the steps of a broadcast of which each member receives `cut` bytes, passes them on and goes on with the next. `is_across`: members are on several hosts.
+/// Adds the steps of a broadcast in which each member receives a segment of `cut` bytes, passes it on and continues with the next. `is_across` says
+/// whether members are on several hosts.
 fn broadcast_in_turn(
     steps: &mut Steps,
     Tree { parent, children }: &Tree,
@@ -259,7 +262,8 @@ fn broadcast_in_turn(
     }
 }
 
-/// Returns the steps of a barrier across hosts: all tell their leader, the leaders each other, and each leader its host.
+/// Returns the steps of a barrier across hosts: all members notify their leader, the leaders notify each other, and each leader notifies the members
+/// on its host.
 fn barrier_across(hosts: &Hosts, rank: u32) -> Steps {
     let Tree { parent, children } = hosts.star(rank);
     let mut steps = Steps::default();
@@ -280,7 +284,8 @@ fn barrier_across(hosts: &Hosts, rank: u32) -> Steps {
     steps
 }
 
-/// Adds the leaders' part of it: in each round they tell the one at twice the distance, and hear from the one before.
+/// Adds the leaders' steps of a barrier: in each round a leader sends to the leader at twice the previous distance above, and receives from the one
+/// below.
 pub(crate) fn leaders_barrier(steps: &mut Steps, hosts: &Hosts) {
     let (size, place) = (hosts.count(), hosts.number());
     let mut distance = 1;
@@ -294,7 +299,8 @@ pub(crate) fn leaders_barrier(steps: &mut Steps, hosts: &Hosts) {
     }
 }
 
-/// A chain: each adds its own to what comes from below and passes it up.
+/// Returns the steps of a scan along a chain: each member combines its operands with what it receives from the rank below, and sends the result to
+/// the rank above.
 fn scan((rank, size): Place, input: Views, output: Views, what: Reduction) -> Steps {
     let mut steps = Steps::default();
     steps.push(Step::Copy(input, output.clone()));
@@ -310,7 +316,8 @@ fn scan((rank, size): Place, input: Views, output: Views, what: Reduction) -> St
     steps
 }
 
-/// As a scan, of the ranks below this one: what comes from below is the result. The output of rank 0 is left alone.
+/// Returns the steps of an exclusive scan along a chain: what a member receives from the rank below is its result. The output of rank 0 is not
+/// written.
 fn exscan((rank, size): Place, input: Views, output: Views, what: Reduction) -> Steps {
     let mut steps = Steps::default();
     let passes_on = rank + 1 < size;
@@ -320,7 +327,7 @@ fn exscan((rank, size): Place, input: Views, output: Views, what: Reduction) -> 
         }
         return steps;
     }
-    // Input and output may be one.
+    // Input and output may be the same memory.
     let mut upto = Views::none();
     if passes_on {
         upto = steps.scratch(what.bytes());
@@ -335,9 +342,9 @@ fn exscan((rank, size): Place, input: Views, output: Views, what: Reduction) -> 
     steps
 }
 
-/// Each combines its own part, which all others send it: at increasing distances, two at a time. An operator that is not
-/// commutative gets its operands in rank order. `parts` are those of the input; the output is this member's, and may be the
-/// front of the input.
+/// Returns the steps of a reduce-scatter: each member combines its own part, which all others send it, at increasing distances, one member at a
+/// time. A noncommutative operator gets its operands in rank order. `parts` is the layout of the input; the output is this member's part, and may be
+/// the beginning of the input.
 fn reduce_scatter(
     (rank, size): Place,
     input: Views,
@@ -368,7 +375,7 @@ fn reduce_scatter(
             }
         }
     } else {
-        // Nobody waits before it has sent, so each can take the parts in the order of the ranks.
+        // No member waits before it has sent, so each can receive the parts in rank order.
         steps.extend((0..size).filter(|&to| to != rank).filter_map(gives));
         for from in (0..size).filter(|_| own > 0) {
             let into = if from == 0 { &mine } else { &theirs };
@@ -389,7 +396,7 @@ fn reduce_scatter(
     steps
 }
 
-/// Everybody sends to the root.
+/// Returns the steps of a gather: every member sends to the root.
 fn gather((rank, size): Place, operation: &Operation) -> Steps {
     let Operation { root, gets, .. } = operation;
     let mut steps = Steps::default();
@@ -408,7 +415,7 @@ fn gather((rank, size): Place, operation: &Operation) -> Steps {
     steps
 }
 
-/// The root sends to everybody.
+/// Returns the steps of a scatter: the root sends to every member.
 fn scatter((rank, size): Place, operation: &Operation) -> Steps {
     let Operation { root, gives, .. } = operation;
     let mut steps = Steps::default();
@@ -426,7 +433,8 @@ fn scatter((rank, size): Place, operation: &Operation) -> Steps {
     steps
 }
 
-/// A ring: in each of `size - 1` rounds pass on the part that came last. Two exchange theirs.
+/// Returns the steps of an allgather along a ring: in each of `size - 1` rounds a member passes on the part that it received last. Two members
+/// exchange their parts.
 fn allgather((rank, size): Place, operation: &Operation, sends_first: bool) -> Steps {
     let (output, gets) = (operation.out(), &operation.gets);
     let own = gets.cut(&output, rank);
@@ -457,7 +465,7 @@ fn allgather((rank, size): Place, operation: &Operation, sends_first: bool) -> S
     steps
 }
 
-/// Adds receives and sends that are under way at the same time.
+/// Adds receives and sends that are in progress at the same time.
 fn both(
     steps: &mut Steps,
     receives: impl IntoIterator<Item = Step>,
@@ -473,7 +481,7 @@ fn both(
     }
 }
 
-/// Everybody sends to everybody, each starting with its neighbour so that no one is swamped.
+/// Returns the steps of a complete exchange: every member sends to every other, each starting with its neighbour so that no member is flooded.
 fn alltoall((rank, size): Place, operation: &Operation, sends_first: bool) -> Steps {
     let (input, output) = (operation.given(), operation.out());
     let Operation { gives, gets, .. } = operation;

@@ -1,10 +1,11 @@
-//! The questions that an agreement answers: who survives, in a new group with a context; or a flag, all bits that all have set.
+//! The questions that an agreement answers: which members survive, in a new group with a context; or a flag, the bitwise AND of the members' flags.
 //!
-//! *What is agreed on* is everything that a call returns. Of a flag that is the flag, and the first member, if there is one, that has died and that not
-//! all who take part had acknowledged when they called. So all that survive return the same.
+//! 
+//! *What is agreed on* is everything that a call returns. For a flag that is the flag, and the first dead member, if any, whose death was not
+//! acknowledged by all participants when they called. So all survivors return the same.
 //!
-//! *Whose flags count.* The flags of all that survive do. One that dies meanwhile may have given its flag before, or not.
-//! Members that left in good order have no flag and are no failure.
+//! *Whose flags count.* The flags of all survivors. A member that dies meanwhile may have contributed its flag or not. Members that left in good
+//! order have no flag and do not count as failures.
 
 use regatta_memory::views::Views;
 
@@ -13,28 +14,29 @@ use crate::error::Error;
 use crate::groups::Groups;
 use crate::transport::{Peer, Presence, Transport};
 
-/// The error of an agreement at a task that others do not reach.
+/// The error of an agreement at a task that the other members cannot reach.
 pub(crate) const LEFT_OUT: Error = Error::State(c"the others took this task for dead");
 
-/// The question that an agreement answers, and what is known of that so far.
+/// The question that an agreement answers, and what is known of the answer so far.
 pub(crate) enum Subject {
-    /// The survivors' group. The lowest group number that is free at all members heard from; the epoch is in the upper 32 bits.
+    /// A group of the survivors. Contains the lowest group number that is free at all members known so far, with the epoch in the upper 32 bits.
     Survivors(u64),
     /// A flag.
     Flag(Vote),
 }
 
-/// The part of members in an agreement on a flag: this one's, and of those that it has heard of as a leader.
+/// Contributions to an agreement on a flag: this member's, combined with those that it has received as a leader.
 pub(crate) struct Vote {
     flags: u64,
     /// Whom all of these have acknowledged, by rank.
     acknowledged: Vec<bool>,
-    /// Request and memory of the caller; `None` once nobody waits for it any more.
+    /// Request and memory of the caller. `None` once no caller waits.
     waits: Option<(u32, Views)>,
 }
 
 impl Subject {
-    /// A flag of this task, with the members that it has acknowledged. The flag agreed on goes to the memory of a request.
+    /// Creates an agreement on a flag from this task's flag and the members that it has acknowledged. The result will be written to the memory in
+    /// `waits`, and its request completed.
     pub(crate) fn flag(flag: i32, acknowledged: Vec<bool>, waits: (u32, Views)) -> Subject {
         Subject::Flag(Vote {
             flags: u64::from(flag as u32),
@@ -43,12 +45,12 @@ impl Subject {
         })
     }
 
-    /// Returns whether it is a new group.
+    /// Returns whether the agreement is on a new group.
     pub(crate) fn is_group(&self) -> bool {
         matches!(self, Subject::Survivors(_))
     }
 
-    /// Returns this member's part, for a leader.
+    /// Returns this member's contribution, for a leader.
     pub(crate) fn brings(&self) -> (u64, Option<&Vec<bool>>) {
         match self {
             Subject::Survivors(free) => (*free, None),
@@ -56,10 +58,10 @@ impl Subject {
         }
     }
 
-    /// Adds the part of a member that has answered.
+    /// Combines the contribution of a member that has answered.
     pub(crate) fn take_in(&mut self, brings: u64, acknowledged: &[bool]) {
         match self {
-            // All would enter an epoch in which nobody believes, and wait for each other there.
+            // With such an epoch, all members would enter one that no member accepts, and wait for each other forever.
             Subject::Survivors(_) if brings >> 32 > MAX_EPOCH => {}
             Subject::Survivors(free) => *free = (*free).max(brings),
             Subject::Flag(vote) => {
@@ -70,7 +72,8 @@ impl Subject {
         }
     }
 
-    /// Returns whether there is a number for the survivors, if there is to be a group of them. If all of the epoch are used up, the next one is entered.
+    /// Returns whether a number for a group of survivors is available, if one is needed. If the numbers of the epoch are used up, requests that the
+    /// next epoch is entered.
     pub(crate) fn has_numbers<T: Transport>(&self, groups: &mut Groups<T>, context: u32) -> bool {
         let Subject::Survivors(free) = *self else {
             return true;
@@ -83,8 +86,8 @@ impl Subject {
         found
     }
 
-    /// Returns the words of a choice. Of a new group: its context, with the epoch in the upper 32 bits. Of a flag: the flag, and the rank of a member that
-    /// has died and is not acknowledged, + 1.
+    /// Returns the words of a choice. For a new group: its context, with the epoch in the upper 32 bits, and 0. For a flag: the flag, and 1 + the
+    /// rank of a dead member that is not acknowledged, or 0.
     pub(crate) fn words<T: Transport>(
         &self,
         groups: &mut Groups<T>,
@@ -93,9 +96,9 @@ impl Subject {
     ) -> [u64; 2] {
         match self {
             Subject::Survivors(free) => {
-                // Another one may have gone on to the next epoch meanwhile, and this one has.
+                // Another member may have entered the next epoch meanwhile, and so may this task.
                 let number = groups.epochs.survivors_number(*free);
-                // A context that makes no sense is another group's: `Groups::fill` says so.
+                // Context 0 is in use, so `Groups::fill` will report the error.
                 let context = groups.epochs.survivors(number, context).unwrap_or(0);
                 [context, 0]
             }
@@ -110,7 +113,8 @@ impl Subject {
         }
     }
 
-    /// Gives the flag to whoever waits for it, now that it is known. Returns whether the caller has what came of the agreement.
+    /// Writes the flag for the caller and completes its request, now that the flag is known. Returns whether the caller has the outcome of the
+    /// agreement.
     pub(crate) fn end<T: Transport>(
         &mut self,
         groups: &mut Groups<T>,
@@ -126,7 +130,7 @@ impl Subject {
         let failed = (failed as usize).checked_sub(1);
         let failed = failed.and_then(|rank| members.get(rank).copied());
         let error = match survives {
-            // Not what is known of it here: all return the same.
+            // Report the agreed member, not what is known here: all members return the same.
             true => failed.map(Error::Dead),
             false => Some(LEFT_OUT),
         };
@@ -140,7 +144,7 @@ impl Subject {
         true
     }
 
-    /// Drops the memory of the flag for which this request waits: nobody does any more.
+    /// Drops the memory of the flag if this request waits for it, since the caller has given the request up.
     pub(crate) fn drop_request(&mut self, request: u32) {
         if let Subject::Flag(vote) = self {
             vote.waits.take_if(|(waiting, _)| *waiting == request);
