@@ -1,74 +1,75 @@
-//! Which algorithm a collective takes: a pure function of what all members know alike, so all choose the same.
+//! The choice of the algorithm of a collective: a pure function of what all members know alike, so that all choose the same.
 //!
-//! A caller that waits and whose members share memory takes rounds of contributions ([`round`](crate::Round)) for what is small. All else, and all
-//! that is started and completes later, goes by messages. `regatta doctor --algorithms` prints the choice as a table.
+//! If the caller waits and the members share memory, small collectives use rounds of contributions ([`round`](crate::Round)). All others, and all
+//! nonblocking ones, use messages. `regatta doctor --algorithms` prints the choice as a table.
 
 use crate::kind::Kind;
 use crate::lanes::FEW_ON_A_HOST;
 
-/// What the choice rests on.
+/// The properties on which the choice depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Bytes of the message, of one member's operands, or of the longest part.
+    /// Size of the message, of one member's operands, or of the longest part, in bytes.
     pub bytes: usize,
-    /// Members of the group.
+    /// Number of members of the group.
     pub members: u32,
-    /// Hosts that they are on.
+    /// Number of hosts that the members are on.
     pub hosts: usize,
-    /// Members on the host that has most of them.
+    /// Number of members on the host that has most of them.
     pub most_on_a_host: usize,
-    /// Members on the host that has fewest.
+    /// Number of members on the host that has fewest.
     pub fewest_on_a_host: usize,
-    /// Maximum size of a member's contribution to a round, in bytes: in the group's collective buffer or, across hosts, in that of each
-    /// host. `None`: there is no collective buffer.
+    /// Maximum size of a member's contribution to a round, in bytes: in the group's collective buffer or, across hosts, in that of each host. `None`
+    /// if there is no collective buffer.
     pub contribution: Option<usize>,
-    /// Whether the caller waits until it is complete.
+    /// Whether the caller waits until the collective is complete.
     pub waits: bool,
     /// Whether operands may be combined in any order.
     pub commutative: bool,
-    /// Whether memory is one block and parts are alike, so that it can be cut anywhere.
+    /// Whether memory is one block and all parts have the same length, so that it can be cut anywhere.
     pub divisible: bool,
 }
 
-/// How a collective is done.
+/// The algorithm of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Contributions to rounds in the group's collective buffer, of this number of bytes each (for each other member, if parts are exchanged).
+    /// Contributions to rounds in the group's collective buffer. Contains the number of bytes that each round moves (per other member, if parts are
+    /// exchanged).
     Rounds(usize),
-    /// Rounds in the collective buffers of the hosts, between which the first members of the hosts exchange.
+    /// Rounds in the collective buffers of the hosts, whose first members exchange between hosts.
     Crossing,
-    /// A message between two.
+    /// One message between two members.
     Message,
-    /// In round `k` each tells the member `2^k` on.
+    /// In round `k` each member sends to the member at distance `2^k` above.
     Dissemination,
     /// To the first member of each host, between these, and back.
     Leaders,
-    /// Along a tree: between hosts, then within each.
+    /// Along a tree: between hosts, then within each host.
     Tree,
-    /// Up a tree that keeps the order of ranks, to rank 0; then to the others or the root.
+    /// Up a tree that keeps the order of ranks, to rank 0; then to the other members or the root.
     OrderedTree,
-    /// Both send all they have.
+    /// Two members each send all their data.
     Exchange,
-    /// Each of the two combines one half.
+    /// Two members each combine one half.
     Halves,
-    /// Each member passes data to the next rank, round the group; a reduction passes partial results, then final ones.
+    /// Each member passes data to the next rank, in a ring. A reduction passes partial results, then final ones.
     Ring,
-    /// The members of each host share the operands; those with the same share exchange between hosts.
+    /// The members of each host divide the operands into shares. Members with the same share exchange it between hosts.
     Shares,
-    /// Members in the same place of their hosts exchange; each passes on to the others of its host.
+    /// Members with the same index on their hosts exchange data between hosts, and each passes it on to the other members of its host.
     Lanes,
-    /// Each hears from the one below and tells the one above.
+    /// Each member receives from the rank below and sends to the rank above.
     Chain,
-    /// With one other member at a time, at increasing distances.
+    /// Each member exchanges data with one other member at a time, at increasing distances.
     Pairwise,
-    /// All send at once, and each combines in the order of the ranks.
+    /// All members send at once, and each combines in rank order.
     RankOrder,
-    /// Every message goes straight to its receiver.
+    /// Every message is sent directly to its receiver.
     Direct,
 }
 
 impl Algorithm {
-    /// A few words on it.
+    /// Returns a short description.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Rounds(_) => "one round of contributions",
@@ -91,25 +92,26 @@ impl Algorithm {
     }
 }
 
-/// Maximum number of rounds of one exchange in a collective buffer; with more of them messages are faster.
+/// Maximum number of rounds of one exchange in a collective buffer. With more rounds, messages are faster.
 const MAX_ROUNDS: usize = 16;
-/// Maximum length, in bytes, of a part of a complete exchange of more than two members in a collective buffer; messages are as fast
-/// for longer ones between eight members, and twice as fast between four.
+/// Maximum length, in bytes, of a part of a complete exchange of more than two members in a collective buffer. For longer parts, messages are as
+/// fast between eight members, and twice as fast between four.
 const MAX_EXCHANGED_PART_BYTES: usize = 2 << 10;
-/// Bytes of operands from which members share the work of combining them, and pass parts round.
+/// Minimum size of operands, in bytes, for which members share the work of combining them and pass the parts on in a ring.
 const RING_FROM_BYTES: usize = 64 << 10;
-/// Bytes of operands from which two members on a host share the work.
+/// Minimum size of operands, in bytes, for which two members on a host share the work.
 const HALVES_FROM_BYTES: usize = 16 << 10;
 
-/// Bytes of operands from which members on several hosts share the work, where the host with most has two to [`FEW_ON_A_HOST`].
+/// Minimum size of operands, in bytes, for which members on several hosts share the work, if the host with most members has two to
+/// [`FEW_ON_A_HOST`].
 const SHARES_FROM_BYTES: usize = 128 << 10;
 
-/// Maximum total bytes of an allgather that goes by leaders; the first where it could go by lanes.
+/// Maximum total size of an allgather that uses leaders, in bytes. The first value applies where lanes would be possible, the second elsewhere.
 const GATHERED_BY_LEADERS_BYTES: (usize, usize) = (64 << 10, 256 << 10);
-/// Maximum bytes that the members of a host give in a complete exchange whose parts leaders pass on.
+/// Maximum number of bytes that the members of a host give in a complete exchange that uses leaders.
 const EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;
 
-/// The algorithm of a collective of this kind.
+/// Returns the algorithm of a collective of this kind.
 pub fn choose(kind: Kind, facts: &Facts) -> Algorithm {
     let at_once = facts
         .waits
@@ -141,9 +143,10 @@ fn for_waiting_caller(kind: Kind, facts: &Facts) -> Option<Algorithm> {
     each.map(Algorithm::Rounds)
 }
 
-/// The bytes that each member gives each other one in a round, in as few rounds as can be.
+/// Returns the number of bytes that each member gives each other member in a round, so that there are as few rounds as possible. Returns `None` if
+/// rounds cannot be used.
 fn bytes_of_rounds(kind: Kind, facts: &Facts, contribution: usize) -> Option<usize> {
-    // Two exchange a message each, straight from memory to memory, before they go through several rounds.
+    // Rather than several rounds, two members exchange one message each, which are copied directly between their buffers.
     let (shares, rounds) = match (kind, facts.members) {
         (_, 2) => (1, 1),
         (Kind::Alltoall, _) if facts.bytes > MAX_EXCHANGED_PART_BYTES => return None,
@@ -189,7 +192,7 @@ fn leaders_carry(kind: Kind, facts: &Facts) -> bool {
         }
 }
 
-/// Returns whether each member has one in the same place on every other host, and not alone.
+/// Returns whether all hosts have the same number of members, more than one, so that each member has a counterpart on every other host.
 fn has_lanes(facts: &Facts) -> bool {
     facts.hosts > 1 && facts.most_on_a_host > 1 && facts.fewest_on_a_host == facts.most_on_a_host
 }
@@ -213,7 +216,7 @@ fn allreduce_by_messages(facts: &Facts) -> Algorithm {
 mod tests {
     use super::*;
 
-    /// Facts of every kind: sizes around every bound, groups on one host or several, with a collective buffer or without.
+    /// Returns properties of all sorts: sizes around every bound, groups on one host or several, with a collective buffer or without.
     fn all_facts() -> impl Iterator<Item = Facts> {
         let sizes = [
             0,

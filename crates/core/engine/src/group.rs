@@ -43,7 +43,7 @@ enum Members {
     /// All present and future tasks.
     All,
     Listed(Vec<Peer>, FxHashMap<Peer, u32>),
-    /// Nobody is spoken to in it any more.
+    /// A revoked group: no message is sent or received in it any more.
     Revoked(Box<Members>),
     /// Calls have failed because other members report these members dead. Nothing is sent to them any more; messages that they have sent are
     /// received.

@@ -1,34 +1,32 @@
-//! Matching: which receive takes which message.
+//! Matching: the rules by which receives take messages.
 //!
-//! A message carries context, source and tag. A receive selects by context exactly, by source
-//! exactly or any, by tag exactly, any, or under a mask. The rules: among receives that select a
-//! message the one posted first takes it; among messages a receive selects the one that arrived
-//! first is taken (so messages of one sender do not overtake each other).
+//! A message has a context, a source and a tag. A receive selects one context, one source or any, and one tag, any, or tags under a mask. Among
+//! receives that select a message, the one posted first takes it; among messages that a receive selects, it takes the one that arrived first. So
+//! messages of one sender do not overtake each other.
 //!
-//! The oldest receives stand in a *run*, as long as they select the same and are at most 64: most of the time these are all there
-//! are. The others stand in one list each, by what they select exactly. An arrival looks at the
-//! front of the four lists that could hold its receive and takes the oldest. A waiting
-//! ("unexpected") message stands in four lists, so that whatever a receive leaves open, its
-//! oldest message is at a front. Only receives by mask walk a list.
+//! The oldest receives form a *run*, up to 64 of them, while they select the same messages. Usually the run contains all receives. Each of the
+//! others is in one list, by what it selects. An arriving message is compared with the fronts of the four lists that may contain its receive, and
+//! the oldest one takes it. A waiting ("unexpected") message is in four lists, so that for every kind of selection the oldest message is at the
+//! front of a list. Only receives with a mask search a list.
 
 use crate::index::{ANY_SOURCE, ANY_TAG, Index, Key};
 use crate::transport::Peer;
 
-/// The key of lists of masked receives.
+/// The key of lists of receives with a mask.
 const MASKED: i32 = -2;
 
-/// Which tags a receive takes.
+/// The tags that a receive takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagSelect {
-    /// This one.
+    /// This tag.
     Exactly(i32),
-    /// Any.
+    /// Any tag.
     Any,
     /// Tags with `tag & mask == wanted & mask`.
     Masked {
         /// The pattern.
         wanted: i32,
-        /// The bits that count.
+        /// The bits to compare.
         mask: i32,
     },
 }
@@ -38,14 +36,14 @@ pub enum TagSelect {
 pub struct Select {
     /// The context, always exact.
     pub context: u32,
-    /// The source, or any.
+    /// The source. `None` for any.
     pub source: Option<Peer>,
     /// The tags.
     pub tag: TagSelect,
 }
 
 impl Select {
-    /// Returns whether it takes this message.
+    /// Returns whether the receive takes this message.
     #[inline(always)]
     pub fn takes(&self, context: u32, source: Peer, tag: i32) -> bool {
         self.context == context
@@ -67,32 +65,32 @@ impl Select {
     }
 }
 
-/// Receives that wait for their message; `T` is what the owner keeps with one.
+/// Receives that wait for their message. `T` is the owner's data for each of them.
 pub struct Posted<T> {
-    /// The oldest receives, as long as they all select the same: most of the time that is all there
-    /// are, and they are found by comparing, without any hash table.
+    /// The oldest receives, while all of them select the same. Usually these are all receives, and they are found by a comparison, without a hash
+    /// table.
     run: Run<T>,
-    /// The others, all younger than the run.
+    /// The other receives, all younger than the run.
     index: Index<1, (Select, T)>,
-    /// How many of the waiting ones leave something open.
+    /// Number of receives in `index` that do not select exactly one source and one tag.
     wild: usize,
 }
 
-/// Receives that select the same, oldest first: a queue in place, which no code has to make longer.
+/// Receives that select the same, oldest first: a queue of fixed capacity.
 struct Run<T> {
-    /// Their selection, while there are any.
+    /// Their selection. Only valid while there are any.
     select: Select,
     owners: [(u32, T); MAX_RUN_RECEIVES],
-    /// The place of the oldest, counted on past the end of `owners`.
+    /// Number of the oldest receive's slot in `owners`, not reduced modulo the capacity.
     first: usize,
     len: usize,
-    /// The number of the next one.
+    /// The number of the next receive.
     next: u32,
 }
 
 /// Bit that marks the numbers of receives in the run.
 const RUN_BIT: u32 = 1 << 31;
-/// Maximum number of receives in the run: withdrawing one searches it.
+/// Maximum number of receives in the run. Withdrawing one is a linear search.
 const MAX_RUN_RECEIVES: usize = 64;
 
 impl<T: Copy + Default> Default for Posted<T> {
@@ -117,7 +115,7 @@ impl<T: Copy + Default> Default for Posted<T> {
 }
 
 impl<T: Copy> Run<T> {
-    /// Adds a receive behind the others, fewer than [`MAX_RUN_RECEIVES`].
+    /// Adds a receive at the end. There must be fewer than [`MAX_RUN_RECEIVES`].
     #[inline(always)]
     fn push(&mut self, owner: T) -> u32 {
         let number = RUN_BIT | self.next;
@@ -144,7 +142,7 @@ impl<T: Copy> Run<T> {
         (0..self.len).map(|at| self.owners[(self.first + at) % MAX_RUN_RECEIVES])
     }
 
-    /// Takes out the one with this number.
+    /// Removes the receive with this number.
     fn remove(&mut self, number: u32) -> Option<T> {
         let at = self.iter().position(|(other, _)| other == number)?;
         let (_, owner) = self.owners[(self.first + at) % MAX_RUN_RECEIVES];
@@ -162,13 +160,13 @@ fn is_wild(select: &Select) -> bool {
 }
 
 impl<T: Copy> Posted<T> {
-    /// Returns whether none is posted.
+    /// Returns whether no receive is posted.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.run.len == 0 && self.index.is_empty()
     }
 
-    /// Posts a receive. The number returned is for `remove`.
+    /// Posts a receive. Returns its number, for `remove`.
     #[inline(always)]
     pub fn post(&mut self, select: Select, owner: T) -> u32 {
         if self.index.is_empty() {
@@ -184,8 +182,8 @@ impl<T: Copy> Posted<T> {
         self.index.insert([select.key()], (select, owner))
     }
 
-    /// Posts a receive of this message if no other receive is posted, or only such of the same messages, and not too many. The number is for
-    /// `remove`.
+    /// Posts a receive of messages of one source with one tag if it can join the run: all posted receives select the same, and there are fewer than
+    /// [`MAX_RUN_RECEIVES`]. Returns its number, for `remove`, or `None`, without effect.
     #[inline(always)]
     pub fn post_alike(&mut self, context: u32, source: Peer, tag: i32, owner: T) -> Option<u32> {
         if !self.index.is_empty() {
@@ -208,7 +206,7 @@ impl<T: Copy> Posted<T> {
         Some(run.push(owner))
     }
 
-    /// Returns the oldest receive, if it selects one source and one tag: source, context, tag, owner.
+    /// Returns the source, context, tag and owner of the oldest receive, if it selects one source and one tag.
     #[inline(always)]
     pub fn oldest(&self) -> Option<(Peer, u32, i32, T)> {
         let owner = self.run.oldest()?;
@@ -219,19 +217,19 @@ impl<T: Copy> Posted<T> {
         }
     }
 
-    /// Returns how many receives select the same as the oldest, with no other between.
+    /// Returns the length of the run: how many receives select the same as the oldest one, without others between them.
     #[inline(always)]
     pub fn in_run(&self) -> usize {
         self.run.len
     }
 
-    /// Takes the receive that `oldest` told: it has its message.
+    /// Removes the receive that `oldest` has returned. It has received its message.
     #[inline(always)]
     pub fn take_oldest(&mut self) {
         self.run.pop();
     }
 
-    /// Takes the receive that selects this message, if there is one; it is not posted any more.
+    /// Removes and returns the oldest receive that selects this message, if there is one.
     #[inline(always)]
     pub fn take(&mut self, context: u32, source: Peer, tag: i32) -> Option<T> {
         if self.run.len > 0 && self.run.select.takes(context, source, tag) {
@@ -288,7 +286,7 @@ impl<T: Copy> Posted<T> {
         self.index.get(id).map(|(select, _)| *select)
     }
 
-    /// Withdraws a receive.
+    /// Withdraws a receive and returns its owner, if it is still posted.
     pub fn remove(&mut self, id: u32) -> Option<T> {
         if id & RUN_BIT != 0 {
             return self.run.remove(id);
@@ -306,7 +304,7 @@ impl<T: Copy> Posted<T> {
     }
 }
 
-/// A message that came before its receive.
+/// A message that arrived before its receive.
 #[derive(Debug)]
 pub struct Waiting<T> {
     /// Its sender.
@@ -315,17 +313,17 @@ pub struct Waiting<T> {
     pub context: u32,
     /// Its tag.
     pub tag: i32,
-    /// Where it is.
+    /// The message, or its location.
     pub body: T,
 }
 
-/// Messages that came before their receive.
+/// Messages that arrived before their receive.
 ///
-/// A message is *passed over* when it still waits though one that arrived later has been received. Interfaces that take
-/// notice of one message after the other (PVM's `pvm_nrecv`) know of those messages already.
+/// A message is *passed over* when a later one has been received while it still waits. Interfaces that notice one message after the other (PVM's
+/// `pvm_nrecv`) know of passed-over messages already.
 pub struct Unexpected<T> {
     index: Index<4, Waiting<T>>,
-    /// Messages older than this have been passed over.
+    /// Messages older than this were passed over.
     passed: u64,
 }
 
@@ -339,22 +337,22 @@ impl<T> Default for Unexpected<T> {
 }
 
 impl<T> Unexpected<T> {
-    /// Bytes of memory that a message takes here, with two lists of its own: those that tell tags apart.
+    /// Memory overhead of a message here, in bytes, if the two lists that depend on its tag contain no other message.
     pub(crate) const MESSAGE_OVERHEAD_BYTES: usize =
         Index::<4, Waiting<T>>::ENTRY + 2 * Index::<4, Waiting<T>>::LIST;
 
-    /// Returns whether none waits.
+    /// Returns whether no message waits.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// Returns how many wait.
+    /// Returns the number of waiting messages.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Keeps a message.
+    /// Adds a message.
     pub fn push(&mut self, message: Waiting<T>) {
         let Waiting {
             context,
@@ -371,7 +369,7 @@ impl<T> Unexpected<T> {
         self.index.insert(keys, message);
     }
 
-    /// Returns the oldest message that a receive selects; it stays.
+    /// Returns the number of the oldest message that a receive selects, without removing it.
     pub fn find(&self, select: &Select) -> Option<u32> {
         let source = select.source.unwrap_or(ANY_SOURCE);
         let from_any = 2 * select.source.is_none() as usize;
@@ -395,7 +393,7 @@ impl<T> Unexpected<T> {
         }
     }
 
-    /// As `find`, for one source and one tag, among those of which `is` says so.
+    /// Does the same as `find`, for a selection of one source and one tag, among the messages for which `is` returns true.
     pub fn find_where(&self, select: &Select, is: impl Fn(&T) -> bool) -> Option<u32> {
         let mut next = self.find(select);
         while let Some(id) = next {
@@ -412,19 +410,19 @@ impl<T> Unexpected<T> {
         self.index.get(id)
     }
 
-    /// Returns a message, to change what is kept of it.
+    /// Returns a message, to change its data.
     pub fn get_mut(&mut self, id: u32) -> Option<&mut Waiting<T>> {
         self.index.get_mut(id)
     }
 
-    /// Takes a message that a receive selects: older ones have been passed over.
+    /// Removes and returns a message that a receive selects. Older messages are then passed over.
     pub fn receive(&mut self, id: u32) -> Option<Waiting<T>> {
         let message = self.index.remove(id)?;
         self.passed = self.passed.max(self.index.age(id));
         Some(message)
     }
 
-    /// Returns the place in the list of the context whose oldest message arrived first.
+    /// Returns the index in `contexts` of the context whose oldest message arrived first.
     pub fn oldest_of(&self, contexts: &[u32]) -> Option<usize> {
         let fronts = contexts.iter().enumerate().filter_map(|(at, &context)| {
             let id = self.index.front(3, (context, ANY_SOURCE, ANY_TAG))?;
@@ -433,33 +431,33 @@ impl<T> Unexpected<T> {
         fronts.min().map(|(_, at)| at)
     }
 
-    /// Passes over all messages that wait: a younger one went to its receive without waiting.
+    /// Marks all waiting messages as passed over, since a later message was received without waiting.
     #[inline(always)]
     pub fn pass_over(&mut self) {
         self.passed = self.index.next_age();
     }
 
-    /// Returns whether this message has been passed over.
+    /// Returns whether this message was passed over.
     pub fn is_passed(&self, id: u32) -> bool {
         self.index.age(id) < self.passed
     }
 
-    /// Returns when a message came, in arrivals.
+    /// Returns the age of a message: the number of messages that arrived before it.
     pub(crate) fn age(&self, id: u32) -> u64 {
         self.index.age(id)
     }
 
-    /// Returns the number of arrivals so far.
+    /// Returns the number of messages that have arrived here so far.
     pub(crate) fn next_age(&self) -> u64 {
         self.index.next_age()
     }
 
-    /// Takes out a message that nobody receives.
+    /// Removes a message that no receive takes.
     pub fn remove(&mut self, id: u32) -> Option<Waiting<T>> {
         self.index.remove(id)
     }
 
-    /// Returns all messages, in no order.
+    /// Returns all messages, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
         self.index.iter()
     }
@@ -498,7 +496,7 @@ mod tests {
         ]
     }
 
-    /// This many steps of one kind in a row: runs are filled past their length, go round their place, and lose receives from their middle.
+    /// A number of steps of one kind in a row, so that runs are filled beyond their capacity, wrap around, and lose receives from their middle.
     #[derive(Clone, Debug)]
     enum Many {
         Alike(u32, Peer, i32),
@@ -520,7 +518,7 @@ mod tests {
         (step, 1..MAX_RUN_RECEIVES + 6)
     }
 
-    /// Posted receives, and the plain list that they are to be like.
+    /// Posted receives, and a plain list that must behave the same.
     #[derive(Default)]
     struct Both {
         posted: Posted<usize>,
@@ -592,7 +590,7 @@ mod tests {
             }
         }
 
-        /// Against the reference matcher: two plain queues, searched from the front.
+        /// Compares with the reference matcher: two plain queues that are searched from the front.
         #[test]
         fn agrees_with_two_plain_queues(steps in prop::collection::vec(step(), 0..200)) {
             let (mut posted, mut unexpected) = (Posted::default(), Unexpected::default());

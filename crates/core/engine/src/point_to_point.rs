@@ -1,20 +1,20 @@
 //! Messages between two tasks, and the requests of all operations: the lowest layer of the engine, which knows contexts but no groups.
 //!
-//! | part | file | is |
+//! | part | file | contains |
 //! |---|---|---|
-//! | [`Inbox`] | inbox.rs | receives without message and messages without receive; body.rs, matched.rs: what these are |
-//! | [`Outbox`] | outbox.rs | frames that have found no room |
-//! | [`Transfers`] | bulk/transfers.rs | large messages on their way |
-//! | [`KnownLosses`] | known_losses.rs | tasks that are gone, or break the protocol |
-//! | [`Contexts`] | contexts.rs | contexts with rules of their own: closed, or tolerant of departures |
+//! | [`Inbox`] | inbox.rs | receives without message and messages without receive; body.rs and matched.rs define what is stored |
+//! | [`Outbox`] | outbox.rs | frames for which there was no space yet |
+//! | [`Transfers`] | bulk/transfers.rs | large messages in transfer |
+//! | [`KnownLosses`] | known_losses.rs | tasks that are gone, or have broken the protocol |
+//! | [`Contexts`] | contexts.rs | contexts with special rules: closed, or tolerant of departures |
 //! | [`Requests`] | `request.rs` beside this file | operations that are not complete |
 //!
-//! A part's fields are its own. The other files are operations on all parts: send.rs and receive.rs start messages, settle.rs finishes them,
-//! arrival.rs handles frames, bulk.rs moves large messages; losses.rs, closing_contexts.rs, stranded.rs and withdraw.rs end what will not be complete; debts.rs
-//! tells what a task that leaves still has to send.
+//! Each part has its own private fields. The other files contain operations on all parts: send.rs and receive.rs start messages, settle.rs completes
+//! them, arrival.rs handles frames, bulk.rs transfers large messages; losses.rs, closing_contexts.rs, stranded.rs and withdraw.rs end operations
+//! that will not complete; debts.rs determines what a task that leaves still has to send.
 //!
-//! *What flows up.* Nothing here calls a layer above. Words of members about their groups ([`Word`]) and the losses of tasks are kept
-//! until [`Engine::progress`](crate::Engine::progress) takes them.
+//! *Upward flow.* Nothing here calls a layer above. Messages of members about their groups ([`Word`]) and losses of tasks are kept until
+//! [`Engine::progress`](crate::Engine::progress) takes them.
 
 mod arrival;
 pub(crate) mod body;
@@ -51,10 +51,10 @@ use inbox::Inbox;
 use known_losses::KnownLosses;
 use outbox::Outbox;
 
-/// Limits that a user may set.
+/// Limits that the user may set.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Most bytes of messages held for receives that have not been made.
+    /// Maximum number of bytes of unexpected messages that are held here.
     pub buffer: usize,
 }
 
@@ -70,7 +70,7 @@ const STALE: Error = Error::Handle("request");
 pub struct PointToPoint<T: Transport> {
     transport: T,
     me: Peer,
-    /// Longest message that is sent eagerly to every peer, in bytes. Some take longer ones.
+    /// Maximum length of a message that is sent eagerly to any peer, in bytes. Some peers accept longer ones.
     eager_limit: usize,
     inbox: Inbox,
     outbox: Outbox,
@@ -79,10 +79,10 @@ pub struct PointToPoint<T: Transport> {
     losses: KnownLosses,
     contexts: Contexts,
     stranded: Vec<Stranded>,
-    /// Words about groups that the layers above have not taken.
+    /// Messages about groups that the layers above have not taken yet.
     words: Vec<Word>,
     credits: ReceiptCredits,
-    /// Grows whenever a frame is taken in or a step has moved something.
+    /// Increases whenever a frame is received or a step makes progress.
     moves: u64,
 }
 
@@ -105,25 +105,25 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns the transport, which moves the frames.
+    /// Returns the transport, which sends and receives the frames.
     #[inline(always)]
     pub fn transport(&self) -> &T {
         &self.transport
     }
 
-    /// Returns the transport, which moves the frames.
+    /// Returns the transport, which sends and receives the frames.
     #[inline(always)]
     pub fn transport_mut(&mut self) -> &mut T {
         &mut self.transport
     }
 
-    /// Returns this task.
+    /// Returns the number of this task.
     #[inline(always)]
     pub fn me(&self) -> Peer {
         self.me
     }
 
-    /// Returns a count of what has been taken in or moved on.
+    /// Returns a counter that increases whenever progress was made.
     #[inline(always)]
     pub fn moves(&self) -> u64 {
         self.moves
@@ -134,16 +134,16 @@ impl<T: Transport> PointToPoint<T> {
         self.moves += moved as u64;
     }
 
-    /// Moves messages as far as they go. Returns whether anything moved.
+    /// Makes progress with messages. Returns whether anything changed.
     fn progress(&mut self) -> bool {
         let moved = self.arrivals();
-        // Revocations that have arrived take effect first: moving on could complete messages that they end.
+        // Received revocations must take effect first: progress could complete messages that they end.
         let moved = moved | (!self.has_words() && self.move_on());
         self.note_moves(moved);
         moved
     }
 
-    /// Moves messages on that are under way. Returns whether anything moved.
+    /// Makes progress with messages that are being sent or received. Returns whether anything changed.
     #[inline(always)]
     pub(crate) fn move_on(&mut self) -> bool {
         let mut moved = false;
@@ -156,7 +156,7 @@ impl<T: Transport> PointToPoint<T> {
         moved
     }
 
-    /// Makes a request of a collective, which its owner completes.
+    /// Adds a request for a collective. The collective completes it.
     pub(crate) fn add_request(&mut self) -> u32 {
         self.requests
             .add(Stage::Collective, Status::EMPTY, Views::none())
@@ -167,12 +167,12 @@ impl<T: Transport> PointToPoint<T> {
         self.requests.handle(request)
     }
 
-    /// Completes a request: a collective's, or that of a stranded send.
+    /// Completes the request of a collective or of a stranded send.
     pub(crate) fn complete(&mut self, request: u32, error: Option<Error>) {
         self.requests.complete(request, error);
     }
 
-    /// Returns whether a request is complete. Stale handles are errors.
+    /// Returns whether a request is complete. Fails if the handle is stale.
     #[inline(always)]
     pub fn is_done(&self, handle: Handle) -> Result<bool> {
         if handle == Handle::COMPLETE {
@@ -182,7 +182,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(self.requests.is_done(id))
     }
 
-    /// Returns the outcome of a complete request, which is then gone; `None` while it is not complete.
+    /// Returns the outcome of a complete request and releases it. Returns `None` while it is not complete.
     #[inline(always)]
     pub fn finish(&mut self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
         if handle == Handle::COMPLETE {
@@ -195,7 +195,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(Some(self.requests.release(id)))
     }
 
-    /// As [`finish`](Self::finish), but the request stays.
+    /// Does the same as [`finish`](Self::finish), without releasing the request.
     pub fn look_at_request(&self, handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
         if !self.is_done(handle)? {
             return Ok(None);
@@ -212,7 +212,7 @@ impl<T: Transport> PointToPoint<T> {
         self.requests.find(handle).ok_or(STALE)
     }
 
-    /// Returns the request of a pending receive with what it selects, or of a message under way, either way, with `None`.
+    /// Returns the request of a pending receive with its selection, or the request of a message in transfer (sent or received) with `None`.
     pub(crate) fn find_pending(&self, handle: Handle) -> Option<(u32, Option<Select>)> {
         let id = self.find(handle).ok()?;
         match self.requests.get(id).stage {
@@ -222,7 +222,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends a pending receive or a stranded send with this error, if it is still pending.
+    /// Completes a pending receive or a stranded send with this error, if it is still pending.
     pub(crate) fn fail_pending(&mut self, request: u32, error: Error) {
         match self.requests.get(request).stage {
             Stage::Posted(number) => self.fail_receive(number, error),
@@ -234,8 +234,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Has a callback number handed out by [`take_due_callbacks`](Self::take_due_callbacks) at completion. The handle is
-    /// then used up.
+    /// Registers `number` to be returned by [`take_due_callbacks`](Self::take_due_callbacks) when the request completes. The handle becomes invalid.
     pub fn on_complete(&mut self, handle: Handle, number: u64) -> Result<()> {
         if handle == Handle::COMPLETE {
             self.requests.call_at_once(number, Status::EMPTY, None);
@@ -260,17 +259,17 @@ impl<T: Transport> PointToPoint<T> {
         self.requests.has_due_callbacks()
     }
 
-    /// Takes the callbacks that are due.
+    /// Removes and returns the callbacks that are due.
     pub fn take_due_callbacks(&mut self) -> Vec<(u64, Status, Option<Error>)> {
         self.requests.take_due_callbacks()
     }
 
-    /// Returns whether no message is under way that a later call must push. (Receives that merely wait do not count.)
+    /// Returns whether no message needs later calls to make progress. Pending receives do not count.
     pub(crate) fn is_still(&self) -> bool {
         self.outbox.is_empty() && self.bulk.is_empty()
     }
 
-    /// Returns whether others could wait for this task in vain: it has no room for what they send, or has not answered an offer of a large message.
+    /// Returns whether other tasks could wait for this one in vain: its buffer is full, or it has not answered the offer of a large message.
     pub fn may_block_senders(&self) -> bool {
         let is_offered = || self.inbox.all().any(|(_, it)| it.body.offer().is_some());
         self.inbox.is_full() || is_offered()
@@ -282,18 +281,18 @@ impl<T: Transport> PointToPoint<T> {
         messages.any(|(_, it)| it.source == peer && it.body.offer().is_some())
     }
 
-    /// Returns the bytes held for receives that have not been made.
+    /// Returns the number of bytes of unexpected messages that are held here.
     pub fn buffered(&self) -> usize {
         self.inbox.buffered()
     }
 
-    /// Returns how many messages wait for receives, wherever their bytes are.
+    /// Returns the number of unexpected messages, wherever their data is.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.inbox.waiting().len()
     }
 
-    /// Returns whether the buffer is full, so that frames wait in front of it.
+    /// Returns whether the buffer is full, so that frames wait in the transport.
     pub fn buffer_is_full(&self) -> bool {
         self.inbox.is_full()
     }
@@ -305,13 +304,13 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Lets in what these peers send from now on although the buffer is full: behind it is the question or the answer that
-    /// ends a blocked send. Replaces the list of an earlier call; a peer is taken off it once its question has arrived.
+    /// Accepts messages from these peers even though the buffer is full, because the deadlock probe or its answer that can end the blocked send is
+    /// queued behind them. Replaces the list of an earlier call. A peer is removed from the list once its probe has arrived.
     pub fn let_in(&mut self, peers: &[Peer]) {
         self.inbox.let_in(peers);
     }
 
-    /// Returns the credits of messages that have been received.
+    /// Returns the credits of received messages.
     #[inline(always)]
     pub fn receipt_credits(&mut self) -> &mut ReceiptCredits {
         &mut self.credits

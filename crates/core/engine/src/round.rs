@@ -404,7 +404,7 @@ impl<T: Transport> Engine<T> {
         group.contribution(self.transport(), rank, round.number, total)
     }
 
-    /// Ends a round of which this task has read what it needed.
+    /// Ends a round from which this task has read what it needed.
     #[inline(always)]
     pub fn end_round(&mut self, mut round: Round) {
         if round.gives.is_none() {

@@ -1,6 +1,5 @@
 //! The questions that an agreement answers: which members survive, in a new group with a context; or a flag, the bitwise AND of the members' flags.
 //!
-//! 
 //! *What is agreed on* is everything that a call returns. For a flag that is the flag, and the first dead member, if any, whose death was not
 //! acknowledged by all participants when they called. So all survivors return the same.
 //!
@@ -28,7 +27,7 @@ pub(crate) enum Subject {
 /// Contributions to an agreement on a flag: this member's, combined with those that it has received as a leader.
 pub(crate) struct Vote {
     flags: u64,
-    /// Whom all of these have acknowledged, by rank.
+    /// Whether all of these members have acknowledged the death of each rank.
     acknowledged: Vec<bool>,
     /// Request and memory of the caller. `None` once no caller waits.
     waits: Option<(u32, Views)>,

@@ -1,38 +1,38 @@
-//! Trees over the members of a group: once between hosts, then within each.
+//! Trees over the members of a group, first between hosts, then within each host.
 //!
-//! A message to another host costs some forty times one on the same host. So what goes to all, or comes from all,
-//! crosses between two hosts once: between their *leaders*, the first members of each (for collectives with a root,
-//! the root leads its host). Leaders form a binomial tree, and the members of each host another below their leader.
+//! A message to another host costs about forty times as much as one on the same host. So data that goes to all members, or comes from all, crosses
+//! between two hosts once: between their *leaders*, the first members of each host (for collectives with a root, the root leads its host). The
+//! leaders form a binomial tree, and the members of each host form another one below their leader.
 
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-/// Maximum number of members, or hosts, that have no tree among them for what is short.
+/// Maximum number of members, or hosts, among which short messages use a star instead of a tree.
 const STAR: usize = 8;
-/// Maximum length, in bytes, of a message for which hosts have none.
+/// Maximum length of a message for which hosts use a star, in bytes.
 const STAR_BYTES: usize = 128;
 
-/// A member's place in a tree of ranks.
+/// A member's position in a tree of ranks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tree {
-    /// Nobody: this is the root.
+    /// `None` if this member is the root.
     pub(crate) parent: Option<u32>,
-    /// The one with the deepest subtree last.
+    /// The child with the deepest subtree is last.
     pub(crate) children: Vec<u32>,
 }
 
-/// The members by host.
+/// The members of a group, by host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Hosts {
-    /// The ranks on each host, its leader first; the root's host first.
+    /// The ranks on each host, beginning with its leader. The root's host is first.
     lists: Vec<Vec<u32>>,
-    /// Which of them this task is on.
+    /// Index of this task's host.
     number: usize,
 }
 
 impl Hosts {
-    /// Returns the members `0..size` as `rank` sees them, with `root` leading its host.
+    /// Groups the members `0..size` by host, as seen by `rank`, with `root` as the leader of its host.
     pub(crate) fn of<H: Eq + Hash>(
         host: impl Fn(u32) -> H,
         size: u32,
@@ -52,39 +52,39 @@ impl Hosts {
         Hosts { lists, number }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of hosts.
     pub(crate) fn count(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns which of them this member is on.
+    /// Returns the index of this member's host.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Returns the rank that leads a host.
+    /// Returns the rank of a host's leader.
     pub(crate) fn leader(&self, number: usize) -> u32 {
         self.lists[number][0]
     }
 
-    /// Returns the ranks on a host, its leader first.
+    /// Returns the ranks on a host, beginning with its leader.
     pub(crate) fn list(&self, number: usize) -> &[u32] {
         &self.lists[number]
     }
 
-    /// Returns the ranks on this member's host, its leader first.
+    /// Returns the ranks on this member's host, beginning with its leader.
     pub(crate) fn here(&self) -> &[u32] {
         &self.lists[self.number]
     }
 
-    /// Returns the ranks in place `place` of every host, as far as all have this many members.
+    /// Returns the ranks with index `place` on their hosts. Hosts with fewer members are skipped.
     pub(crate) fn across(&self, place: usize) -> impl Iterator<Item = u32> {
         self.lists
             .iter()
             .filter_map(move |list| list.get(place).copied())
     }
 
-    /// Returns the number of members of the host that has fewest, and of the one that has most.
+    /// Returns the number of members of the host that has fewest.
     pub(crate) fn fewest(&self) -> usize {
         self.lists.iter().map(Vec::len).min().unwrap_or_default()
     }
@@ -93,20 +93,20 @@ impl Hosts {
         self.lists.iter().map(Vec::len).max().unwrap_or_default()
     }
 
-    /// Returns the place of `rank`, which is on this host, among its members there.
+    /// Returns the index of `rank` among the members of this host.
     pub(crate) fn place(&self, rank: u32) -> usize {
         let found = self.here().iter().position(|&other| other == rank);
         found.unwrap_or_default()
     }
 
-    /// Returns the place of `rank`, which is on this host, in the tree of its host.
+    /// Returns the position of `rank`, which is on this host, in the tree of this host.
     pub(crate) fn within(&self, rank: u32) -> Tree {
         let here = self.here();
         binomial(here.len(), self.place(rank), |at| here[at])
     }
 
-    /// Returns the place of `rank` in the tree for words without data: if there are few members, their leader is the parent of all, so that none is woken for
-    /// another's sake.
+    /// Returns the position of `rank` in the tree for messages without data. If the host has few members, their leader is the parent of all, so that
+    /// no member is woken only to pass a message on.
     pub(crate) fn star(&self, rank: u32) -> Tree {
         let (leader, others) = match self.here().split_first() {
             Some(parts) if self.here().len() <= STAR => parts,
@@ -142,15 +142,15 @@ impl Hosts {
 /// The form of a tree between hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Between {
-    /// Few steps, and few messages of each leader.
+    /// A tree with few steps, in which each leader sends few messages.
     Binomial,
-    /// The root's is the parent of all, so that one frame may go to them all.
+    /// The root's host is the parent of all others, so that one frame may go to all of them.
     Star,
 }
 
 impl Between {
-    /// Returns the form for a message of this many bytes to all of this many hosts, which all members choose alike. Seven sends one after the other take about as
-    /// long as three steps of a tree, and less if they go as one frame; of a longer message each copy takes its time.
+    /// Returns the form for a message of this many bytes to this many hosts. All members choose the same. Seven sends one after the other take about
+    /// as long as three steps of a tree, and less if they are sent as one frame. For longer messages, every copy takes time.
     pub(crate) fn for_message(bytes: usize, hosts: usize) -> Between {
         match bytes <= STAR_BYTES && hosts <= STAR {
             true => Between::Star,
@@ -159,7 +159,7 @@ impl Between {
     }
 }
 
-/// Returns the tree in which the first of `size` members is the parent of all others; as [`binomial`].
+/// Returns the position `place` in the tree in which the first of `size` members is the parent of all others. `rank` is as for [`binomial`].
 fn star(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     match place {
         0 => Tree {
@@ -173,7 +173,7 @@ fn star(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     }
 }
 
-/// Returns the binomial tree over `size` members, rooted at the first, at `place`; `rank` says who stands where.
+/// Returns the position `place` in the binomial tree of `size` members whose root is position 0. `rank` returns the rank at a position.
 fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
     let mut tree = Tree::default();
     let mut bit = 1;
@@ -188,7 +188,7 @@ fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
 }
 
 impl Tree {
-    /// Returns the binomial tree over all ranks as they come, wherever they are.
+    /// Returns this rank's position in the binomial tree of all ranks, regardless of hosts.
     pub(crate) fn flat(rank: u32, size: u32, root: u32) -> Tree {
         let place = (rank + size - root) % size;
         binomial(size as usize, place as usize, |place| {

@@ -1,4 +1,4 @@
-//! The effect of each kind of frame when it arrives.
+//! Handles arriving frames, by kind.
 
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -10,28 +10,28 @@ use crate::point_to_point::PointToPoint;
 use crate::point_to_point::body::Body;
 use crate::transport::{Arrival, Fault, Loans, Peer, Transport};
 
-/// A word of a member about a group, for the layers above.
+/// A message of a member about a group, for the layers above.
 #[derive(Debug)]
 pub(crate) struct Word {
     pub(crate) from: Peer,
     pub(crate) context: u32,
     pub(crate) tag: i32,
-    /// Of a short word: all that it says. Others wait in the inbox.
+    /// The contents, for short messages. Longer ones wait in the inbox.
     pub(crate) bytes: Held,
-    /// Number of messages that had waited before it came.
+    /// Number of messages that had waited in the inbox before this one arrived.
     pub(crate) arrivals: u64,
 }
 
 impl<T: Transport> PointToPoint<T> {
-    /// Handles what all peers have sent. Returns whether anything was taken in.
+    /// Handles frames of all peers. Returns whether any were handled.
     pub(crate) fn arrivals(&mut self) -> bool {
-        /// Number of frames of one peer before the next one's turn.
+        /// Number of frames of one peer before the next peer's turn.
         const CHUNKS_PER_TURN: usize = 32;
         let mut moved = false;
         let mut cursor = 0;
         while let Some(peer) = self.transport.next_ready(&mut cursor) {
             if self.losses.crime(peer).is_some() {
-                // Nothing it sends is read any more, and what it has sent is not news.
+                // Nothing that the peer sends is read any more, so its frames are no progress.
                 continue;
             }
             for _ in 0..CHUNKS_PER_TURN {
@@ -49,7 +49,7 @@ impl<T: Transport> PointToPoint<T> {
         moved
     }
 
-    /// Handles the oldest frame of a peer. Returns false if there is none, or it must wait for room.
+    /// Handles the oldest frame of a peer. Returns false if there is none, or if it must wait for space.
     #[inline(always)]
     pub(super) fn handle_front(&mut self, peer: Peer) -> std::result::Result<bool, Fault> {
         let Some(front) = self.transport.front(peer)? else {
@@ -84,7 +84,7 @@ impl<T: Transport> PointToPoint<T> {
         true
     }
 
-    /// Keeps a word about a group for the layers above. Returns whether it waits in the inbox as well: a long one does.
+    /// Keeps a message about a group for the layers above. Returns whether it must also wait in the inbox, as long ones do.
     #[cold]
     pub(super) fn keep_word(&mut self, from: Peer, frame: Frame, bytes: &[u8]) -> bool {
         let is_short = numbers::is_short_word(frame.tag);
@@ -102,13 +102,13 @@ impl<T: Transport> PointToPoint<T> {
         !is_short
     }
 
-    /// Returns whether words about groups wait for the layers above.
+    /// Returns whether messages about groups wait for the layers above.
     #[inline(always)]
     pub(crate) fn has_words(&self) -> bool {
         !self.words.is_empty()
     }
 
-    /// Takes the words about groups that have come.
+    /// Removes and returns the messages about groups that were received.
     pub(crate) fn take_words(&mut self) -> Vec<Word> {
         std::mem::take(&mut self.words)
     }
@@ -197,7 +197,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Gives an ordinary receive a loan: one copy, and the loan goes back.
+    /// Copies a loan into the memory of a receive, returns the loan to its owner and completes the receive.
     pub(super) fn receive_loan(
         &mut self,
         request: u32,
@@ -214,7 +214,7 @@ impl<T: Transport> PointToPoint<T> {
     }
 }
 
-/// Copies a loan to the memory of a receive, and gives it back.
+/// Copies a loan into the memory of a receive, and returns it to its owner.
 fn copy_loan(
     loans: &mut impl Loans,
     peer: Peer,

@@ -1,4 +1,4 @@
-//! Messages that wait for their receive, wherever their bytes are.
+//! Messages that wait for their receive, wherever their data is.
 
 use regatta_memory::held::Held;
 use regatta_memory::views::Views;
@@ -12,28 +12,28 @@ use crate::request::Status;
 /// A message that waits for its receive.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// The bytes, held here.
+    /// Data held here.
     Bytes(Held),
-    /// A message of a task to itself, with the credit that is due when it is received.
+    /// A message of a task to itself, with the credit to return when it is received.
     Told(Held, ReceiptCredit),
-    /// On offer: still with its sender.
+    /// An offer: the data is still at the sender.
     Offer(Offer),
-    /// Sent to itself, synchronously: still in user memory, with the send's request.
+    /// A synchronous message to this task itself, still in user memory, with the send's request.
     Own(Views, u32),
-    /// On offer, and being taken in early: the request that does so, and where to.
+    /// An offer that is being received early: the request that receives it, and the memory for it.
     Arriving(u32, Views),
-    /// In memory both can see.
+    /// Data in memory that both tasks can access.
     Loan { place: u64, total: u64 },
-    /// Taken back after it had been taken out of matching: its length, and why.
+    /// Withdrawn by its sender after it was taken out of matching: its length and the reason.
     Withdrawn(usize, Error),
 }
 
-/// Bytes that keeping a message costs besides its own: what is known of it, and its places in the lists under matching, of which
-/// those for its tag may be its alone.
+/// Memory overhead of a held message, in bytes: its description and its entries in the lists under matching, of which those for its tag may contain
+/// no other message.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 256;
 const _: () = assert!(Unexpected::<Body>::MESSAGE_OVERHEAD_BYTES <= MESSAGE_OVERHEAD_BYTES);
 
-/// Returns the charge of a held message of this many bytes against the buffer, in bytes.
+/// Returns how much of the buffer a held message of this many bytes takes, in bytes.
 #[inline(always)]
 pub(crate) fn charge(bytes: usize) -> usize {
     bytes.saturating_add(MESSAGE_OVERHEAD_BYTES)
@@ -51,7 +51,7 @@ impl Body {
         }
     }
 
-    /// Returns the bytes that it takes of the buffer for messages.
+    /// Returns how much of the buffer the message takes, in bytes.
     pub(crate) fn charge(&self) -> usize {
         match self {
             Body::Bytes(_) | Body::Told(..) | Body::Arriving(..) => charge(self.length()),
@@ -59,7 +59,7 @@ impl Body {
         }
     }
 
-    /// Returns the offer, if it is still with its sender.
+    /// Returns the offer, if the data is still at the sender.
     pub(crate) fn offer(&self) -> Option<Offer> {
         match self {
             Body::Offer(offer) => Some(*offer),
@@ -68,7 +68,7 @@ impl Body {
     }
 }
 
-/// Returns the status of a message, as its receive would tell it.
+/// Returns the status that a receive of this message would have.
 pub(crate) fn status_of(message: &Waiting<Body>) -> Status {
     Status {
         source: message.source as i32,

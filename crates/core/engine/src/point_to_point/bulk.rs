@@ -2,22 +2,22 @@
 //!
 //! ```text
 //! sender                                  receiver
-//! open a stream, fill its front
+//! open a stream, put data into it
 //! Offer(total, token, route) ──────────>  waits until a receive matches, then attaches
-//! go on filling    ~~~~~~~~ stream ~~~~>  drains
+//! put more data    ~~~~~~~~ stream ~~~~>  drains
 //!                                         (no stream in the offer: opens one)
 //!                  <────────────── Clear(token, route)
 //!                  <────────────── Begun(token)      if the send is synchronous
-//! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void, and its
-//!                                         stream is the receiver's to dispose of. The head says
-//!                                         whether that is because the group is revoked
-//! Withdrawn(token, asks) ──────────────>  the sender would rather not: has a receive matched it?
-//!                  <────────────── Void(token)       no, and now none will
-//!                  <────────────── Begun(token)      yes, so it goes on
+//! Withdrawn(token) ────────────────────>  the sender has given up: the offer is void, and the receiver
+//!                                         disposes of its stream. The header says whether the reason
+//!                                         is a revocation of the group
+//! Withdrawn(token, asks) ──────────────>  the sender wants to withdraw: has a receive matched the offer?
+//!                  <────────────── Void(token)       no, and none will
+//!                  <────────────── Begun(token)      yes, so the transfer continues
 //! ```
 //!
-//! A stream begun by the sender needs no answer, so a receiver that waits already gets its first
-//! bytes as soon as an eager message would come. A synchronous message of no bytes has no stream.
+//! A stream opened by the sender needs no answer, so a receiver that is already waiting gets the first bytes as soon as it would get an eager
+//! message. A synchronous message of no bytes has no stream.
 
 use regatta_memory::views::{Scratch, Views};
 use regatta_wire::{Clear, Frame, Kind, Offer, Route, Token, Withdrawn};
@@ -39,18 +39,18 @@ pub(super) mod transfers;
 use incoming::Incoming;
 use outgoing::{OutStream, Outgoing};
 
-/// The progress of a large message.
+/// The progress of a large message that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Going {
-    /// So much has gone.
+    /// The amount that was sent.
     Sent(Sent),
-    /// All bytes are in the stream, and its memory is not used any more; the offer has found no room yet.
+    /// All data is in the stream and the message's memory is not used any more, but there was no space for the offer yet.
     Filled,
-    /// Its receiver is just reading it where it lies.
+    /// The receiver is reading the message in place.
     Read,
 }
 
-/// Returns the head of a frame that is about a message, and not one.
+/// Returns the header of a frame that refers to a message but is not a message itself.
 fn bare(kind: Kind) -> Frame {
     Frame {
         kind,
@@ -59,7 +59,7 @@ fn bare(kind: Kind) -> Frame {
     }
 }
 
-/// Number of chunks of one stream before the next one's turn.
+/// Number of chunks of one stream before the next stream's turn.
 const CHUNKS_PER_TURN: usize = 8;
 
 impl<T: Transport> PointToPoint<T> {
@@ -74,7 +74,7 @@ impl<T: Transport> PointToPoint<T> {
         mode: Mode,
     ) -> Result<()> {
         let token = self.bulk.next_token();
-        // Nothing flows for a message of no bytes: its offer is all there is to it.
+        // A message of no bytes needs no stream: its offer is all that is sent.
         let opened = match message.is_empty() {
             true => None,
             false => self.transport.open(to, &message)?,
@@ -124,7 +124,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Receives an offered message. A failure becomes the outcome of the receive.
+    /// Receives an offered message. A failure becomes the result of the receive.
     pub(super) fn take_offer(
         &mut self,
         request: u32,
@@ -132,7 +132,7 @@ impl<T: Transport> PointToPoint<T> {
         tag: i32,
         offer: Offer,
     ) -> Result<()> {
-        // Whose message it was is known from now on, also if it never comes whole.
+        // Record the sender now, in case the message never arrives completely.
         let receive = self.requests.get_mut(request);
         receive.stage = Stage::Moving;
         (receive.status.source, receive.status.tag) = (from as i32, tag);
@@ -151,7 +151,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Drains an offered message: into a receive's memory, or (for its stream's sake) nowhere.
+    /// Drains the stream of an offered message into a receive's memory. If there is no request, the data is dropped.
     fn take_stream(
         &mut self,
         request: Option<u32>,
@@ -179,7 +179,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Tells a sender that waits for it that its message is being received.
+    /// Notifies the sender that its message is being received, if the send is synchronous.
     fn send_begun(&mut self, from: Peer, offer: &Offer) -> Result<()> {
         if !offer.synchronous || self.losses.has(from) {
             return Ok(());
@@ -189,10 +189,10 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Returns the stream through which an offered message will come; its sender is told what it must know.
+    /// Returns the stream of an offered message, and sends the sender the answers that it needs.
     fn stream_for(&mut self, from: Peer, offer: &Offer) -> Result<T::Bulk> {
         if self.losses.has(from) {
-            // Bytes that it put into a stream are there; but it will open no other one, nor get word of this.
+            // Bytes that the sender put into a stream are available; but it will open no other stream and receive no answer.
             if !offer.streaming {
                 return Err(self.loss(from));
             }
@@ -219,14 +219,13 @@ impl<T: Transport> PointToPoint<T> {
         Ok(bulk)
     }
 
-    /// Fills the stream that the receiver has opened for an offered message.
+    /// Puts data into the stream that the receiver has opened for an offered message.
     pub(super) fn clear_arrived(
         &mut self,
         from: Peer,
         clear: Clear,
     ) -> std::result::Result<(), Fault> {
-        // A send that was withdrawn meanwhile does not touch the stream: when the receiver hears
-        // of that, the stream is its own.
+        // If the send was withdrawn meanwhile, do not touch the stream: the receiver owns it once it receives the withdrawal.
         if let Some(at) = self.bulk.offered(from, clear.token)
             && matches!(self.bulk.outgoing[at].stream, OutStream::Awaited)
         {
@@ -238,7 +237,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Notes that the receiver of an offered message has begun.
+    /// Records that the receiver of an offered message has begun to receive.
     pub(super) fn begun_arrived(&mut self, from: Peer, Token(token): Token) {
         if let Some(at) = self.bulk.offered(from, token) {
             let out = &mut self.bulk.outgoing[at];
@@ -249,7 +248,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Moves every stream along. Returns whether some bytes moved.
+    /// Makes progress in every stream. Returns whether some bytes were transferred.
     pub(super) fn move_streams(&mut self) -> bool {
         let mut moved = false;
         let mut at = 0;
@@ -262,7 +261,7 @@ impl<T: Transport> PointToPoint<T> {
                 }
                 Err(fault) => self.condemn(fault),
             }
-            // A settled stream's place is taken by the last one.
+            // A completed stream is replaced by the last one in the list.
             at += (self.bulk.outgoing.len() == before) as usize;
         }
         at = 0;
@@ -284,8 +283,8 @@ impl<T: Transport> PointToPoint<T> {
         self.bulk.outgoing[at].fill(&mut self.transport)
     }
 
-    /// Completes a send when its message would arrive without this task. So the number of messages that wait in streams
-    /// is bounded as well: as many offers as a ring has room for.
+    /// Completes a send once its message would arrive without this task. The number of messages in streams is limited, too, by the number of offers
+    /// for which a ring has space.
     fn settle_outgoing(&mut self, at: usize) {
         if self.bulk.outgoing[at].is_sent() {
             let out = self.bulk.outgoing.swap_remove(at);
@@ -293,7 +292,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Notes that an offer has left the outbox: it is with the receiver, or there was no memory for that.
+    /// Records that an offer has left the outbox: it was sent, or it failed for lack of memory.
     pub(super) fn offer_left(&mut self, to: Peer, offer: Offer, error: Option<Error>) {
         let Some(at) = self.bulk.offered(to, offer.token) else {
             return;
@@ -329,15 +328,15 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns how a large message is getting on; `None` if the request is no send of one.
+    /// Returns the progress of a large message, or `None` if the request does not send one.
     pub fn going(&self, handle: Handle) -> Option<Going> {
         let id = self.find(handle).ok()?;
         let out = &self.bulk.outgoing[self.bulk.sent_by(id)?];
         Some(out.going(&self.transport))
     }
 
-    /// Sends the rest of a large message from `copy`, where the whole of it has been copied: the memory it came from is its owner's again.
-    /// Returns false if that cannot be now: the receiver is just reading it there, or the request is no send of a large message.
+    /// Sends the rest of a large message from `copy`, into which the whole message was copied. The original memory then belongs to the caller again.
+    /// Returns false if that is not possible now because the receiver is reading the original, or if the request does not send a large message.
     pub fn send_from(&mut self, handle: Handle, copy: Views) -> Result<bool> {
         let id = self.find(handle)?;
         let Some(at) = self.bulk.sent_by(id) else {
@@ -347,7 +346,7 @@ impl<T: Transport> PointToPoint<T> {
         moved.map_err(|fault| self.judge(fault.into()))
     }
 
-    /// Returns to whom a request that is not complete sends, if it does.
+    /// Returns the destination of a request that is an incomplete send.
     pub fn destination(&self, handle: Handle) -> Option<Peer> {
         let id = self.find(handle).ok()?;
         if !self.requests.get(id).stage.is_moving() {
@@ -367,7 +366,7 @@ impl<T: Transport> PointToPoint<T> {
         queued.or_else(|| is_own().then_some(self.me))
     }
 
-    /// Gives up the stream of a request, which becomes complete as cancelled.
+    /// Gives up the stream of a request, which completes as cancelled.
     pub(super) fn withdraw_bulk(&mut self, request: u32) {
         if let Some(at) = self.bulk.sent_by(request) {
             let out = self.bulk.outgoing.swap_remove(at);
@@ -379,20 +378,20 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Drops the bytes that arrive for this request: nobody wants them any more.
+    /// Drops the data that arrives for this request, since it is not needed any more.
     pub(super) fn let_pass(&mut self, request: u32) {
         if let Some(stream) = self.bulk.received_by(request) {
             stream.request = None;
         }
     }
 
-    /// Ends large messages of a group that is revoked.
+    /// Ends large messages in revoked groups.
     pub(super) fn end_bulk(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         let ended = |out: &Outgoing<T>| ends(out.frame.context, out.frame.tag);
         while let Some(at) = self.bulk.outgoing.iter().position(ended) {
             let out = self.bulk.outgoing.swap_remove(at);
             let request = out.request;
-            // The receiver may hear of the revocation from somebody else, later than of this.
+            // The receiver may learn of the revocation from another member, after this message.
             let frame = Frame {
                 kind: Kind::Withdrawn,
                 context: out.frame.context | 1,
@@ -407,7 +406,7 @@ impl<T: Transport> PointToPoint<T> {
                 continue;
             };
             let context = self.requests.get(request).status.context;
-            // One that is taken in ahead of its receive is nobody's yet.
+            // A message that is being received ahead of its receive has no receive yet.
             let is_ahead =
                 |body: &Body| matches!(body, Body::Arriving(arriving, _) if *arriving == request);
             let ahead = self.inbox.all().any(|(_, it)| is_ahead(&it.body));
@@ -418,7 +417,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Takes an offer back: one that has not gone yet does not go; otherwise its receiver is told not to wait, by this frame.
+    /// Withdraws an offer: if it was not sent yet, it is not sent; otherwise this frame tells its receiver not to wait.
     fn take_back_offer(&mut self, out: Outgoing<T>, frame: Frame) {
         let Outgoing { to, token, .. } = out;
         let whole = out.is_filled();
@@ -432,12 +431,12 @@ impl<T: Transport> PointToPoint<T> {
             asks: false,
         };
         let body = body.encode();
-        // A ring that carried the offer and is damaged now will be found out by others.
+        // Ignore the error: if the ring is damaged, other operations will detect it.
         let _ = self.send_or_queue(to, frame, &body);
     }
 
-    /// Asks for an offer back, so that its message surely is received or surely is not: the request
-    /// becomes complete, as cancelled in the second case. Returns false if there is nothing to ask for.
+    /// Asks the receiver for the offer back, so that its message is definitely received or definitely not. The request then completes, as cancelled
+    /// in the second case. Returns false if there is nothing to ask for.
     pub(super) fn ask_back(&mut self, request: u32) -> Result<bool> {
         let Some(at) = self.bulk.sent_by(request) else {
             return Ok(false);
@@ -458,7 +457,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(true)
     }
 
-    /// Ends a send whose receiver has given the offer back; its stream, if not full, is ours again.
+    /// Ends a send whose receiver has given the offer back. If its stream is not full, this task owns it again.
     pub(super) fn void_arrived(&mut self, from: Peer, Token(token): Token) {
         let asked = |out: &Outgoing<T>| out.to == from && out.token == token && out.asked;
         if let Some(at) = self.bulk.outgoing.iter().position(asked) {
@@ -470,8 +469,8 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Takes an offer back for its sender: nothing may wait for it any more. If the sender only asks,
-    /// it hears whether a receive has been faster.
+    /// Withdraws an offer on behalf of its sender: no receive may take it any more. If the sender only asks, it gets an answer that says whether a
+    /// receive has already taken it.
     pub(super) fn offer_withdrawn(
         &mut self,
         from: Peer,
@@ -480,7 +479,7 @@ impl<T: Transport> PointToPoint<T> {
     ) -> std::result::Result<(), Fault> {
         let Withdrawn { token, whole, asks } = withdrawn;
         let why = match frame.tag {
-            // All else that ends with the group ends when this word is taken.
+            // All other operations of the group end when this message is handled.
             numbers::REVOKED_TAG => {
                 self.keep_word(from, frame, &[]);
                 Error::Revoked
@@ -508,7 +507,7 @@ impl<T: Transport> PointToPoint<T> {
             match self.send_ahead(from, bare(answer), &Token(token).encode()) {
                 Ok(()) => {}
                 Err(Error::Corrupt { peer, what }) => return Err(Fault::Corrupt { peer, what }),
-                // It can be asked again.
+                // The sender can ask again.
                 Err(_) => return Ok(()),
             }
         }
@@ -537,7 +536,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Disposes of the stream of an offer that was taken back while it waited.
+    /// Disposes of the stream of an offer that was withdrawn while it waited.
     fn void_offer(
         &mut self,
         body: Option<Body>,
@@ -553,7 +552,7 @@ impl<T: Transport> PointToPoint<T> {
         if withdrawn.asks && !withdrawn.whole {
             return self.transport.decline(from, &offer.route);
         }
-        // A stream that has been filled is the receiver's to empty, any other to dispose of.
+        // A filled stream must be emptied by the receiver; any other is disposed of.
         if withdrawn.whole {
             self.drop_offer(from, offer);
         } else if let Ok(bulk) = self.transport.attach(from, &offer.route) {
@@ -562,7 +561,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Empties the stream of an offer that no receive will take; it is full, for its send is complete or taken back.
+    /// Empties the stream of an offer that no receive will take. The stream is full, since the send is complete or withdrawn.
     pub(super) fn drop_offer(&mut self, from: Peer, offer: Offer) {
         if offer.streaming
             && offer.total > 0
@@ -572,7 +571,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends a receive whose message will not come: its sender has taken it back.
+    /// Ends a receive whose message will not arrive because its sender has withdrawn it.
     fn receive_withdrawn(&mut self, request: u32, from: Peer, tag: i32, why: Error) {
         let is_it = |message: &Waiting<Body>| matches!(message.body, Body::Arriving(arriving, _) if arriving == request);
         if self.inbox.withdraw(is_it, &why).is_some() {
@@ -585,8 +584,8 @@ impl<T: Transport> PointToPoint<T> {
         self.requests.complete(request, Some(why));
     }
 
-    /// Gives up all large messages, as this task leaves: whoever is still receiving one must not go on reading its
-    /// memory, which its owner may now use for something else.
+    /// Gives up all large messages because this task leaves. A peer that is still receiving one must not go on reading its memory, which its owner
+    /// may now use for something else.
     pub fn leave(&mut self) {
         for out in std::mem::take(&mut self.bulk.outgoing) {
             self.drop_stream(out.stream.open());
@@ -599,7 +598,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends the streams of a peer that is gone. Messages that were put in whole can still be drained.
+    /// Ends the streams of a peer that is gone. Messages that were put into a stream completely can still be drained.
     pub(super) fn end_streams(&mut self, peer: Peer) {
         let error = self.loss(peer);
         let mut at = 0;
@@ -620,7 +619,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends a send whose receiver is gone; that may have taken all before, by itself, while this task was away.
+    /// Ends a send whose receiver is gone. The receiver may have taken all data before, while this task did not look.
     fn end_outgoing(&mut self, at: usize, error: Error) {
         if self.losses.crime(self.bulk.outgoing[at].to).is_none() {
             while let Ok(true) = self.fill(at) {}
@@ -634,7 +633,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends a receive whose sender is gone: whatever that managed to put in is there, and no more will come.
+    /// Ends a receive whose sender is gone. The data that the sender has put into the stream is available, but no more will arrive.
     fn end_incoming(&mut self, at: usize, error: Error) {
         if self.losses.crime(self.bulk.incoming[at].from).is_none() {
             while let Ok(true) = self.drain(at) {}
@@ -649,8 +648,8 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Takes in large messages offered to this task, which is blocked in a send, so that their
-    /// senders are not blocked by it in turn. As far as the buffer has room.
+    /// Receives large messages offered to this task, which is blocked in a send, so that it does not block their senders in turn. Only as far as the
+    /// buffer has space. Returns whether there were any.
     pub fn take_in_offers(&mut self) -> bool {
         let messages = self.inbox.all();
         let offers = messages.filter(|(_, message)| message.body.offer().is_some());
@@ -667,17 +666,17 @@ impl<T: Transport> PointToPoint<T> {
         let (source, tag, context) = (message.source, message.tag, message.context);
         let offer = message.body.offer()?;
         let total = offer.total as usize;
-        // A synchronous send waits for its receive; holding its bytes would not help it.
+        // A synchronous send waits for its receive, so holding its data would not help.
         if offer.synchronous || !self.inbox.has_room_for(total) {
             return None;
         }
-        // Its sender takes it back.
+        // If the group is revoked, the sender withdraws the message.
         self.contexts.check(context, tag).ok()?;
         let status = Status {
             context,
             ..Status::EMPTY
         };
-        // An obstacle now need not be one when the receive is made: the offer stays.
+        // What fails now may succeed when the receive is posted, so the offer stays.
         let held = Scratch::new(total).ok()?.part(0, total);
         let bulk = self.stream_for(source, &offer).ok()?;
         let request = self.requests.add(Stage::Moving, status, held.clone());
@@ -686,7 +685,7 @@ impl<T: Transport> PointToPoint<T> {
         Some(())
     }
 
-    /// Gives a receive the message that is being taken in for it, or has been.
+    /// Moves a message that is being received ahead, or was, to its receive.
     pub(super) fn receive_arriving(&mut self, request: u32, arriving: u32, held: &Views) {
         let source = self.requests.get(request).status.source as Peer;
         let tag = self.requests.get(request).status.tag;
@@ -698,7 +697,7 @@ impl<T: Transport> PointToPoint<T> {
             }
             return;
         }
-        // The rest of the message goes to the receive's own memory, behind the part that has been copied.
+        // The rest of the message goes directly to the receive's memory, after the part that was copied.
         if let Some(stream) = self.bulk.received_by(arriving) {
             stream.request = Some(request);
             self.requests.complete(arriving, None);

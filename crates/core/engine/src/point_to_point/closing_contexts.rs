@@ -1,4 +1,4 @@
-//! Ends what is done in a context: of a group that is revoked, or of one that is freed and whose context is used again.
+//! Ends the operations in a context: that of a revoked group, or of a freed group whose context is reused.
 
 use crate::error::Error;
 use crate::matching::Waiting;
@@ -9,12 +9,12 @@ use crate::point_to_point::contexts::Contexts;
 use crate::transport::{Peer, Transport};
 
 impl<T: Transport> PointToPoint<T> {
-    /// Returns the contexts with rules of their own.
+    /// Returns the contexts with special rules.
     pub(crate) fn contexts(&self) -> &Contexts {
         &self.contexts
     }
 
-    /// Closes the contexts of a group that is revoked: all that is under way in it ends, except agreements.
+    /// Closes the contexts of a revoked group: all operations in it end, except agreements.
     pub(crate) fn close_context(&mut self, context: u32) {
         self.contexts.close(context);
         let ends = |other: u32, tag: i32| other & !1 == context && !numbers::is_kept(other, tag);
@@ -30,13 +30,13 @@ impl<T: Transport> PointToPoint<T> {
         self.drop_waiting(&ends);
     }
 
-    /// Opens contexts that will be used again.
+    /// Reopens contexts for which `is` returns true, since they will be reused.
     pub(crate) fn reopen_contexts(&mut self, is: impl Fn(u32) -> bool) {
         self.contexts.reopen(is);
     }
 
     fn end_posted(&mut self, ends: &impl Fn(u32, i32) -> bool) {
-        // No receive of an agreement is ever posted.
+        // Receives of agreements are never posted.
         let posted = self.posted();
         let posted = posted.filter(|(_, select)| ends(select.context, 0));
         let ended: Vec<u32> = posted.map(|(number, _)| number).collect();
@@ -45,7 +45,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Drops messages that nobody will receive. Messages on offer stay: their senders take them back.
+    /// Drops messages that no receive will take. Offers stay: their senders withdraw them.
     fn drop_waiting(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         let dropped = |message: &Waiting<Body>| {
             ends(message.context, message.tag)
@@ -60,7 +60,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Drops a message that nobody will receive, for this reason. Those that are on offer or have been are not dropped here.
+    /// Drops a message that no receive will take, for this reason. Does nothing for messages that are or were offers.
     fn drop_body(&mut self, body: Body, why: Error) {
         match body {
             Body::Told(_, credit) => self.credits.pay(credit),
@@ -70,7 +70,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Forgets the contexts of a group that is freed: what has come in it is received by nobody any more. Its collectives may still be under way.
+    /// Forgets the contexts of a freed group: no receive will take its messages. Its collectives may still be in progress.
     pub(crate) fn free_context(&mut self, context: u32) {
         self.contexts.forget(context);
         if !self.inbox.waiting().is_empty() {
@@ -81,7 +81,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Drops messages that wait in one of these contexts, and came of this source (`None`: any) before so many others.
+    /// Drops messages that wait in one of these contexts, are from this source (`None` for any), and arrived before the arrival with this number.
     pub(crate) fn drop_old_messages(
         &mut self,
         source: Option<Peer>,
@@ -95,7 +95,7 @@ impl<T: Transport> PointToPoint<T> {
         });
     }
 
-    /// Drops short messages that wait in this context and of which `is` holds.
+    /// Drops short messages that wait in this context and for which `is` returns true.
     pub(crate) fn drop_held(&mut self, context: u32, is: impl Fn(i32, &[u8]) -> bool) {
         self.drop_messages(&Error::Cancelled, |message, _| {
             let is_it = matches!(&message.body, Body::Bytes(bytes) if is(message.tag, bytes));
@@ -103,7 +103,8 @@ impl<T: Transport> PointToPoint<T> {
         });
     }
 
-    /// Drops waiting messages of which `is` holds, for this reason. It can ask whether one is older than an arrival.
+    /// Drops waiting messages for which `is` returns true, for this reason. The second argument of `is` returns whether the message is older than an
+    /// arrival.
     fn drop_messages(
         &mut self,
         why: &Error,
@@ -130,7 +131,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns the contexts in which this task may still send or receive, with the peer to which it may send.
+    /// Returns the contexts in which this task may still send or receive, each with the peer to which it may send.
     pub(crate) fn contexts_in_use(&self) -> impl Iterator<Item = (u32, Option<Peer>)> {
         let posted = self.posted().map(|(_, select)| (select.context, None));
         let matched = self.inbox.set_aside_ones();

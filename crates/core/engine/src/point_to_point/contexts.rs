@@ -1,15 +1,15 @@
-//! Contexts with rules of their own: those that are closed, since their group is revoked, and those that tolerate departures.
+//! Contexts with special rules: those that are closed because their group is revoked, and those that tolerate departures.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Error;
 use crate::numbers;
 
-/// The contexts of messages that have rules of their own. A group's second context has those of its first.
+/// The contexts with special rules. A group's second context has the rules of its first.
 #[derive(Default)]
 pub(crate) struct Contexts {
     closed: FxHashSet<u32>,
-    /// Contexts that tolerate departures; the value: whether other threads of this task may send to the task itself.
+    /// Contexts that tolerate departures. The value says whether other threads of this task may send to the task itself.
     tolerant: FxHashMap<u32, bool>,
 }
 
@@ -38,22 +38,23 @@ impl Contexts {
         self.closed.insert(context);
     }
 
-    /// Opens contexts that will be used again.
+    /// Reopens contexts for which `is` returns true, since they will be reused.
     pub(super) fn reopen(&mut self, is: impl Fn(u32) -> bool) {
         self.closed.retain(|&context| !is(context));
     }
 
-    /// Lets requests in this context stay pending when their peer leaves. With `threads`, other threads of this task may send to the task itself.
+    /// Lets requests in this context stay pending when their peer leaves. `threads` says whether other threads of this task may send to the task
+    /// itself.
     pub(super) fn tolerate_departures(&mut self, context: u32, threads: bool) {
         self.tolerant.insert(context, threads);
     }
 
-    /// Forgets the context of a group that is freed.
+    /// Forgets the context of a freed group.
     pub(super) fn forget(&mut self, context: u32) {
         self.tolerant.remove(&context);
     }
 
-    /// Returns whether requests in this context stay pending when their peer leaves; those of collectives never do.
+    /// Returns whether requests in this context stay pending when their peer leaves. Those of collectives never do.
     pub(crate) fn is_tolerant(&self, context: u32) -> bool {
         self.tolerant.contains_key(&context)
     }

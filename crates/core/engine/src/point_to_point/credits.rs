@@ -1,23 +1,23 @@
-//! Credits of flow control for messages that a task sends to itself: events, and the output of tasks that it has started.
+//! Flow control credits for messages that a task sends to itself: events, and the output of tasks that it has started.
 //!
-//! The launcher sends output only as fast as the task receives it. So each message has a [`ReceiptCredit`], which is given back when a
-//! receive takes the message.
+//! The launcher sends output only as fast as the task receives it. So each message has a [`ReceiptCredit`], which is returned when a receive takes
+//! the message.
 
-/// A credit of flow control, given back when a message is received.
+/// A flow control credit, returned when a message is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiptCredit {
-    /// The task whose output the message is.
+    /// The task whose output the message contains.
     pub of: u32,
-    /// In bytes.
+    /// The amount, in bytes.
     pub amount: u32,
 }
 
 impl ReceiptCredit {
-    /// Nothing is given back.
+    /// A credit of 0 bytes, for messages without flow control.
     pub const FREE: ReceiptCredit = ReceiptCredit { of: 0, amount: 0 };
 }
 
-/// Credits that have been given back, and that nobody has taken.
+/// Credits that were returned here and not taken yet.
 #[derive(Debug, Default)]
 pub struct ReceiptCredits {
     paid: Vec<ReceiptCredit>,
@@ -25,7 +25,7 @@ pub struct ReceiptCredits {
 }
 
 impl ReceiptCredits {
-    /// Gives one back.
+    /// Returns a credit.
     pub fn pay(&mut self, credit: ReceiptCredit) {
         if credit.amount == 0 {
             return;
@@ -39,13 +39,13 @@ impl ReceiptCredits {
         }
     }
 
-    /// Returns how many bytes have been given back and not been taken.
+    /// Returns the number of bytes that were returned and not taken yet.
     #[inline(always)]
     pub fn sum(&self) -> u32 {
         self.sum
     }
 
-    /// Takes all that have been given back.
+    /// Removes and returns all credits that were returned here.
     pub fn take(&mut self) -> Vec<ReceiptCredit> {
         self.sum = 0;
         std::mem::take(&mut self.paid)

@@ -1,4 +1,4 @@
-//! What a task still has to send before it leaves: frames that others or its program rely on, and that no caller waits for.
+//! What a task still has to send before it leaves: frames on which other tasks or its program rely, and for which no caller waits.
 
 use crate::point_to_point::PointToPoint;
 use crate::point_to_point::bulk::outgoing::Outgoing;
@@ -7,13 +7,13 @@ use crate::request::{Mode, Stage};
 use crate::transport::{Peer, Transport};
 
 impl<T: Transport> PointToPoint<T> {
-    /// Returns whether an answer that no caller waits for is still queued.
+    /// Returns whether an answer for which no caller waits is still queued.
     pub fn owes_answers(&self) -> bool {
         self.outbox.has_answers()
     }
 
-    /// Returns whether a message would be lost if the task left now: a queued one that the program takes for sent, or a send to another task that
-    /// completes by a callback. A synchronous send counts once its receiver has begun, and before that while some of its bytes are still here.
+    /// Returns whether a message would be lost if the task left now: a queued one that the program considers sent, or a send to another task whose
+    /// completion calls back. A synchronous send counts once its receiver has begun, and before that while some of its data is not in the stream.
     pub fn owes_messages(&self) -> bool {
         let calling = self.requests.calling_sends();
         calling.standard > 0
@@ -21,12 +21,12 @@ impl<T: Transport> PointToPoint<T> {
             || self.outbox.has_loans()
     }
 
-    /// Returns whether a synchronous send that completes by a callback waits for its receiver to begin.
+    /// Returns whether a synchronous send whose completion calls back waits for its receiver to begin.
     pub fn owes_synchronous_messages(&self) -> bool {
         self.requests.calling_sends().synchronous > 0
     }
 
-    /// Returns whether this is a synchronous send that completes by a callback, and some of its bytes are still here.
+    /// Returns whether this is a synchronous send whose completion calls back, and some of its data is not in the stream.
     fn keeps_bytes(&self, out: &Outgoing<T>) -> bool {
         let request = self.requests.get(out.request);
         !out.is_filled()
@@ -34,8 +34,8 @@ impl<T: Transport> PointToPoint<T> {
             && request.stage == Stage::Sending(Mode::Synchronous)
     }
 
-    /// Returns a receiver of the messages that [`owes_messages`](Self::owes_messages) reports: `last`, if it is still one. Linear in the sends under
-    /// way; constant if there are none.
+    /// Returns a receiver of the messages that [`owes_messages`](Self::owes_messages) reports. Returns `last` if it is still one. Takes time linear
+    /// in the number of sends in progress, and constant time if there are none.
     pub fn creditor(&self, last: Option<Peer>) -> Option<Peer> {
         if !self.owes_messages() {
             return None;

@@ -1,8 +1,8 @@
-//! Receives without message and messages without receive, with the bytes that these take of the buffer.
+//! Receives without message and messages without receive, and the buffer space that these messages take.
 //!
-//! *Room.* A message whose bytes are held here counts against the buffer; of others there may be only so many. When the inbox is full a
-//! frame stays with the transport, in front of all that its sender has sent after it. Taken in all the same, up to a
-//! reserve, are words of members about their groups, and frames of peers for which [`Inbox::let_in`] was called.
+//! *Space.* A message whose data is held here counts against the buffer; for other messages there is a maximum number. When the inbox is full, a
+//! frame stays in the transport and delays all later frames of its sender. Two kinds of messages are accepted even then, up to a reserve: messages
+//! of members about their groups, and frames of peers for which [`Inbox::let_in`] was called.
 
 use crate::error::Error;
 use crate::matching::{Posted, Unexpected, Waiting};
@@ -11,10 +11,10 @@ use crate::point_to_point::body::{Body, MESSAGE_OVERHEAD_BYTES, charge};
 use crate::point_to_point::matched::{Matched, Message};
 use crate::transport::Peer;
 
-/// Number of messages that may wait for receives even if the buffer is smaller than what keeping these costs.
+/// Number of messages that may wait for receives even if the buffer is smaller than their overhead.
 const MIN_HELD_MESSAGES: usize = 1 << 12;
-/// Number of bytes taken in beyond a full buffer, of agreements and of peers that take their messages back: far more than there are
-/// while all keep to the protocol.
+/// Number of bytes accepted beyond a full buffer, for agreements and for peers that withdraw their messages. Far more than needed while all tasks
+/// keep to the protocol.
 const RESERVE_BYTES: usize = 16 << 20;
 
 /// The location of a message that no receive has taken.
@@ -26,14 +26,14 @@ pub(super) enum Location {
 
 /// Receives without message, and messages without receive.
 pub(super) struct Inbox {
-    /// Receives, each with its request.
+    /// Posted receives. The owner of each is its request.
     pub(super) posted: Posted<u32>,
     waiting: Unexpected<Body>,
     /// Messages that a probe has taken out of matching.
     matched: Matched,
-    /// Bytes that the messages in `waiting` and `matched` take of the buffer.
+    /// Number of bytes of the buffer that the messages in `waiting` and `matched` take.
     buffered: usize,
-    /// Most bytes of the buffer.
+    /// Size of the buffer, in bytes.
     limit: usize,
     let_in: Vec<Peer>,
 }
@@ -50,7 +50,7 @@ impl Inbox {
         }
     }
 
-    /// Returns whether no receive is posted and no message waits: then the next frame of a peer is for the next receive.
+    /// Returns whether no receive is posted and no message waits. Then the next frame of a peer is for the next receive.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.posted.is_empty()
@@ -62,12 +62,12 @@ impl Inbox {
         &self.waiting
     }
 
-    /// Returns the bytes that messages take of the buffer.
+    /// Returns the number of bytes of the buffer that messages take.
     pub(super) fn buffered(&self) -> usize {
         self.buffered
     }
 
-    /// Returns the most bytes of the buffer.
+    /// Returns the size of the buffer, in bytes.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
@@ -83,47 +83,47 @@ impl Inbox {
         });
     }
 
-    /// Takes a message that a receive has selected: older ones have been passed over.
+    /// Removes and returns a message that a receive has selected. Older messages are then passed over.
     pub(super) fn receive(&mut self, id: u32) -> Option<Waiting<Body>> {
         let message = self.waiting.receive(id)?;
         self.buffered -= message.body.charge();
         Some(message)
     }
 
-    /// Takes out a message that nobody receives.
+    /// Removes a message that no receive takes.
     pub(super) fn remove(&mut self, id: u32) -> Option<Waiting<Body>> {
         let message = self.waiting.remove(id)?;
         self.buffered -= message.body.charge();
         Some(message)
     }
 
-    /// Takes a message out of matching: only its number leads to it from now on.
+    /// Takes a message out of matching: from now on it can only be found by its number.
     pub(super) fn set_aside(&mut self, id: u32) -> Option<Message> {
         let message = self.waiting.receive(id)?;
         Some(self.matched.add(message))
     }
 
-    /// Takes a message that had been taken out of matching.
+    /// Removes and returns a message that was taken out of matching.
     pub(super) fn take_matched(&mut self, message: Message) -> Option<Waiting<Body>> {
         let message = self.matched.take(message)?;
         self.buffered -= message.body.charge();
         Some(message)
     }
 
-    /// Notes that a message has gone to its receive without waiting: those that wait have been passed over.
+    /// Marks waiting messages as passed over, since a message was received without waiting.
     #[inline(always)]
     pub(super) fn pass_over(&mut self) {
         self.waiting.pass_over();
     }
 
-    /// Returns all messages, also those taken out of matching, in no order.
+    /// Returns all messages, including those taken out of matching, in no particular order.
     pub(super) fn all(&self) -> impl Iterator<Item = (Location, &Waiting<Body>)> {
         let waiting = self.waiting.iter();
         let waiting = waiting.map(|(id, message)| (Location::Waiting(id), message));
         waiting.chain(self.set_aside_ones())
     }
 
-    /// Returns the messages taken out of matching, in no order.
+    /// Returns the messages taken out of matching, in no particular order.
     pub(super) fn set_aside_ones(&self) -> impl Iterator<Item = (Location, &Waiting<Body>)> {
         let matched = self.matched.iter();
         matched.map(|(id, message)| (Location::Matched(id), message))
@@ -137,7 +137,7 @@ impl Inbox {
         }
     }
 
-    /// Takes back the message of which `is` holds, wherever it is. One that was taken out of matching leaves `why` for its receive.
+    /// Withdraws the message for which `is` returns true, wherever it is. If it was taken out of matching, `why` is kept for its receive.
     pub(super) fn withdraw(
         &mut self,
         is: impl Fn(&Waiting<Body>) -> bool,
@@ -150,7 +150,7 @@ impl Inbox {
         self.withdraw_matched(is, why)
     }
 
-    /// As [`Inbox::withdraw`], of messages taken out of matching.
+    /// Does the same as [`Inbox::withdraw`], for messages taken out of matching.
     pub(super) fn withdraw_matched(
         &mut self,
         is: impl Fn(&Waiting<Body>) -> bool,
@@ -161,7 +161,7 @@ impl Inbox {
         Some(body)
     }
 
-    /// Replaces what is kept of a message.
+    /// Replaces the data of a message.
     pub(super) fn replace(&mut self, at: Location, body: Body) {
         let message = match at {
             Location::Waiting(id) => self.waiting.get_mut(id),
@@ -174,17 +174,17 @@ impl Inbox {
         }
     }
 
-    /// Returns whether the buffer has room for a held message of this many bytes.
+    /// Returns whether the buffer has space for a held message of this many bytes.
     pub(super) fn has_room_for(&self, bytes: usize) -> bool {
         self.buffered.saturating_add(charge(bytes)) <= self.limit
     }
 
-    /// Returns whether no held message is taken in.
+    /// Returns whether no further held message is accepted.
     pub(super) fn is_full(&self) -> bool {
         self.buffered >= self.limit || self.is_crowded()
     }
 
-    /// Returns whether as many messages wait as may: then offers and loans, whose bytes are elsewhere, stay in front too.
+    /// Returns whether the maximum number of messages is waiting. Then offers and loans, whose data is elsewhere, stay in the transport, too.
     #[inline(always)]
     pub(super) fn is_crowded(&self) -> bool {
         self.waiting.len() >= self.most_waiting()
@@ -195,7 +195,7 @@ impl Inbox {
         (self.limit / MESSAGE_OVERHEAD_BYTES).max(MIN_HELD_MESSAGES)
     }
 
-    /// Returns whether a frame is taken in although the buffer is full.
+    /// Returns whether a frame is accepted although the buffer is full.
     #[cold]
     pub(super) fn is_urgent(&self, peer: Peer, context: u32, tag: i32) -> bool {
         let most = self.limit.saturating_add(RESERVE_BYTES);
@@ -203,23 +203,23 @@ impl Inbox {
         needed && self.buffered < most && self.has_place_beyond()
     }
 
-    /// Returns whether an offer or a loan of this peer is taken in although too many messages wait.
+    /// Returns whether an offer or a loan of this peer is accepted although too many messages wait.
     pub(super) fn is_let_in(&self, peer: Peer) -> bool {
         self.let_in.contains(&peer) && self.has_place_beyond()
     }
 
-    /// Returns whether there are not too many messages even for what is taken in beyond a full buffer.
+    /// Returns whether the number of messages permits accepting more beyond a full buffer.
     fn has_place_beyond(&self) -> bool {
         self.waiting.len() < self.most_waiting() + RESERVE_BYTES / MESSAGE_OVERHEAD_BYTES
     }
 
-    /// Takes in what these peers have sent although the buffer is full. Replaces the list of an earlier call.
+    /// Accepts frames of these peers although the buffer is full. Replaces the list of an earlier call.
     pub(super) fn let_in(&mut self, peers: &[Peer]) {
         self.let_in.clear();
         self.let_in.extend_from_slice(peers);
     }
 
-    /// Takes a peer off the list of [`Inbox::let_in`].
+    /// Removes a peer from the list of [`Inbox::let_in`].
     pub(super) fn end_let_in(&mut self, peer: Peer) {
         self.let_in.retain(|&one| one != peer);
     }

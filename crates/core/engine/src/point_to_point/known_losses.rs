@@ -4,42 +4,43 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::transport::Peer;
 
-/// Tasks that are gone.
+/// Tasks that are gone, and how far this was handled.
 #[derive(Default)]
 pub(crate) struct KnownLosses {
     /// Peers that broke the protocol, and how.
     condemned: FxHashMap<Peer, &'static str>,
-    /// Those of them of which others have not been told.
+    /// Condemned peers about which the other tasks were not notified yet.
     accused: Vec<Peer>,
     /// Peers that are known to be gone.
     gone: FxHashSet<Peer>,
-    /// Those of them of which what depends on them has not been ended.
+    /// Peers that are gone and whose dependent operations were not ended yet.
     fresh: Vec<Peer>,
-    /// Those of them whose last frames stay outside while the buffer is full.
+    /// Peers that are gone and whose last frames stay in the transport while the buffer is full.
     unheard: Vec<Peer>,
-    /// The transport's count of losses at the last look. At first not the present one: losses before this task came are noticed, too.
+    /// The transport's number of losses at the last check. Initially different from the transport's, so that losses before this task's start are
+    /// noticed.
     counted: u32,
 }
 
 impl KnownLosses {
-    /// Returns whether somebody is gone.
+    /// Returns whether no task is known to be gone.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.gone.is_empty()
     }
 
-    /// Returns whether a task is known to be gone. Mostly nobody is.
+    /// Returns whether a task is known to be gone. Usually none is.
     #[inline(always)]
     pub(crate) fn has(&self, peer: Peer) -> bool {
         !self.gone.is_empty() && self.gone.contains(&peer)
     }
 
-    /// Returns how many tasks are known to be gone.
+    /// Returns the number of tasks that are known to be gone.
     pub(crate) fn len(&self) -> usize {
         self.gone.len()
     }
 
-    /// Notes that a task is gone. Returns false if that was known.
+    /// Records that a task is gone. Returns false if that was known.
     pub(super) fn insert(&mut self, peer: Peer) -> bool {
         let is_new = self.gone.insert(peer);
         if is_new {
@@ -48,18 +49,18 @@ impl KnownLosses {
         is_new
     }
 
-    /// Takes a task of which what depends on it has not been ended.
+    /// Removes and returns a lost task whose dependent operations were not ended yet.
     pub(super) fn pop_fresh(&mut self) -> Option<Peer> {
         (!self.fresh.is_empty()).then(|| self.fresh.remove(0))
     }
 
-    /// Returns whether what depends on some task has not been ended, or a culprit has not been named to others.
+    /// Returns whether dependent operations of some task were not ended, or a condemned peer was not reported to other tasks.
     #[inline(always)]
     pub(crate) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty() || !self.accused.is_empty()
     }
 
-    /// Notes that a task has broken the protocol. Returns false if that was known.
+    /// Records that a task has broken the protocol. Returns false if that was known.
     pub(super) fn condemn(&mut self, peer: Peer, what: &'static str) -> bool {
         let first = !self.condemned.contains_key(&peer);
         if first {
@@ -69,7 +70,7 @@ impl KnownLosses {
         first
     }
 
-    /// Takes a task that has broken the protocol, and of which others have not been told.
+    /// Removes and returns a task that has broken the protocol and was not reported to other tasks.
     pub(super) fn pop_accused(&mut self) -> Option<Peer> {
         self.accused.pop()
     }
@@ -83,39 +84,39 @@ impl KnownLosses {
         self.condemned.get(&peer).copied()
     }
 
-    /// Notes that the last frames of a task that is gone stay outside.
+    /// Records that the last frames of a lost task stay in the transport.
     pub(super) fn keep_unheard(&mut self, peer: Peer) {
         self.unheard.push(peer);
     }
 
-    /// Returns whether the last frames of a task stay outside.
+    /// Returns whether the last frames of a task stay in the transport.
     pub(super) fn is_unheard(&self, peer: Peer) -> bool {
         self.unheard.contains(&peer)
     }
 
-    /// Returns whether last frames of some task stay outside.
+    /// Returns whether last frames of any task stay in the transport.
     #[inline(always)]
     pub(crate) fn has_unheard(&self) -> bool {
         !self.unheard.is_empty()
     }
 
-    /// Returns the tasks whose last frames stay outside.
+    /// Returns the tasks whose last frames stay in the transport.
     pub(super) fn unheard(&self) -> &[Peer] {
         &self.unheard
     }
 
-    /// Notes that the last frames of a task have been taken in.
+    /// Records that the last frames of a task were received.
     pub(super) fn end_unheard(&mut self, peer: Peer) {
         self.unheard.retain(|&one| one != peer);
     }
 
-    /// Returns whether the transport has counted losses that have not been looked at.
+    /// Returns whether all losses up to this number were checked.
     #[inline(always)]
     pub(super) fn are_counted(&self, count: u32) -> bool {
         self.counted == count
     }
 
-    /// Notes that all losses of this count have been looked at.
+    /// Records that all losses up to this number were checked.
     pub(super) fn note_count(&mut self, count: u32) {
         self.counted = count;
     }

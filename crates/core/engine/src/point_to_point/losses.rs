@@ -1,13 +1,12 @@
-//! Ends all messages that depend on a task that has died or left.
+//! Ends all operations that depend on a task that has died or left.
 //!
-//! A task that is gone will send nothing more, but what it had sent can be received. So: first
-//! take in what has arrived ([`PointToPoint::note_losses`]), then fail every operation that still depends on it, each with an
-//! error that names it ([`PointToPoint::end_peer`]). Nothing waits for a task that is gone. Between the two
-//! [`Engine::progress`](crate::Engine::progress) lets collectives use what has arrived.
+//! A task that is gone will send nothing more, but what it has sent can be received. So this first receives what has arrived
+//! ([`PointToPoint::note_losses`]). Then it fails every operation that still depends on the task, with an error that names the task
+//! ([`PointToPoint::end_peer`]). Nothing waits for a task that is gone. Between the two steps, [`Engine::progress`](crate::Engine::progress) lets
+//! collectives use what has arrived.
 //!
-//! A full buffer can keep the last frames of a task outside. Receives of its messages fail when
-//! these have been taken in: until then the message may be among them, and whoever waits is told
-//! that the buffer is full.
+//! A full buffer can keep the last frames of a task in the transport. Receives of its messages fail only once these frames were received: until then
+//! the message may be among them, and a waiting caller gets the error that the buffer is full.
 
 use crate::error::Error;
 use crate::matching::Select;
@@ -17,7 +16,7 @@ use crate::point_to_point::outbox::Content;
 use crate::transport::{Fault, Peer, Presence, Transport};
 
 impl<T: Transport> PointToPoint<T> {
-    /// Returns whether that task is still there, and has kept to the protocol.
+    /// Returns whether a task is alive. A task that has broken the protocol counts as dead.
     pub fn presence(&self, peer: Peer) -> Presence {
         match self.losses.crime(peer) {
             Some(_) => Presence::Dead,
@@ -25,7 +24,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns whether nobody is known to be gone.
+    /// Returns whether no task is known to be gone.
     #[inline(always)]
     pub fn is_nobody_gone(&self) -> bool {
         self.losses.is_empty()
@@ -37,19 +36,19 @@ impl<T: Transport> PointToPoint<T> {
         &self.losses
     }
 
-    /// Returns whether nobody has been lost so far and no group is revoked: then a receive from anybody need not ask who is dead.
+    /// Returns whether no task was lost so far and no group is revoked. Then a receive from any source need not check for deaths.
     #[inline(always)]
     pub fn is_whole(&self) -> bool {
         self.losses.is_empty() && self.contexts.are_open() && self.has_counted_losses()
     }
 
-    /// Returns whether all losses that the transport has counted have been looked at.
+    /// Returns whether all losses that the transport has counted were checked.
     #[inline(always)]
     pub(crate) fn has_counted_losses(&self) -> bool {
         self.losses.are_counted(self.transport.losses())
     }
 
-    /// Returns the error of an operation with a peer that is not there any more.
+    /// Returns the error of an operation with a peer that is gone.
     pub(crate) fn loss(&self, peer: Peer) -> Error {
         if let Some(what) = self.losses.crime(peer) {
             return Error::Corrupt { peer, what };
@@ -60,7 +59,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends all messages with a peer that broke the protocol: nothing it sends is read any more.
+    /// Ends all messages with a peer that broke the protocol. Nothing that it sends is read any more.
     pub(crate) fn condemn(&mut self, fault: Fault) {
         if let Fault::Corrupt { peer, what } = fault {
             if self.losses.condemn(peer, what) {
@@ -70,7 +69,8 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// As `condemn`, for what ends an operation: the peer would wait in vain for its other half.
+    /// Does the same as `condemn` for an error that ends an operation, and returns the error. Otherwise the peer would wait in vain for its part of
+    /// the operation.
     #[cold]
     pub(crate) fn judge(&mut self, error: Error) -> Error {
         if let Error::Corrupt { peer, what } = error
@@ -81,23 +81,23 @@ impl<T: Transport> PointToPoint<T> {
         error
     }
 
-    /// Takes a task that is gone, to be ended by [`PointToPoint::end_peer`].
+    /// Removes and returns a lost task. The caller must call [`PointToPoint::end_peer`] for it.
     pub(crate) fn take_loss(&mut self) -> Option<Peer> {
         self.losses.pop_fresh()
     }
 
-    /// Takes a task that has broken the protocol, of which others are to be told.
+    /// Removes and returns a task that has broken the protocol, which the caller must report to other tasks.
     pub(crate) fn take_accused(&mut self) -> Option<Peer> {
         self.losses.pop_accused()
     }
 
-    /// Finds out who has died or left since the last look, and takes in what has arrived of them.
+    /// Determines which tasks have died or left since the last check, and receives what has arrived from them.
     #[cold]
     pub(crate) fn note_losses(&mut self) {
         self.losses.note_count(self.transport.losses());
         let streams = !self.bulk.is_empty();
         for peer in 0..self.transport.peers() {
-            // Of those known to be gone nothing but a stream can have to be ended.
+            // For tasks already known to be gone, only streams may still have to be ended.
             let over = peer == self.me || (!streams && self.losses.has(peer));
             if !over && self.transport.presence(peer) != Presence::Here {
                 self.note_loss(peer);
@@ -108,7 +108,7 @@ impl<T: Transport> PointToPoint<T> {
     #[cold]
     fn note_loss(&mut self, peer: Peer) {
         if !self.losses.insert(peer) {
-            // Found out again, by a stream of its that makes no sense.
+            // Detected again, by an invalid stream of the peer.
             return self.end_streams(peer);
         }
         self.drain_peer(peer);
@@ -117,7 +117,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends all messages with a task that is gone, and what leads to it. Receives from any source are left to whoever knows the groups.
+    /// Ends all messages with a lost task. Receives from any source are left to the layer that knows the groups.
     pub(crate) fn end_peer(&mut self, peer: Peer) {
         let error = self.loss(peer);
         self.end_streams(peer);
@@ -129,7 +129,7 @@ impl<T: Transport> PointToPoint<T> {
         self.fail_receives(peer, &error);
     }
 
-    /// Forgets the way to a task that is gone.
+    /// Closes the transport's connection to a lost task.
     pub(crate) fn forget_peer(&mut self, peer: Peer) {
         self.transport.forget(peer);
     }
@@ -139,15 +139,15 @@ impl<T: Transport> PointToPoint<T> {
         self.losses.crime(peer).is_none() && matches!(self.transport.front(peer), Ok(Some(_)))
     }
 
-    /// Returns whether a message for such a receive can be among the last frames of a peer that is gone. After a death collectives end at
-    /// once, for their other members have been told; one that has left may have done its part before.
+    /// Returns whether a message for such a receive can be among the unread last frames of a lost peer. After a death, collectives end at once,
+    /// since their other members were notified; a peer that has left may have done its part before.
     pub(crate) fn may_have_unread(&self, source: Peer, context: u32) -> bool {
         let of_collective = !context.is_multiple_of(2);
         self.losses.is_unheard(source)
             && (!of_collective || self.presence(source) == Presence::Left)
     }
 
-    /// Fails the receives of peers that are gone and whose last frames have been taken in by now. Returns whether there are such peers.
+    /// Fails the receives from lost peers whose last frames were received by now. Returns whether there are such peers.
     #[cold]
     pub(crate) fn read_out(&mut self) -> bool {
         let (losses, transport) = (&self.losses, &mut self.transport);
@@ -176,7 +176,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Ends a posted receive with an error.
+    /// Completes a posted receive with an error.
     pub(crate) fn fail_receive(&mut self, number: u32, error: Error) {
         if let Some(request) = self.inbox.posted.remove(number) {
             self.requests.complete(request, Some(error));

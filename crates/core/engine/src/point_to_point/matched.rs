@@ -1,8 +1,8 @@
 //! Messages that a probe has taken out of matching: no other receive and no other probe finds them.
 //!
-//! Such a message stays as it came (its bytes held here, or on offer with its sender) until it is received by its number. Numbers
-//! are never used twice, so a stale one is noticed. To its sender the message is matched: if asked to give it back, this task
-//! says that a receive has been faster.
+//! The data of such a message stays where it was (held here, or at the sender as an offer) until it is received by its number. Numbers are never
+//! reused, so a stale one is detected. To its sender the message is matched: if asked to give it back, this task answers that a receive has already
+//! taken it.
 
 use rustc_hash::FxHashMap;
 
@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::matching::Waiting;
 use crate::point_to_point::body::Body;
 
-/// A message that a probe has taken out of matching, as callers hold it. Never 0.
+/// The caller's handle of a message that a probe has taken out of matching. Never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message(pub u64);
 
 impl Message {
-    /// The message of nobody: received at once, it is empty.
+    /// The message of an operation without a peer. It is received at once and is empty.
     pub const OF_NOBODY: Message = Message(u64::MAX);
 }
 
@@ -37,24 +37,24 @@ impl Matched {
         self.list.remove(&message.0)
     }
 
-    /// Returns all of them, in no order.
+    /// Returns all messages, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Message, &Waiting<Body>)> {
         self.list
             .iter()
             .map(|(&id, message)| (Message(id), message))
     }
 
-    /// Returns what is kept of a message.
+    /// Returns the data of a message.
     pub(crate) fn get(&self, message: Message) -> Option<&Waiting<Body>> {
         self.list.get(&message.0)
     }
 
-    /// Returns what is kept of a message.
+    /// Returns the data of a message, to change it.
     pub(crate) fn get_mut(&mut self, message: Message) -> Option<&mut Waiting<Body>> {
         self.list.get_mut(&message.0)
     }
 
-    /// Takes back the message of which `is` holds. The rest says why to its receive; returns what it was.
+    /// Withdraws the message for which `is` returns true. Keeps the reason for its receive, and returns the message's former data.
     pub(crate) fn withdraw(
         &mut self,
         is: impl Fn(&Waiting<Body>) -> bool,

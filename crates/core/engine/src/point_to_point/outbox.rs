@@ -1,7 +1,7 @@
-//! Frames that have found no room yet, oldest first for each peer.
+//! Frames for which there was no space yet, oldest first for each peer.
 //!
-//! A task that leaves asks at each look whether some of them are answers that others wait for, or messages that its program
-//! takes for sent. There may be hundreds of thousands of frames, so the queue counts those.
+//! A task that leaves checks repeatedly whether some of them are answers for which other tasks wait, or messages that its program considers sent.
+//! There may be hundreds of thousands of frames, so the queue counts those.
 
 use std::collections::VecDeque;
 
@@ -11,24 +11,24 @@ use rustc_hash::FxHashMap;
 
 use crate::transport::{Fault, Frames, Peer};
 
-/// Maximum number of answers queued for a peer: none that reads them can have asked for more.
+/// Maximum number of answers queued for a peer. A peer that reads its answers cannot have requested more.
 const MAX_QUEUED_ANSWERS: usize = 1 << 18;
 
-/// A frame that has found no room yet.
+/// A frame for which there was no space yet.
 pub(crate) struct Queued {
     pub(crate) frame: Frame,
     pub(crate) content: Content,
 }
 
 pub(crate) enum Content {
-    /// A user's message, and the request to complete when it is gone.
+    /// A user's message, and the request to complete once it is sent.
     Message(Views, u32),
-    /// A body of our own.
+    /// A body of the engine's own.
     Body([u8; BODY], usize),
 }
 
 impl Queued {
-    /// A body of the engine's own.
+    /// Creates a frame with a body of the engine's own.
     pub(crate) fn of_body(frame: Frame, body: &[u8]) -> Queued {
         let mut copy = [0; BODY];
         copy[..body.len()].copy_from_slice(body);
@@ -38,7 +38,7 @@ impl Queued {
         }
     }
 
-    /// Returns the offer that it makes, if it is one.
+    /// Returns the offer in the frame, if it is one.
     pub(crate) fn offer(&self) -> Option<Offer> {
         match &self.content {
             Content::Body(body, len) if self.frame.kind == Kind::Offer => {
@@ -48,7 +48,7 @@ impl Queued {
         }
     }
 
-    /// Sends it. Returns false if there is no room yet.
+    /// Sends the frame. Returns false if there is no space yet.
     pub(crate) fn send(&self, frames: &mut impl Frames, to: Peer) -> Result<bool, Fault> {
         match &self.content {
             Content::Message(views, _) => frames.send(to, self.frame, views),
@@ -56,7 +56,7 @@ impl Queued {
         }
     }
 
-    /// Returns whether no caller waits for it, but the other side does.
+    /// Returns whether the frame is an answer: no caller waits for it, but the receiver does.
     fn is_answer(&self) -> bool {
         match self.content {
             Content::Body(..) => !matches!(self.frame.kind, Kind::Offer | Kind::Loan),
@@ -64,7 +64,7 @@ impl Queued {
         }
     }
 
-    /// Returns whether it is a message whose send has returned.
+    /// Returns whether the frame is a message whose send has returned already.
     pub(super) fn is_loan(&self) -> bool {
         self.frame.kind == Kind::Loan
     }
@@ -84,7 +84,7 @@ impl Queue {
         self.loans += usize::from(queued.is_loan());
     }
 
-    /// Takes out the frame at this place.
+    /// Removes the frame at this index.
     fn remove(&mut self, at: usize) -> Option<Queued> {
         let queued = self.frames.remove(at)?;
         self.answers -= usize::from(queued.is_answer());
@@ -93,7 +93,7 @@ impl Queue {
     }
 }
 
-/// All frames that have found no room, by destination; a peer is in it only while it has some.
+/// All frames for which there was no space, by destination. Contains only peers with at least one frame.
 #[derive(Default)]
 pub(crate) struct Outbox {
     queues: FxHashMap<Peer, Queue>,
@@ -123,7 +123,7 @@ impl Outbox {
         queue.frames.push_back(queued);
     }
 
-    /// Queues a frame before the others for its peer.
+    /// Queues a frame before all others for its peer.
     pub(crate) fn push_front(&mut self, to: Peer, queued: Queued) {
         let queue = self.queues.entry(to).or_default();
         queue.count(&queued);
@@ -135,7 +135,7 @@ impl Outbox {
         self.queues.get(&to)?.frames.front()
     }
 
-    /// Takes the next frame for a peer.
+    /// Removes and returns the next frame for a peer.
     pub(crate) fn pop(&mut self, to: Peer) -> Option<Queued> {
         self.remove(to, 0)
     }
@@ -149,13 +149,13 @@ impl Outbox {
         queued
     }
 
-    /// Takes all frames for a peer.
+    /// Removes and returns all frames for a peer.
     pub(crate) fn remove_all(&mut self, to: Peer) -> VecDeque<Queued> {
         let queue = self.queues.remove(&to);
         queue.map(|queue| queue.frames).unwrap_or_default()
     }
 
-    /// Takes users' messages of which `ends` holds; returns their requests.
+    /// Removes the users' messages for which `ends` returns true. Returns their requests.
     pub(crate) fn remove_messages(&mut self, ends: impl Fn(Frame, u32) -> bool) -> Vec<u32> {
         let mut ended = Vec::new();
         self.queues.retain(|_, queue| {
@@ -171,7 +171,7 @@ impl Outbox {
         ended
     }
 
-    /// Takes an offer out of the queue, if it is still there.
+    /// Removes an offer from the queue and returns it, if it is still there.
     pub(crate) fn remove_offer(&mut self, to: Peer, token: u64) -> Option<Offer> {
         let queue = self.queues.get(&to)?;
         let offered = |queued: &Queued| queued.offer().filter(|offer| offer.token == token);
@@ -188,14 +188,14 @@ impl Outbox {
         offers.any(|one| one.offer().is_some_and(|offer| offer.token == token))
     }
 
-    /// Returns the peers for which frames are queued of which `is` holds.
+    /// Returns the peers with a queued frame for which `is` returns true.
     pub(crate) fn destinations(&self, is: impl Fn(&Queued) -> bool) -> impl Iterator<Item = Peer> {
         let queues = self.queues.iter();
         let found = queues.filter(move |(_, queue)| queue.frames.iter().any(&is));
         found.map(|(&to, _)| to)
     }
 
-    /// Returns the frames with their destinations, in no order of these.
+    /// Returns the frames with their destinations, in no particular order of destinations.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Peer, &Queued)> {
         let queues = self.queues.iter();
         queues.flat_map(|(&to, queue)| queue.frames.iter().map(move |queued| (to, queued)))
@@ -211,7 +211,7 @@ impl Outbox {
         self.queues.values().any(|queue| queue.loans > 0)
     }
 
-    /// Returns whether more answers are queued for a peer than one that reads what it is told can have asked for.
+    /// Returns whether more answers are queued for a peer than a peer that reads its answers can have requested.
     pub(crate) fn is_flooded(&self, to: Peer) -> bool {
         let queue = self.queues.get(&to);
         queue.is_some_and(|queue| queue.answers >= MAX_QUEUED_ANSWERS)

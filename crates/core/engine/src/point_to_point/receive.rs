@@ -1,4 +1,4 @@
-//! Starting receives, and looking for messages.
+//! Starts receives and probes for messages.
 //!
 //! *Rules of the fast path* (`poll_matching` on an eager message at the front of its ring): no
 //! lock, no allocation, no system call, no hash table. (docs/hot-paths.md names the test.)
@@ -15,18 +15,19 @@ use crate::point_to_point::matched::Message;
 use crate::request::{Handle, Stage, Status};
 use crate::transport::{Frames, Peer, Polled, Transport};
 
-/// The outcome of an attempt to receive what is at the front.
+/// The outcome of an attempt to receive the next message without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// A message from this source with this tag and length, which has been received.
+    /// A message was received: its source, tag and length.
     Received(Peer, i32, usize),
-    /// Nothing.
+    /// No message has arrived.
     Nothing,
-    /// Something else, or something waits already: a request must be made.
+    /// Another frame is next, or receives or messages are waiting: the caller must make a request.
     NeedsRequest,
 }
 
-/// Receives a small message of this tag, or any, if it is the next one of its source. Needs nothing of the engine but that no receive or message waits.
+/// Receives a small message with this tag, or with any if `tag` is `None`, if it is the next frame of its source. The caller ensures that no receive
+/// is posted and no message waits.
 #[inline(always)]
 fn receive_front(
     frames: &mut impl Frames,
@@ -56,8 +57,8 @@ fn receive_front(
 }
 
 impl<T: Transport> PointToPoint<T> {
-    /// Looks once for a small message from this source with this tag, and receives it if it is the next one there. [`Polled::Other`]: a request must
-    /// be made, since something else is there, or other receives or messages wait.
+    /// Polls once for a small message of this source with this tag, and receives it if it is the next frame. Returns [`Polled::Other`] if another
+    /// frame is next, or receives or messages are waiting: the caller must then make a request.
     #[inline(always)]
     pub fn poll_matching(&mut self, source: Peer, context: u32, tag: i32, into: &Views) -> Polled {
         if !self.inbox.is_empty() || self.has_due_callbacks() || source == self.me {
@@ -66,7 +67,7 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.poll_matching(source, context, tag, into)
     }
 
-    /// Receives a small message as `poll_matching` does, with this tag or any, from this source or whoever has it at the front of what it has sent.
+    /// Does the same as `poll_matching`, with any tag if `tag` is `None`. If `source` is `None`, uses the first source that has sent a frame.
     #[inline(always)]
     pub fn poll_any(
         &mut self,
@@ -91,13 +92,13 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Prepares for an answer to that task, for a message of which this one waits.
+    /// Prepares for an answer to this peer, from which the task is waiting for a message.
     #[inline(always)]
     pub fn prepare(&mut self, peer: Peer) {
         self.transport.prepare(peer);
     }
 
-    /// Returns the one task from which the message of this receive must come, if there is one.
+    /// Returns the task from which the message of this receive must come, if it is a single one.
     pub fn source(&self, handle: Handle) -> Option<Peer> {
         let id = self.find(handle).ok()?;
         match self.requests.get(id).stage {
@@ -106,22 +107,21 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns whether a message of this task waits outside, because the buffer is full.
+    /// Returns whether a frame of this task waits in the transport because the buffer is full.
     pub fn holds_up(&mut self, source: Peer) -> bool {
         self.buffer_is_full()
             && source != self.me
             && matches!(self.transport.front(source), Ok(Some(_)))
     }
 
-    /// Returns whether any message waits outside, because the buffer is full.
+    /// Returns whether any frame waits in the transport because the buffer is full.
     pub fn holds_up_some(&mut self) -> bool {
         self.buffer_is_full() && self.transport.next_ready(&mut 0).is_some()
     }
 
-    /// Posts a receive. Fast path: no other receive is posted (or only such of
-    /// the same messages), no message waits, the source is there. `None`: nothing has happened. A message of the
-    /// source may be in its ring already: that is not looked at here, because a send that comes next
-    /// would wait for the look. It meets this receive in its turn.
+    /// Posts a receive on the fast path. Returns `None`, without effect, if another receive is posted that selects other messages, if a message
+    /// waits, or if the source is gone. A message of the source may be in its ring already. This call does not check for it, because that would
+    /// delay a send that comes next; a later poll finds it.
     #[inline(always)]
     pub fn try_post(
         &mut self,
@@ -145,8 +145,8 @@ impl<T: Transport> PointToPoint<T> {
             .add_posted(&mut self.inbox.posted, message, (at, len))
     }
 
-    /// Starts a receive. The memory belongs to the engine until the request is complete. One from any source finds only what waits, and is posted
-    /// whoever is gone: [`Engine::start_receive`](crate::Engine::start_receive) looks first.
+    /// Starts a receive. The engine uses the memory until the request is complete. A receive from any source finds only waiting messages, and is
+    /// posted even if tasks are gone: [`Engine::start_receive`](crate::Engine::start_receive) checks first.
     #[inline(always)]
     pub(crate) fn start_receive_of(&mut self, select: Select, into: Views) -> Result<Handle> {
         if let (Some(source), TagSelect::Exactly(tag)) = (select.source, select.tag)
@@ -183,8 +183,8 @@ impl<T: Transport> PointToPoint<T> {
         Ok(self.requests.handle(id))
     }
 
-    /// Handles what the selected source has sent, until something is for this receive: that
-    /// goes straight to its memory. Receives posted before it come first.
+    /// Handles frames of the selected source until one is for this receive, and receives that one directly into its memory. Receives posted earlier
+    /// take precedence.
     fn receive_from_front(&mut self, select: &Select, into: &Views) -> Option<Handle> {
         let source = select.source.filter(|&source| source != self.me)?;
         if self.losses.crime(source).is_some() {
@@ -221,7 +221,7 @@ impl<T: Transport> PointToPoint<T> {
                 }
             }
             match self.handle_front(source) {
-                // An offer or a loan for this receive now waits: nothing after it may overtake it.
+                // An offer or a loan for this receive is waiting now: no later message may overtake it.
                 Ok(true) if self.inbox.waiting().find(select).is_some() => return None,
                 Ok(true) => {}
                 Ok(false) => return None,
@@ -233,7 +233,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Handles what a peer has sent, so far as it has arrived.
+    /// Handles all frames of a peer that have arrived.
     pub(crate) fn drain_peer(&mut self, source: Peer) {
         if source == self.me || self.losses.crime(source).is_some() {
             return;
@@ -247,9 +247,9 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Fails if nobody can ever satisfy a receive. Who may send to one from any source is not known here.
+    /// Fails if no task can ever satisfy a receive. This layer does not know which tasks may send to a receive from any source.
     pub(crate) fn check_source(&self, select: &Select) -> Result<()> {
-        // Word may have come in the same call.
+        // A revocation may have been received during the same call.
         if self.contexts.is_closed(select.context) {
             return Err(Error::Revoked);
         }
@@ -261,7 +261,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Fails if a receive cannot be pending, since its source is gone.
+    /// Fails if a receive cannot stay pending because its source is gone.
     pub(crate) fn check_pending(&self, select: &Select) -> Result<()> {
         match self.check_source(select) {
             Err(error) if self.outlasts(select.context, &error) => Ok(()),
@@ -269,15 +269,15 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns the message of a receive whose source is gone. Frames that it sent between the last look and its end are there now, and after
-    /// that nothing comes.
+    /// Finds the message of a receive whose source is gone. Frames that the source sent between the last poll and its end have arrived by now, and
+    /// there will be no more.
     #[cold]
     fn find_last(&mut self, select: &Select) -> Option<u32> {
         self.drain_peer(select.source?);
         self.inbox.waiting().find(select)
     }
 
-    /// Receives a message that came before its receive.
+    /// Receives a message that arrived before its receive.
     fn receive_waiting(&mut self, found: u32, into: Views) -> Result<Handle> {
         let Some(message) = self.inbox.receive(found) else {
             return Err(Error::State(c"a waiting message vanished"));
@@ -285,7 +285,7 @@ impl<T: Transport> PointToPoint<T> {
         self.receive_taken(message, into)
     }
 
-    /// Receives a message that stands in no list any more.
+    /// Receives a message that was removed from matching.
     fn receive_taken(&mut self, message: Waiting<Body>, into: Views) -> Result<Handle> {
         let status = Status {
             source: message.source as i32,
@@ -331,7 +331,7 @@ impl<T: Transport> PointToPoint<T> {
         })
     }
 
-    /// Returns the oldest waiting message that such a receive would take; it stays.
+    /// Returns the status of the oldest waiting message that such a receive would take, without removing it.
     pub(crate) fn peek(&self, select: &Select) -> Option<Status> {
         let message = self.inbox.waiting().get(self.inbox.waiting().find(select)?);
         message.map(status_of)
@@ -344,7 +344,7 @@ impl<T: Transport> PointToPoint<T> {
         Some((status, message))
     }
 
-    /// Takes the oldest waiting message that such a receive would take; `None` if its bytes are not here.
+    /// Removes and returns the oldest waiting message that such a receive would take. The data is `None` if it is not held here.
     pub(crate) fn take_held(&mut self, select: &Select) -> Option<(Peer, Option<Held>)> {
         let message = self.inbox.remove(self.inbox.waiting().find(select)?)?;
         let bytes = match message.body {
@@ -354,7 +354,7 @@ impl<T: Transport> PointToPoint<T> {
         Some((message.source, bytes))
     }
 
-    /// Takes the oldest waiting message of one source and one tag of whose bytes `is` holds.
+    /// Removes and returns the oldest waiting message of one source and one tag for whose data `is` returns true.
     pub(crate) fn take_held_where(
         &mut self,
         select: &Select,
@@ -370,8 +370,8 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Starts to receive a message that was taken out of matching; its number is then used up. The memory belongs to the
-    /// engine until the request is complete.
+    /// Starts to receive a message that was taken out of matching. Its number becomes invalid. The engine uses the memory until the request is
+    /// complete.
     pub fn start_matched_receive(&mut self, message: Message, into: Views) -> Result<Handle> {
         if message == Message::OF_NOBODY {
             return Ok(Handle::COMPLETE);
@@ -384,8 +384,8 @@ impl<T: Transport> PointToPoint<T> {
         self.receive_taken(taken, into)
     }
 
-    /// Returns the oldest message that such a receive would take, if it has been passed over: a younger one has been received since it came,
-    /// or [`pass_over`](crate::Engine::pass_over) was called. Does not take in anything.
+    /// Returns the status of the oldest message that such a receive would take, if it was passed over: a later one was received since it arrived, or
+    /// [`pass_over`](crate::Engine::pass_over) was called. Receives no frames.
     pub fn probe_passed(&self, select: &Select) -> Option<Status> {
         let id = self.inbox.waiting().find(select)?;
         let message = self.inbox.waiting().get(id)?;
@@ -395,17 +395,18 @@ impl<T: Transport> PointToPoint<T> {
             .then(|| status_of(message))
     }
 
-    /// Returns the place in the list of the context whose waiting message arrived first.
+    /// Returns the index in `contexts` of the context whose waiting message arrived first.
     pub(crate) fn oldest_of(&self, contexts: &[u32]) -> Option<usize> {
         self.inbox.waiting().oldest_of(contexts)
     }
 
-    /// Passes over all messages that wait.
+    /// Marks all waiting messages as passed over.
     pub(crate) fn pass_over_waiting(&mut self) {
         self.inbox.pass_over();
     }
 
-    /// Takes the oldest message that such a receive would take, in place, if it is a loan: its place and length.
+    /// Removes the oldest message that such a receive would take, if it is a loan, and returns its status, its address and its memory. Returns
+    /// `None` otherwise.
     pub(crate) fn take_waiting_loan(
         &mut self,
         select: &Select,

@@ -1,4 +1,4 @@
-//! Starting sends.
+//! Starts sends.
 //!
 //! *Rules of the eager path* (`try_send_line` and `try_send`): no lock, no allocation, no system call, no loop.
 //! (docs/hot-paths.md names the test.)
@@ -16,7 +16,7 @@ use crate::request::{Handle, Mode, Stage, Status};
 use crate::transport::{Fault, Peer, Presence, SentLine, Transport};
 
 impl<T: Transport> PointToPoint<T> {
-    /// Returns whether a message can go to this peer at once, as far as this layer knows.
+    /// Returns whether a message can be sent to this peer at once, as far as this layer knows.
     #[inline(always)]
     fn is_way_clear(&self, to: Peer) -> bool {
         to != self.me
@@ -25,8 +25,8 @@ impl<T: Transport> PointToPoint<T> {
             && self.losses.are_counted(self.transport.losses())
     }
 
-    /// Sends at once if that is possible; the common case of every small message. `to` must be a
-    /// peer and `tag` a tag. False: nothing has happened, `start_send` will say why.
+    /// Sends a message at once if possible, as is usual for small messages. `to` must be a peer and `tag` a tag. Returns false, without effect,
+    /// otherwise; `start_send` then returns the error, if any.
     #[inline(always)]
     pub fn try_send(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> bool {
         if message.len() > self.eager_limit || !self.is_way_clear(to) {
@@ -43,7 +43,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Sends at once, as [`try_send`](Self::try_send) does, a message that fits into a line of a ring.
+    /// Does the same as [`try_send`](Self::try_send), for a message that fits into a line of a ring.
     #[inline(always)]
     pub fn try_send_line(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> SentLine {
         if !self.is_way_clear(to) {
@@ -52,8 +52,8 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.send_line(to, context, tag, message)
     }
 
-    /// Sends a message at once to several peers, where [`Frames::send_to_all`](crate::Frames::send_to_all) can and nothing is queued before it. Returns what
-    /// that does.
+    /// Sends a message at once to several peers with [`Frames::send_to_all`](crate::Frames::send_to_all), unless a frame is queued or the message is
+    /// not eager. Returns the result of that call.
     pub(crate) fn try_send_to_all(
         &mut self,
         to: &[Peer],
@@ -78,8 +78,7 @@ impl<T: Transport> PointToPoint<T> {
         false
     }
 
-    /// Starts a send. `to` must be a peer and `tag` a tag; the message's memory must stay as it is
-    /// until the request is complete.
+    /// Starts a send. `to` must be a peer and `tag` a tag. The message's memory must not change until the request is complete.
     #[inline(always)]
     pub fn start_send(
         &mut self,
@@ -124,7 +123,7 @@ impl<T: Transport> PointToPoint<T> {
         if eager {
             let content = Content::Message(message, request);
             self.outbox.push(to, Queued { frame, content });
-            // There may be room for it by now.
+            // There may be space for it by now.
             self.progress();
         } else if let Err(error) = self.offer(to, context, tag, message, request, mode) {
             self.requests.release(request);
@@ -133,8 +132,8 @@ impl<T: Transport> PointToPoint<T> {
         Ok(self.requests.handle(request))
     }
 
-    /// Sends a message that the ring to its receiver may hold, if there is room for it now. It may be longer than those of `try_send`, whose limit is that
-    /// of all rings. False: nothing has happened, and `start_send` sends it when it can go.
+    /// Sends a message eagerly if the ring to its receiver has space for it now. The message may be longer than for `try_send`, whose limit is the
+    /// minimum of all rings. Returns false, without effect, otherwise; `start_send` then sends it when possible.
     pub fn send_eagerly(
         &mut self,
         to: Peer,
@@ -162,7 +161,7 @@ impl<T: Transport> PointToPoint<T> {
         sent.map_err(|fault| self.judge(fault.into()))
     }
 
-    /// Fails if this peer cannot receive any more.
+    /// Fails if this peer cannot receive messages any more.
     pub(crate) fn check_present(&self, peer: Peer) -> Result<()> {
         match self.presence(peer) {
             Presence::Here => Ok(()),
@@ -179,7 +178,7 @@ impl<T: Transport> PointToPoint<T> {
     ) -> Result<Handle> {
         let me = self.me;
         self.contexts.check(context, tag)?;
-        // Nobody rings for it: other threads, and a program that waits for the descriptor, see it by the count.
+        // No wake is sent for it: other threads, and a program that waits for the descriptor, detect it by the counter.
         self.note_moves(true);
         if let Some(receive) = self.inbox.posted.take(context, me, tag) {
             message.copy_to(&self.requests.get(receive).views);
@@ -204,7 +203,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(Handle::COMPLETE)
     }
 
-    /// Hands a loan over: the message at `place` is not copied. Never waits.
+    /// Sends the memory at `place` as a loan, without a copy. Never blocks.
     pub fn send_loan(
         &mut self,
         to: Peer,
@@ -215,7 +214,7 @@ impl<T: Transport> PointToPoint<T> {
     ) -> Result<()> {
         if to == self.me {
             self.note_moves(true);
-            // The loan waits with the other messages; a receive finds it there.
+            // The loan waits with the other messages until a receive finds it.
             if let Some(receive) = self.inbox.posted.take(context, to, tag) {
                 let received = self.receive_loan(receive, to, tag, place, total);
                 return received.inspect_err(|error| {
@@ -237,8 +236,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Sends a message to this task itself that is there whatever the buffer holds: something to be told, not to be sent
-    /// again.
+    /// Sends a notification to this task itself, regardless of the buffer limit.
     pub fn notify_self(&mut self, context: u32, tag: i32, bytes: &[u8], credit: ReceiptCredit) {
         let me = self.me;
         self.note_moves(true);
@@ -252,8 +250,8 @@ impl<T: Transport> PointToPoint<T> {
         self.inbox.keep(me, context, tag, Body::Told(held, credit));
     }
 
-    /// Sends a body of the engine's own, now (true) or as soon as there is room. Nothing goes to a peer that is gone: that would open a ring
-    /// which nobody closes.
+    /// Sends a body of the engine's own and returns true, or queues it until there is space and returns false. Sends nothing to a peer that is gone:
+    /// that would open a ring which is never closed.
     pub(crate) fn send_or_queue(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool> {
         if self.losses.has(to) {
             return Ok(true);
@@ -265,8 +263,8 @@ impl<T: Transport> PointToPoint<T> {
         Ok(false)
     }
 
-    /// As `send_or_queue`, but it overtakes frames that have found no room: an answer that need not come after these, for
-    /// which the other side would have to take them all in.
+    /// Does the same as `send_or_queue`, but ahead of queued frames: for an answer that is independent of them. Otherwise the receiver would have to
+    /// accept all of them first.
     pub(crate) fn send_ahead(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<()> {
         if !self.losses.has(to) && !self.send_body(to, frame, body)? {
             self.outbox.push_front(to, Queued::of_body(frame, body));
@@ -279,7 +277,7 @@ impl<T: Transport> PointToPoint<T> {
         sent.map_err(|fault| self.judge(fault.into()))
     }
 
-    /// Sends what had found no room, in order. Returns whether anything has gone.
+    /// Sends queued frames, in order. Returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
         let mut moved = false;
         for peer in self.outbox.peers() {

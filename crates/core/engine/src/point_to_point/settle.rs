@@ -1,6 +1,7 @@
-//! Finishing requests that are complete, or soon are: the fast path of all calls that wait for requests.
+//! Completes requests that are complete or will be soon: the fast path of all calls that wait for requests.
 //!
-//! Most of the time the oldest receive is waited for, and its message lies in the ring of its sender, or soon does: so a look goes there alone ([`PointToPoint::settle`]).
+//! Usually the caller waits for the oldest receive, and its message is in the ring of its sender, or will be soon. So only that ring is polled
+//! ([`PointToPoint::settle`]).
 //!
 //! *Rules:* no lock, no allocation, no system call, no hash table. (docs/hot-paths.md names the test.)
 
@@ -8,19 +9,19 @@ use crate::point_to_point::PointToPoint;
 use crate::request::{Handle, Status};
 use crate::transport::{Polled, Transport};
 
-/// The outcome of a look for the message of the oldest posted receive.
+/// The outcome of polling for the message of the oldest posted receive.
 enum Look {
-    /// It has come, and the request is finished.
+    /// The message was received and the request is released.
     Settled(Status),
-    /// It has not.
+    /// The message has not arrived.
     InVain,
-    /// The request is of another receive, or of another kind.
+    /// The request belongs to another receive or another kind of operation.
     Other,
 }
 
 impl<T: Transport> PointToPoint<T> {
-    /// Settles the oldest posted receive, if this is it and its message has come. A look at
-    /// one ring, where `progress` looks at all.
+    /// Completes the oldest posted receive, if the handle is its handle and its message has arrived. Polls a single ring, where `progress` polls
+    /// all.
     #[inline(always)]
     fn settle_oldest(&mut self, handle: Handle) -> Look {
         let Some((source, context, tag, id)) = self.inbox.posted.oldest() else {
@@ -44,13 +45,13 @@ impl<T: Transport> PointToPoint<T> {
         })
     }
 
-    /// Finishes a request that is complete without error; if it is not complete, looks for its message
-    /// a few times. `None`: it is not, or the handle is stale, and nothing has happened.
+    /// Releases a request that is complete without error. If it is the oldest receive, polls for its message a few times. Returns `None`, without
+    /// effect, if the request is not complete or the handle is stale.
     #[inline(always)]
     pub fn settle(&mut self, handle: Handle) -> Option<Status> {
-        /// Number of polls between two calls of `progress`, which sees to everything else.
+        /// Number of polls between two calls of `progress`, which handles everything else.
         const POLLS_PER_PROGRESS: u32 = 8;
-        /// Maximum number of spins after a poll, one for each message that is awaited.
+        /// Maximum number of spins after a poll: one for each awaited message.
         const MAX_SPINS_PER_POLL: usize = 16;
         if handle == Handle::COMPLETE {
             return Some(Status::EMPTY);
@@ -61,8 +62,8 @@ impl<T: Transport> PointToPoint<T> {
                 Look::InVain => {}
                 Look::Other => return self.requests.settle(handle),
             }
-            // One look takes the line from the core that is about to write it. When many messages
-            // are awaited it is faster to let some come.
+            // A poll takes the cache line from the core that is about to write it. When many messages are awaited, it is faster to let several
+            // arrive first.
             for _ in 0..self.inbox.posted.in_run().min(MAX_SPINS_PER_POLL) {
                 std::hint::spin_loop();
             }
@@ -70,7 +71,7 @@ impl<T: Transport> PointToPoint<T> {
         None
     }
 
-    /// Notes that a message has gone to its receive: those that wait have been passed over.
+    /// Marks waiting messages as passed over, since a message was received without waiting.
     #[inline(always)]
     fn note_passed(&mut self) {
         if !self.inbox.waiting().is_empty() {

@@ -1,6 +1,7 @@
-//! Sends that their receiver will not take, in contexts that tolerate departures: each moves no more, and waits to be cancelled or given up.
+//! Sends that their receiver will not take, in contexts that tolerate departures. They make no progress, and wait until they are cancelled or given
+//! up.
 //!
-//! [`departures`](crate::departures) says why there are any.
+//! [`departures`](crate::departures) explains why they exist.
 
 use regatta_memory::views::Views;
 
@@ -11,7 +12,8 @@ use crate::request::{Handle, Stage, Status};
 use crate::transport::Transport;
 
 impl<T: Transport> PointToPoint<T> {
-    /// Lets requests in this context stay pending when their peer leaves. With `threads`, other threads of this task may send to the task itself.
+    /// Lets requests in this context stay pending when their peer leaves. `threads` says whether other threads of this task may send to the task
+    /// itself.
     pub(crate) fn tolerate_departures(&mut self, context: u32, threads: bool) {
         self.contexts.tolerate_departures(context, threads);
     }
@@ -21,7 +23,8 @@ impl<T: Transport> PointToPoint<T> {
         matches!(loss, Error::Left(_)) && self.contexts.is_tolerant(context)
     }
 
-    /// Ends a send whose receiver is gone: it is complete with this error, or stranded. One that has been asked back is cancelled instead of that.
+    /// Ends a send whose receiver is gone: it completes with this error, or becomes stranded. If it would become stranded but is being withdrawn, it
+    /// completes as cancelled.
     pub(super) fn end_send(
         &mut self,
         request: u32,
@@ -30,7 +33,7 @@ impl<T: Transport> PointToPoint<T> {
         error: Error,
     ) {
         let failed = self.requests.get(request);
-        // Nobody can cancel one that calls back: it ends now.
+        // A send whose completion calls back cannot be cancelled, so it ends now.
         let is_stranded = failed.callback.is_none() && self.outlasts(context, &error);
         match is_stranded {
             true if is_asked_back => self.requests.complete(request, Some(Error::Cancelled)),
@@ -39,7 +42,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Returns the request of a send that cannot be started for this reason, if it may be stranded.
+    /// Returns the request of a send that cannot be started for this reason, if the send may become stranded. Otherwise returns the error.
     pub fn start_stranded(&mut self, context: u32, error: Error) -> Result<Handle> {
         if !self.outlasts(context, &error) {
             return Err(error);
@@ -59,14 +62,14 @@ impl<T: Transport> PointToPoint<T> {
         });
     }
 
-    /// Returns the error of a stranded send; `None` if the request is none.
+    /// Returns the error of a stranded send, or `None` if the request is not one.
     pub(crate) fn stranded(&self, request: u32) -> Option<&Error> {
         let mut stranded = self.stranded.iter();
         let send = stranded.find(|send| send.request == request)?;
         Some(&send.error)
     }
 
-    /// Ends stranded sends of groups that are revoked.
+    /// Ends stranded sends in revoked groups.
     pub(super) fn end_stranded(&mut self, ends: &impl Fn(u32, i32) -> bool) {
         let is_over = |send: &mut Stranded| ends(send.context, 0);
         let over: Vec<Stranded> = self.stranded.extract_if(.., is_over).collect();
@@ -75,7 +78,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Takes a send off the stranded ones, and returns its error; `None` if it is none.
+    /// Removes a send from the stranded ones and returns its error. Returns `None` if it is not stranded.
     pub(crate) fn take_stranded(&mut self, request: u32) -> Option<Error> {
         let mut stranded = self.stranded.iter();
         let at = stranded.position(|send| send.request == request)?;

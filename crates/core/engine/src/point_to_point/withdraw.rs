@@ -1,7 +1,6 @@
-//! Taking operations back.
+//! Cancelling and withdrawing operations.
 //!
-//! Once a request has been forgotten the engine does not touch its memory again, whatever stage
-//! it was in: callers free that memory next.
+//! Once a request was forgotten, the engine does not access its memory again, whatever its stage: callers free that memory next.
 
 use crate::error::{Error, Result};
 use crate::matching::Waiting;
@@ -11,8 +10,9 @@ use crate::request::{Handle, Stage};
 use crate::transport::Transport;
 
 impl<T: Transport> PointToPoint<T> {
-    /// Cancels a receive that has no message yet: it completes with [`Error::Cancelled`]. A send is asked back ([`PointToPoint::recall`]), and may complete
-    /// so. Returns whether it is cancelled by now. Also takes handles whose completion calls back.
+    /// Cancels a receive that has no message yet: it completes with [`Error::Cancelled`]. For a send, requests its withdrawal
+    /// ([`PointToPoint::recall`]), after which it may complete as cancelled. Returns whether the request is complete. Also accepts handles whose
+    /// completion calls back.
     pub fn cancel(&mut self, handle: Handle) -> Result<bool> {
         if handle == Handle::COMPLETE {
             return Ok(false);
@@ -32,7 +32,7 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Cancels a receive that has not matched yet. Returns whether it was one. Sends go on.
+    /// Cancels a receive that has no message yet. Returns whether the request was one. Sends are not affected.
     pub fn cancel_receive(&mut self, handle: Handle) -> Result<bool> {
         if handle == Handle::COMPLETE {
             return Ok(false);
@@ -47,8 +47,8 @@ impl<T: Transport> PointToPoint<T> {
         Ok(true)
     }
 
-    /// Forgets a request, of which nobody will ask any more, and whose memory goes. A message that has not been sent is
-    /// not sent; a receive is withdrawn. Returns the request of a collective, which whoever runs it must give up before it is [released](Self::release).
+    /// Forgets a request that the caller has given up and whose memory becomes invalid. A message that has not been sent is not sent; a receive is
+    /// withdrawn. Returns the request of a collective: the layer that runs it must give it up and then [release](Self::release) it.
     pub(crate) fn withdraw(&mut self, handle: Handle) -> Option<u32> {
         if handle == Handle::COMPLETE {
             return None;
@@ -67,7 +67,7 @@ impl<T: Transport> PointToPoint<T> {
         None
     }
 
-    /// Releases a request, as cancelled if it is not complete.
+    /// Releases a request. If it is not complete, it is cancelled first.
     pub(crate) fn release(&mut self, id: u32) {
         if !self.requests.is_done(id) {
             self.requests.complete(id, Some(Error::Cancelled));
@@ -75,9 +75,8 @@ impl<T: Transport> PointToPoint<T> {
         self.requests.release(id);
     }
 
-    /// Takes a send back unless its message is being received. The request is or becomes complete: as
-    /// cancelled if nobody has had the message or ever will. Without waiting for the receiver's
-    /// word, as [`Engine::forget`](crate::Engine::forget) does, that could not be known.
+    /// Withdraws a send unless its message is being received. The request completes: as cancelled if no task has received the message or ever will.
+    /// To know that, this waits for the receiver's answer, unlike [`Engine::forget`](crate::Engine::forget).
     pub fn recall(&mut self, handle: Handle) -> Result<()> {
         let id = self.find(handle)?;
         if self.requests.get(id).stage.is_moving() && !self.ask_back(id)? {
@@ -89,7 +88,7 @@ impl<T: Transport> PointToPoint<T> {
         Ok(())
     }
 
-    /// Withdraws a message that moves: it is in a stream, in the outbox, or here for this task itself.
+    /// Withdraws a message in transfer: it is in a stream, in the outbox, or here for this task itself.
     fn withdraw_moving(&mut self, id: u32) {
         if self.take_stranded(id).is_some() {
             return;

@@ -1,4 +1,4 @@
-//! A large message on its way in: the receiver's side of its stream.
+//! A large message being received: the receiver's side of its stream.
 
 use regatta_memory::views::Views;
 
@@ -8,18 +8,18 @@ use crate::transport::{Fault, Flow, Peer, Streams};
 /// A message being received.
 pub(in crate::point_to_point) struct Incoming<S: Streams> {
     pub(in crate::point_to_point) from: Peer,
-    /// `None`: the receive was taken back; its bytes are drained, so that the sender's request completes.
+    /// `None` if the receive was withdrawn. The data is still drained, so that the sender's request completes.
     pub(super) request: Option<u32>,
-    /// `None`: all of it has come.
+    /// The stream. `None` once all data was received.
     pub(super) bulk: Option<S::Bulk>,
-    /// The sender's token for it.
+    /// The sender's token for the message.
     pub(super) token: u64,
     pub(super) total: u64,
     pub(super) tag: i32,
 }
 
 impl<S: Streams> Incoming<S> {
-    /// Moves some of the message; bytes beyond `into` are dropped. Returns whether some bytes moved or the last one has come.
+    /// Receives some of the message. Bytes beyond `into` are dropped. Returns whether some bytes were received or the message is complete.
     pub(super) fn drain(&mut self, streams: &mut S, into: &Views) -> Result<bool, Fault> {
         let Some(bulk) = self.bulk.as_mut() else {
             return Ok(false);

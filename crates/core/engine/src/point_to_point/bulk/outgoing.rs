@@ -1,4 +1,4 @@
-//! A large message on its way out: the sender's side of its stream.
+//! A large message being sent: the sender's side of its stream.
 
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Offer};
@@ -8,21 +8,21 @@ use crate::transport::{Fault, Flow, Peer, Sent, Streams};
 
 /// The stream of a message being sent.
 pub(in crate::point_to_point) enum OutStream<B> {
-    /// The receiver is to open it.
+    /// The receiver has to open it.
     Awaited,
-    /// There is something left to put in.
+    /// Some data is not in the stream yet.
     Open(B),
-    /// All of the message is in it.
+    /// All data of the message is in the stream.
     Filled,
 }
 
 impl<B> OutStream<B> {
-    /// Returns whether all of the message is in it.
+    /// Returns whether all data of the message is in the stream.
     pub(super) fn is_filled(&self) -> bool {
         matches!(self, OutStream::Filled)
     }
 
-    /// Returns the stream, while there is something left to put in.
+    /// Returns the stream if some data is not in it yet.
     pub(super) fn open(self) -> Option<B> {
         match self {
             OutStream::Open(bulk) => Some(bulk),
@@ -34,7 +34,7 @@ impl<B> OutStream<B> {
 /// A message being sent.
 pub(in crate::point_to_point) struct Outgoing<S: Streams> {
     pub(in crate::point_to_point) to: Peer,
-    /// The head of its offer.
+    /// The header of its offer.
     pub(super) frame: Frame,
     pub(super) token: u64,
     pub(in crate::point_to_point) request: u32,
@@ -42,14 +42,14 @@ pub(in crate::point_to_point) struct Outgoing<S: Streams> {
     pub(super) stream: OutStream<S::Bulk>,
     /// The offer has left the outbox: its receiver will find it even if this task leaves.
     pub(super) offered: bool,
-    /// The receiver has begun (or need not say so).
+    /// The receiver has begun to receive, or the sender need not know.
     pub(super) begun: bool,
-    /// The receiver has been asked to give the offer back; nothing flows until it has answered.
+    /// The receiver was asked to give the offer back. No data is sent until it has answered.
     pub(super) asked: bool,
 }
 
 impl<S: Streams> Outgoing<S> {
-    /// Moves some of the message. Returns whether some bytes moved.
+    /// Puts some of the message into the stream. Returns whether some bytes were added.
     pub(super) fn fill(&mut self, streams: &mut S) -> Result<bool, Fault> {
         let OutStream::Open(bulk) = &mut self.stream else {
             return Ok(false);
@@ -76,17 +76,17 @@ impl<S: Streams> Outgoing<S> {
         self.frame.context
     }
 
-    /// Returns whether all of its message is in the stream.
+    /// Returns whether all data of the message is in the stream.
     pub(in crate::point_to_point) fn is_filled(&self) -> bool {
         self.stream.is_filled()
     }
 
-    /// Returns whether its message would arrive without this task.
+    /// Returns whether the message would arrive even without this task.
     pub(super) fn is_sent(&self) -> bool {
         self.is_filled() && self.offered && self.begun
     }
 
-    /// Returns how it is getting on.
+    /// Returns the progress of the message.
     pub(super) fn going(&self, streams: &S) -> Going {
         if self.is_filled() && !self.offered && self.begun {
             return Going::Filled;
@@ -97,7 +97,7 @@ impl<S: Streams> Outgoing<S> {
         }
     }
 
-    /// Sends the rest of the message from `copy`. Returns false if that cannot be now: the receiver is just reading it where it was.
+    /// Sends the rest of the message from `copy`. Returns false if that is not possible now because the receiver is reading the original.
     pub(super) fn move_to(&mut self, streams: &mut S, copy: Views) -> Result<bool, Fault> {
         if let OutStream::Open(bulk) = &mut self.stream
             && !streams.move_to(self.to, bulk, &copy)?
@@ -108,7 +108,7 @@ impl<S: Streams> Outgoing<S> {
         Ok(true)
     }
 
-    /// Disposes of the stream of an offer that nobody will hear of. One that has been filled was as good as the receiver's.
+    /// Disposes of the stream of an offer that the receiver will not get. A filled stream belongs to the receiver and is retracted.
     pub(super) fn reclaim(self, streams: &mut S, offer: &Offer) {
         match self.stream.open() {
             Some(bulk) => streams.reclaim(bulk),
