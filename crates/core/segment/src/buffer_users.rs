@@ -1,15 +1,18 @@
-//! Who uses a collective buffer of a group: one word in the line before it.
+//! The state word of a group's collective buffer. It lies in the line before the buffer and counts the members that
+//! use it.
 //!
 //! ```text
 //! use (24 bits) | given up (bit 38) | members that have left (19 bits) | members that have entered (19 bits)
 //! ```
 //!
-//! A use begins when a member takes the buffer for its group, and is over when all members have left. If the group is of no use any more, since
-//! it was revoked or a member is gone, some members may never hear the buffer's name, and will not leave. So a member that leaves such a group gives the buffer up,
-//! and then the use is over as soon as all have left that had entered. The name that members tell each other has the number of the use: one that hears it later is
-//! refused. It waits by messages then, until the end of the group, which the others have seen, reaches it, too.
+//! A use begins when a member takes the buffer for its group, and ends when all members have left. If the group has
+//! been revoked or a member is gone, some members may never receive the buffer's name and so never leave. A member
+//! that leaves such a group therefore gives the buffer up; the use then ends once all members that entered have left.
+//! The name that is sent to the members contains the number of the use. A member that receives the name after that
+//! use has ended is refused. It then waits by messages, until it too learns that the group has failed.
 //!
-//! *Orderings.* Entering and leaving are acquire and release, so all that is done in a use comes before the next one.
+//! *Orderings.* Entering and leaving are acquire and release operations, so all accesses of a use happen before those
+//! of the next use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,18 +20,19 @@ const COUNT_BITS: u32 = 19;
 const ENTERED: u64 = 1;
 const LEFT: u64 = 1 << COUNT_BITS;
 const GIVEN_UP: u64 = 1 << (2 * COUNT_BITS);
-/// From this bit on stands the number of the use, here and in names, where the place of the buffer comes before it.
+/// Lowest bit of the number of the use, in this word and in names. In names the bits below it are the offset of the
+/// buffer.
 pub(crate) const USE_SHIFT: u32 = 40;
 
-/// The word of a buffer's users. Zeros are a valid start: it is nobody's.
+/// The state word of a buffer's users. Zero is a valid initial value: the buffer has no users.
 #[repr(transparent)]
 pub(crate) struct BufferUsers(AtomicU64);
 
-/// For the test that holds it to the version.
+/// Layout, compared with `layout.txt` by a test.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout = regatta_memory::layout!("users of a collective buffer", BufferUsers { 0 } ENTERED LEFT GIVEN_UP USE_SHIFT);
 
-/// Returns how many members a word counts that have entered or left.
+/// Returns the number of members that `word` counts as entered or left, according to `of`.
 fn count(word: u64, of: u64) -> u64 {
     (word / of) & (LEFT - 1)
 }
@@ -42,13 +46,14 @@ impl BufferUsers {
         number
     }
 
-    /// Lets one more member enter use `number`. Returns false if that is over.
+    /// Counts one more member as entered in use `number`. Returns false if that use has ended.
     pub(crate) fn enter(&self, number: u64) -> bool {
         self.change(number, |word| word.wrapping_add(ENTERED))
             .is_some()
     }
 
-    /// Lets a member leave use `number` of a group of `members`. Returns whether that is over now, and the buffer nobody's.
+    /// Counts a member as having left use `number` of a group of `members`. Returns true if that ended the use, so
+    /// that the buffer is free.
     pub(crate) fn leave(&self, number: u64, members: u32, gives_up: bool) -> bool {
         let is_over = |word| {
             let left = count(word, LEFT);
@@ -66,7 +71,8 @@ impl BufferUsers {
             .is_some_and(|before| leave(before) >> USE_SHIFT != number)
     }
 
-    /// Changes the word while it is one of use `number`. Returns what it was before; `None` if that use is over.
+    /// Applies `to` to the word if it belongs to use `number`. Returns the previous word, or `None` if that use has
+    /// ended.
     fn change(&self, number: u64, to: impl Fn(u64) -> u64) -> Option<u64> {
         let change = |word: u64| (word >> USE_SHIFT == number).then(|| to(word));
         let changed = self

@@ -7,8 +7,10 @@
 //! of a pair's each  wide               a line: where the member's wide area is, or 0
 //! ```
 //!
-//! *Wide areas.* A pair's contributions lie in its eight places of data, or in an area larger than a core's cache that each of the two may ask for: which of the two is faster depends on
-//! how far apart the cores are, and the member chooses each time anew. The line of a contribution says where it lies. An area stays with its buffer for good.
+//! *Wide areas.* A contribution of a pair lies in one of the member's eight data slots, or in an area larger than a
+//! core's cache that each of the two members may allocate. Which of them is faster depends on the distance between
+//! the cores; the member chooses anew for each contribution. The line of the contribution holds the location. A wide
+//! area stays with its buffer for good.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,23 +20,23 @@ use regatta_memory::views::Views;
 use regatta_memory::wake_request::WakeRequest;
 use regatta_memory::{Corrupt, LINE};
 
-/// Rounds whose contributions are kept.
+/// Number of rounds whose contributions are kept.
 pub const DEPTH: usize = 8;
-/// Bytes of a wide area: so much that no contribution is written over before as many rounds have passed as a buffer keeps.
+/// Size of a wide area in bytes: large enough that no contribution is overwritten within `DEPTH` rounds.
 pub const WIDE: u64 = 2 << 20;
 /// Maximum number of members of a buffer whose members may have a wide area.
 const MAX_WIDE_MEMBERS: u32 = 2;
-/// Bytes of a contribution that travel in its line.
+/// Maximum length in bytes of a contribution that is stored in its line.
 const INLINE: usize = 56;
-/// Wide areas begin on pages.
+/// Alignment of wide areas in bytes: a page.
 const PAGE: usize = 4096;
-/// Bytes per member besides data.
+/// Size of a member's lines in bytes, without its data.
 const PLACE: usize = (DEPTH + 1) * 64;
 
-/// Bytes of data a member may contribute in a buffer of `members`; not less in one of fewer.
+/// Returns the maximum length in bytes of a contribution in a buffer of `members`. It does not grow with `members`.
 pub fn capacity(members: u32) -> usize {
     match members {
-        // A pair's is as quick as a message each way up to this, and takes one wait less.
+        // Up to this length a pair's exchange is as fast as one message in each direction, and needs one wait less.
         0..=2 => 16 << 10,
         3..=64 => 4096,
         65..=1024 => 1024,
@@ -42,7 +44,7 @@ pub fn capacity(members: u32) -> usize {
     }
 }
 
-/// Bytes of segment a buffer needs.
+/// Returns the size in bytes of a buffer in the segment.
 pub(crate) fn footprint(members: u32) -> usize {
     let wide = if members <= MAX_WIDE_MEMBERS { LINE } else { 0 };
     members as usize * (PLACE + DEPTH * capacity(members) + wide)
@@ -50,7 +52,7 @@ pub(crate) fn footprint(members: u32) -> usize {
 
 const _: () = assert!(WIDE as usize > 2 * (DEPTH + 1) * (16 << 10));
 
-/// Bytes at the start of a buffer that say what has been contributed.
+/// Returns the number of bytes at the start of a buffer that hold the members' lines.
 pub(crate) fn rounds(members: u32) -> usize {
     members as usize * PLACE
 }
@@ -59,11 +61,12 @@ pub(crate) fn rounds(members: u32) -> usize {
 struct Contribution {
     round: AtomicU32,
     _pad: u32,
-    /// If the contribution does not fit: where in the segment it lies (8 bytes), or 0: in its place.
+    /// The contribution; or, if it does not fit, its offset in the segment (8 bytes), or 0 if it lies in the member's
+    /// data slot.
     bytes: [u8; INLINE],
 }
 
-/// For the test that holds it to the version.
+/// Layout, compared with `layout.txt` by a test.
 #[cfg(test)]
 pub(crate) const CONTRIBUTION_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("contribution", Contribution { round, _pad, bytes });
@@ -74,7 +77,7 @@ struct Place {
     awaits: WakeRequest,
 }
 
-/// For the test that holds it to the version.
+/// Layout, compared with `layout.txt` by a test.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("member's place", Place { contributions, awaits } DEPTH INLINE PLACE);
@@ -91,11 +94,11 @@ pub struct CollectiveBuffer {
     segment: NonNull<Segment>,
 }
 
-// SAFETY: pointers into a segment that outlives it; the protocol of rounds orders all access.
+// SAFETY: the pointers lead into a segment that outlives the buffer; the protocol of rounds orders all accesses.
 unsafe impl Send for CollectiveBuffer {}
 
 impl CollectiveBuffer {
-    /// The buffer of `members` tasks at `offset`. The segment must outlive it, where it is.
+    /// Returns the buffer of `members` tasks at `offset`. The segment must outlive the buffer and must not be moved.
     pub fn at(segment: &Segment, offset: u64, members: u32) -> Result<CollectiveBuffer, Corrupt> {
         if !offset.is_multiple_of(64) {
             return Err(Corrupt {
@@ -105,7 +108,7 @@ impl CollectiveBuffer {
         let start = segment.at(offset, footprint(members))?;
         Ok(CollectiveBuffer {
             places: start.cast(),
-            // SAFETY: inside the footprint checked above.
+            // SAFETY: the offset is inside the footprint, which was checked above.
             data: unsafe { start.add(members as usize * PLACE) },
             members,
             capacity: capacity(members),
@@ -113,7 +116,7 @@ impl CollectiveBuffer {
         })
     }
 
-    /// Most bytes of a contribution.
+    /// Returns the maximum length of a contribution in bytes.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -121,14 +124,14 @@ impl CollectiveBuffer {
     #[inline(always)]
     fn place(&self, index: u32) -> NonNull<Place> {
         assert!(index < self.members);
-        // SAFETY: inside the footprint.
+        // SAFETY: `index` is below `members`, so the pointer is inside the footprint.
         unsafe { self.places.add(index as usize) }
     }
 
     #[inline(always)]
     fn contribution_at(&self, index: u32, round: u32) -> *mut Contribution {
         let place = self.place(index).as_ptr();
-        // SAFETY: a field of a place inside the footprint; no reference to the bytes is made.
+        // SAFETY: the pointer is to a field inside the footprint; no reference to its bytes is created.
         unsafe {
             (&raw mut (*place).contributions)
                 .cast::<Contribution>()
@@ -138,29 +141,30 @@ impl CollectiveBuffer {
 
     fn data_of(&self, index: u32, round: u32) -> *mut u8 {
         let at = (DEPTH * index as usize + round as usize % DEPTH) * self.capacity;
-        // SAFETY: inside the footprint, as `index < members` was checked by `contribution_at`.
+        // SAFETY: `index < members` was checked by `contribution_at`, so the pointer is inside the footprint.
         unsafe { self.data.as_ptr().add(at) }
     }
 
-    /// How many tasks share it.
+    /// Returns the number of tasks that share the buffer.
     pub fn members(&self) -> u32 {
         self.members
     }
 
     fn segment(&self) -> &Segment {
-        // SAFETY: it outlives the buffer, where it is.
+        // SAFETY: the segment outlives the buffer and is not moved (see `at`).
         unsafe { self.segment.as_ref() }
     }
 
-    /// The wide area of member `index`, this task, and whether it has just been made, which it is if need be and `may_make`; `None`: there is none and no memory for one, or the buffer is
-    /// no pair's.
+    /// Returns the offset of the wide area of member `index`, which must be this task, and whether this call
+    /// allocated it. Allocates it if it does not exist and `may_make` is set. Returns `None` if the buffer is not a
+    /// pair's, or if there is no area and none may or can be allocated.
     #[cold]
     pub fn wide_area(&self, index: u32, may_make: bool) -> Option<(u64, bool)> {
         if index >= self.members || self.members > MAX_WIDE_MEMBERS {
             return None;
         }
         let behind = self.members as usize * DEPTH * self.capacity + index as usize * LINE;
-        // SAFETY: a line inside the footprint, only ever used as this atomic.
+        // SAFETY: the word is inside the footprint and is only ever accessed as this atomic.
         let word = unsafe { &*self.data.as_ptr().add(behind).cast::<AtomicU64>() };
         let known = word.load(Ordering::Relaxed);
         if known != 0 {
@@ -176,7 +180,8 @@ impl CollectiveBuffer {
         Some((made, true))
     }
 
-    /// Writes the contribution of member `index`, this task, to a round: into its place, or to where it says in its wide area; past the caches, if so wanted.
+    /// Writes the contribution of member `index`, which must be this task, to a round: into its slot, or at offset
+    /// `wide` of the segment. Uses non-temporal stores if `non_temporal` is set.
     #[inline(always)]
     pub fn contribute(
         &self,
@@ -188,8 +193,8 @@ impl CollectiveBuffer {
     ) {
         let contribution = self.contribution_at(index, round);
         let len = from.len().min(self.capacity);
-        // SAFETY: the member's own place or area; nobody reads it before `round` is stored
-        // (the protocol of rounds) and `len` fits.
+        // SAFETY: the destination is the member's own slot or area and has room for `len` bytes. By the protocol of
+        // rounds no task reads it before `round` is stored.
         unsafe {
             let bytes: *mut u8 = (&raw mut (*contribution).bytes).cast();
             let to = if len <= INLINE {
@@ -210,11 +215,12 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The place of the `total` bytes that member `index` has contributed to a round, if they do not fit into a line. It is inside the segment, whatever the line says.
+    /// Returns the address of the `total` bytes that member `index` contributed to a round, if they do not fit into a
+    /// line. The address is inside the segment even if the line holds an invalid offset.
     #[inline(always)]
     fn lies_at(&self, index: u32, round: u32, total: usize) -> *mut u8 {
         let contribution = self.contribution_at(index, round);
-        // SAFETY: inside the footprint.
+        // SAFETY: the pointer is inside the footprint.
         let at = unsafe { (&raw const (*contribution).bytes).cast::<u64>().read() };
         let aligned = at & !(LINE as u64 - 1);
         match self.segment().at(aligned, total) {
@@ -223,28 +229,29 @@ impl CollectiveBuffer {
         }
     }
 
-    /// Has member `index` contributed to a round?
+    /// Returns whether member `index` has contributed to a round.
     #[inline(always)]
     pub fn contributed(&self, index: u32, round: u32) -> bool {
         let contribution = self.contribution_at(index, round);
-        // SAFETY: an atomic inside the footprint.
+        // SAFETY: the atomic is inside the footprint.
         unsafe { (*contribution).round.load(Ordering::Acquire) == round }
     }
 
-    /// The round word in the place of `round`.
+    /// Returns the round number that is stored in the slot of `round`.
     pub fn contributed_round(&self, index: u32, round: u32) -> u32 {
         let contribution = self.contribution_at(index, round);
-        // SAFETY: an atomic inside the footprint.
+        // SAFETY: the atomic is inside the footprint.
         unsafe { (*contribution).round.load(Ordering::Acquire) }
     }
 
-    /// `total` is the length of the contribution, which all members know.
+    /// Copies a part of a contribution, from byte `offset`, to `into`. `total` is the length of the whole
+    /// contribution, which all members know.
     #[inline(always)]
     pub fn collect(&self, index: u32, round: u32, offset: usize, total: usize, into: &Views) {
         let contribution = self.contribution_at(index, round);
         let len = into.len().min(self.capacity.saturating_sub(offset));
-        // SAFETY: `offset + len` fits the place; a contribution that changes meanwhile yields arbitrary
-        // bytes and nothing worse.
+        // SAFETY: `offset + len` is within the slot. If another task writes the contribution meanwhile, the bytes
+        // copied are arbitrary, and nothing else is affected.
         unsafe {
             let from: *const u8 = if total <= INLINE && offset + len <= INLINE {
                 (&raw const (*contribution).bytes).cast()
@@ -255,20 +262,22 @@ impl CollectiveBuffer {
         }
     }
 
-    /// The memory of what member `index` contributed to a round, `total` bytes, to be read where it lies; `None`: they are in a line, where they are not
-    /// aligned for every type, or cannot be so many. It is read while they are collected: until this member contributes to a later round.
+    /// Returns the memory of the `total` bytes that member `index` contributed to a round, so that they can be read
+    /// in place. Returns `None` if they lie in a line, where they are not aligned for every type, or if `total`
+    /// exceeds the capacity. The memory is valid until this member contributes to a later round.
     #[inline(always)]
     pub fn contribution(&self, index: u32, round: u32, total: usize) -> Option<Views> {
         assert!(index < self.members);
         let lies_apart = total > INLINE && total <= self.capacity;
-        // SAFETY: inside the footprint, which outlives the buffer's users; bytes that change meanwhile are arbitrary, and nothing worse.
+        // SAFETY: the memory is inside the footprint, which outlives the buffer's users. If another task writes it
+        // meanwhile, the bytes read are arbitrary, and nothing else is affected.
         lies_apart.then(|| unsafe { Views::block(self.lies_at(index, round, total), total) })
     }
 
-    /// The member that member `index` sleeps for.
+    /// Returns the wake request of member `index`: the member whose contribution it sleeps for.
     #[inline(always)]
     pub fn awaits(&self, index: u32) -> &WakeRequest {
-        // SAFETY: an atomic inside the footprint, which outlives the buffer's users.
+        // SAFETY: the atomic is inside the footprint, which outlives the buffer's users.
         unsafe { &(*self.place(index).as_ptr()).awaits }
     }
 }
@@ -278,7 +287,7 @@ mod tests {
     use super::*;
 
     fn block(bytes: &mut [u8]) -> Views {
-        // SAFETY: the tests keep `bytes` alive and untouched while they copy.
+        // SAFETY: the tests keep `bytes` alive and do not access it during the copy.
         unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
     }
 
@@ -333,7 +342,7 @@ mod tests {
             u64::MAX - 2000,
         ] {
             buffer.contribute(0, 1, &block(&mut bytes), None, false);
-            // SAFETY: the line of the contribution; nobody else uses it.
+            // SAFETY: the pointer is to the contribution's line, which nothing else uses.
             unsafe {
                 buffer
                     .contribution_at(0, 1)

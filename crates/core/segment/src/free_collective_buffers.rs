@@ -1,21 +1,23 @@
-//! The collective buffers of groups: handed out, left, and used again.
+//! Collective buffers of groups: their allocation, release and reuse.
 //!
-//! Before each buffer lies a line that counts the members that have entered and left it ([`BufferUsers`]). The last one to leave
-//! puts the buffer on a [`Stack`] that all tasks share, one for each size, and the next group of that size takes it from there. A buffer's *name* is its place
-//! and the number of its use, so that a member that hears of it too late is refused.
+//! The line before each buffer counts the members that have entered and left it ([`BufferUsers`]). The last member to
+//! leave pushes the buffer onto a [`Stack`] that all tasks share; there is one for each size. The next group of that
+//! size pops it. A buffer's *name* is its offset with the number of its use, so that a member that receives the name
+//! too late is refused.
 //!
-//! *Why nobody is confused.* A task touches a buffer only through its group, so not after it has
-//! left. A buffer is on the stack only after every member has left that has entered, and no other can enter any more; entering and leaving are
-//! acquire and release, so all they did there comes before the work of its next users. A task that takes it
-//! clears the rounds before it tells its name, so that no contribution of the old group looks like
-//! one of the new, and messages carry the name from there to the other members. A member that died in the buffer
-//! never leaves, and then the buffer is not used again: the price of a death, not of a group.
+//! *Correctness.* A task accesses a buffer only through its group, hence not after it has left. A buffer is pushed
+//! only after every member that entered has left, and after that no member can enter. Entering and leaving are
+//! acquire and release operations, so all accesses of a use happen before those of the next users. The task that pops
+//! a buffer clears the rounds before it sends the name, so no contribution of the old group looks like one of the new
+//! group. A member that died in a buffer never leaves it, so that buffer is not reused: one buffer is lost for a
+//! death, none for a group.
 //!
-//! *How many there are.* Buffers that have been made stay. So groups get new ones of a size only until these have [`budget`] bytes: a program that makes thousands of groups uses no more memory than
-//! that, and the collectives of the others go by messages.
+//! *Number of buffers.* Buffers are never freed. A size gets new buffers only until all of that size together take
+//! [`budget`] bytes. The collectives of further groups use messages, so a program that makes thousands of groups
+//! needs no more memory than that.
 //!
-//! Sizes are powers of two of members. A buffer a task made up hurts nobody but by what any task may
-//! do: everything lies in the segment, and what is read is checked.
+//! Sizes are powers of two of members. A task that forges a name does no more harm than any task of the job can: all
+//! memory lies in the segment, and what is read is checked.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -27,38 +29,39 @@ use regatta_memory::stack::{Link, Stack, UNIT};
 use crate::buffer_users::{BufferUsers, USE_SHIFT};
 use crate::collective_buffer;
 
-/// Bytes between the start of the line and its buffer.
+/// Distance in bytes from the line to its buffer.
 const FRONT: u64 = UNIT;
-/// Stacks: for buffers of 1, 2, 4, ... members.
+/// Number of stacks: for buffers of 1, 2, 4, ... members.
 pub(crate) const SIZES: usize = 17;
 
 /// The line before a buffer.
 #[repr(C)]
 struct Front {
     users: BufferUsers,
-    /// Link of the stack.
+    /// The link to the next free buffer on the stack.
     next: Link,
 }
 
-/// For the test that holds it to the version.
+/// Layout, compared with `layout.txt` by a test.
 #[cfg(test)]
 pub(crate) const LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("front of a collective buffer", Front { users, next } FRONT SIZES);
 
-/// What the header has of them, by size.
+/// The state of the groups' buffers in the segment's header, by size.
 #[repr(C)]
 pub(crate) struct Buffers {
     free: [Stack; SIZES],
-    /// How many have been made for groups.
+    /// Number of buffers that have been made for groups.
     made: [AtomicU16; SIZES],
 }
 
-/// For the test that holds it to the version.
+/// Layout, compared with `layout.txt` by a test.
 #[cfg(test)]
 pub(crate) const BUFFERS_LAYOUT: regatta_memory::layout::Layout =
     regatta_memory::layout!("collective buffers", Buffers { free, made });
 
-/// Returns the bytes of memory for groups' buffers of one size, on a host with this many tasks. There is always room for one buffer.
+/// Returns the maximum number of bytes for groups' buffers of one size, on a host with this many tasks. The caller
+/// allows one buffer in any case.
 fn budget(tasks: u32) -> usize {
     const FIXED_BYTES: usize = 4 << 20;
     const BYTES_PER_TASK: usize = 512 << 10;
@@ -66,18 +69,19 @@ fn budget(tasks: u32) -> usize {
     (FIXED_BYTES + tasks as usize * BYTES_PER_TASK).min(MAX_BYTES)
 }
 
-/// The stacks, by size.
+/// Access to the free buffers of each size.
 pub struct FreeCollectiveBuffers<'a> {
     pub(crate) segment: &'a Segment,
     pub(crate) buffers: &'a Buffers,
 }
 
-/// Returns the place of the buffer with this name.
+/// Returns the offset of the buffer with this name.
 pub fn place_of(name: u64) -> u64 {
     name & ((1 << USE_SHIFT) - 1)
 }
 
-/// Which stack buffers of this many members are on, and for how many those have room.
+/// Returns the index of the stack for buffers of this many members, and the number of members for which these buffers
+/// have room. Returns `None` if there are too many members.
 fn size(members: u32) -> Option<(usize, u32)> {
     let room = members.checked_next_power_of_two()?;
     let size = room.trailing_zeros() as usize;
@@ -93,11 +97,12 @@ impl FreeCollectiveBuffers<'_> {
         let at = place.checked_sub(FRONT).ok_or(Corrupt {
             what: "a collective buffer's name is none",
         })?;
-        // SAFETY: atomics only.
+        // SAFETY: `Front` consists of atomics only.
         unsafe { self.segment.words(at) }
     }
 
-    /// A buffer for this many members, as good as new, which nobody enters or leaves; its place.
+    /// Takes a cleared buffer for this many members, and returns its offset. The members of this buffer are not
+    /// counted.
     pub fn take(&self, members: u32) -> io::Result<u64> {
         match self.take_used(members)? {
             Some(place) => Ok(place),
@@ -105,7 +110,8 @@ impl FreeCollectiveBuffers<'_> {
         }
     }
 
-    /// Takes a buffer for a group on a host with `tasks` tasks, of which the caller is the first member; its name. `None` if the budget is used up.
+    /// Takes a buffer for a group on a host with `tasks` tasks, and counts the caller as its first member. Returns
+    /// the buffer's name, or `None` if the budget is used up.
     pub fn take_for_group(&self, members: u32, tasks: u32) -> io::Result<Option<u64>> {
         let place = match self.take_used(members)? {
             Some(place) => Some(place),
@@ -140,7 +146,7 @@ impl FreeCollectiveBuffers<'_> {
         Ok(self.segment.allocate(bytes, FRONT as usize)? + FRONT)
     }
 
-    /// Takes one that was left, and clears it; `None` if there is none.
+    /// Pops a free buffer and clears its rounds. Returns `None` if no buffer is free.
     fn take_used(&self, members: u32) -> io::Result<Option<u64>> {
         let (size, room) = size(members).ok_or(io::ErrorKind::InvalidInput)?;
         let old = self.buffers.free[size].pop(|place| Ok(&self.front(place)?.next));
@@ -149,18 +155,20 @@ impl FreeCollectiveBuffers<'_> {
         };
         let rounds = collective_buffer::rounds(room);
         let start = self.segment.at(place, rounds).map_err(damaged)?;
-        // SAFETY: inside the segment, and nobody's but ours until its name is told.
+        // SAFETY: the range is inside the segment, and only this task uses it until its name is sent.
         unsafe { start.write_bytes(0, rounds) };
         Ok(Some(place))
     }
 
-    /// Lets one more member enter the buffer of this name. Returns false if its group has given it up, and all have left.
+    /// Counts one more member as entered in the buffer of this name. Returns false if that use has ended: the group
+    /// gave the buffer up, and all members that entered have left.
     pub fn enter(&self, name: u64) -> Result<bool, Corrupt> {
         let front = self.front(place_of(name))?;
         Ok(front.users.enter(name >> USE_SHIFT))
     }
 
-    /// One that has entered does not use a buffer any more; `gives_up`: its group is of no use any more, so others may never enter.
+    /// Counts a member that had entered as having left. `gives_up` says that the group is no longer usable, so other
+    /// members may never enter. Frees the buffer if the use has ended.
     pub fn leave(&self, name: u64, members: u32, gives_up: bool) -> Result<(), Corrupt> {
         let place = place_of(name);
         let users = &self.front(place)?.users;
@@ -170,7 +178,7 @@ impl FreeCollectiveBuffers<'_> {
         }
     }
 
-    /// Nobody uses the buffer at this place any more.
+    /// Pushes the buffer at this offset onto its stack. It must have no users.
     pub(crate) fn give(&self, place: u64, members: u32) -> Result<(), Corrupt> {
         let front = self.front(place)?;
         let Some((size, _)) = size(members) else {
@@ -186,7 +194,7 @@ mod tests {
     use super::place_of;
     use crate::job::Job;
 
-    /// Bytes of the segment that so many groups of all tasks take.
+    /// Returns the number of bytes of the segment that this many groups of all tasks take.
     fn bytes_of_groups(tasks: u32, groups: usize) -> u64 {
         let job = Job::create(tasks).unwrap();
         let before = job.segment().used();

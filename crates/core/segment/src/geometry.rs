@@ -1,31 +1,32 @@
 //! Sizes of rings, payload buffers and pipes, by the number of tasks.
 
-/// Sizes that depend on how many tasks share the segment. Rings are opened when a pair first
-/// talks; these sizes keep a job in which everybody talks to everybody affordable.
+/// Sizes that depend on how many tasks share the segment. A ring is opened when two tasks first communicate. The
+/// sizes keep the memory of a job in which all pairs of tasks communicate within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Lines per ring.
     pub lines: u32,
     /// Bytes per payload buffer.
     pub payload_buffer: u32,
-    /// May rings get a wide payload buffer, and pipes be used whole? 1: yes.
+    /// Whether rings may get a wide payload buffer, and pipes be used whole. 1 means yes.
     pub wide: u32,
     /// Data bytes of the largest pipe.
     pub pipe: u32,
-    /// Unmatched large messages a task may have in pipes of its own.
+    /// Maximum number of unmatched large messages that a task may have in its own pipes.
     pub pipes: u32,
 }
 
-/// A narrow footprint of a pipe, in bytes: both ends of a message lie in the second-level caches of both cores.
+/// Bytes of a pipe that are used with a narrow footprint: the source and the destination of a message then stay in
+/// the second-level caches of both cores.
 pub const NARROW_PIPE: u32 = 256 << 10;
 
 /// The smallest pipe, in bytes of data.
 const MIN_PIPE_BYTES: u32 = 64 << 10;
 
-/// How many sizes of pipes there are.
+/// Number of sizes of pipes.
 pub const PIPE_SIZES: usize = 4;
 
-/// A geometry for each size of job.
+/// The geometries of small to large jobs.
 pub(crate) const CLASSES: [Geometry; 4] = [
     geometry(256, 64 << 10, 1, 1 << 20, 16),
     geometry(64, 32 << 10, 0, 128 << 10, 4),
@@ -43,7 +44,7 @@ const fn geometry(lines: u32, payload_buffer: u32, wide: u32, pipe: u32, pipes: 
     }
 }
 
-/// Which of [`CLASSES`] suits so many tasks.
+/// Returns the index in [`CLASSES`] for this many tasks.
 pub(crate) fn class_for(tasks: u32) -> u32 {
     match tasks {
         0..=8 => 0,
@@ -54,16 +55,16 @@ pub(crate) fn class_for(tasks: u32) -> u32 {
 }
 
 impl Geometry {
-    /// The sizes for the largest jobs.
+    /// The sizes of the largest jobs.
     pub const SMALLEST: Geometry = CLASSES[CLASSES.len() - 1];
 
-    /// The sizes for a job of `tasks`.
+    /// Returns the sizes for a job of `tasks`.
     pub fn for_tasks(tasks: u32) -> Geometry {
         CLASSES[class_for(tasks) as usize]
     }
 
-    /// Data bytes of the pipes of each size. Memory of pipes that nobody has used yet costs a message more than its copies, so a message takes the
-    /// smallest that serves it.
+    /// Returns the data bytes of the pipes of each size. The first use of a pipe's memory costs more than the copies
+    /// of a message, so a message takes the smallest pipe that suits it.
     pub fn pipe_sizes(&self) -> [u32; PIPE_SIZES] {
         [
             self.pipe.min(MIN_PIPE_BYTES),
@@ -80,8 +81,8 @@ impl Geometry {
         found.unwrap_or(PIPE_SIZES - 1)
     }
 
-    /// The longest message that goes through a ring's payload buffer whole: a quarter of that. A wide one takes
-    /// [`WIDE_EAGER`](crate::ring_memory::WIDE_EAGER).
+    /// Returns the maximum length of a message that is sent through a ring's payload buffer: a quarter of the buffer.
+    /// For a wide buffer it is [`WIDE_EAGER`](crate::ring_memory::WIDE_EAGER).
     pub const fn eager_limit(&self) -> usize {
         self.payload_buffer as usize / 4
     }
@@ -102,7 +103,7 @@ mod tests {
                 let smaller = sizes.iter().filter(|&&size| size < taken);
                 assert!(smaller.into_iter().all(|&size| u64::from(size) < bytes));
             }
-            // A pipe goes back to the pool that it was taken from.
+            // A pipe is returned to the pool that it was taken from.
             for size in 0..PIPE_SIZES {
                 let back = geometry.pipe_size_for(sizes[size].into());
                 assert_eq!(sizes[back], sizes[size]);

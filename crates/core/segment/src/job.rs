@@ -1,9 +1,8 @@
-//! A job on one host: the shared segment, the table of its tasks, and how a task joins.
+//! A job on one host: the shared segment, the table of its tasks, and joining.
 //!
-//! The launcher (or a task started alone) makes the job with [`Job::create`]; each task is told
-//! descriptor, rank and size in one environment variable ([`JoinToken`]) and calls [`Job::join`].
-//! The task table is the one place where everybody sees who is there: the launcher writes who has
-//! died, and every task that waits looks at the count of deaths now and then.
+//! The launcher (or a task started alone) makes the job with [`Job::create`]. Each task receives descriptor, rank and
+//! size in one environment variable ([`JoinToken`]) and calls [`Job::join`]. The task table holds the states of all
+//! tasks: the launcher records deaths there, and every task that waits checks the count of losses from time to time.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -33,68 +32,69 @@ use crate::table::{
 };
 pub use regatta_wire::life::{Cause, TaskState};
 
-/// In a task's word about being blocked: this wait is part of a circle that has been found; its message has been taken back or
-/// asked for; this wait is over.
+/// Flag in a task's [`Job::blocked_on`] word: this wait is part of a detected cycle of blocked senders. `ASKS` and
+/// `OVER` flag in the same word that its message has been taken back or requested, and that the wait has ended.
 pub const IN_RING: u64 = 1 << 62;
 /// See [`IN_RING`].
 pub const ASKS: u64 = 1 << 61;
 /// See [`IN_RING`].
 pub const OVER: u64 = 1 << 63;
 
-/// Version of everything in the segment; launcher and library must agree.
+/// Version of the segment's contents and of the join protocol; launcher and library must have the same.
 pub const VERSION: u32 = 22;
 
-/// Maximum number of tasks of a job, from its first to its last.
+/// Maximum number of tasks that a job may ever have.
 pub const MAX_TASKS: u32 = 1 << 16;
 
 const MISFIT: Corrupt = Corrupt {
     what: "its header does not fit its number of tasks",
 };
 
-/// The job, as launcher or task sees it.
+/// A job, as mapped by a launcher or a task.
 #[derive(Debug)]
 pub struct Job {
     segment: Segment,
-    /// How many tasks it began with, and the most it may ever have.
+    /// Number of tasks at the start.
     first: u32,
     capacity: u32,
     geometry: Geometry,
-    /// In the segment; checked once, looked at for every message.
+    /// Pointer into the segment. It is checked once when the job is opened, and read for every message.
     header: NonNull<Header>,
     slots: NonNull<TaskEntry>,
 }
 
-// SAFETY: the pointers are into the segment the job owns, and lead to atomics only.
+// SAFETY: the pointers lead into the segment that the job owns, to atomics only.
 unsafe impl Send for Job {}
-// SAFETY: as above.
+// SAFETY: all that is shared are atomics in the segment.
 unsafe impl Sync for Job {}
 
-/// The name that the memory of a job has among the mappings of a process.
+/// Name of a job's memory among the mappings of a process.
 pub const MEMORY_NAME: &str = "regatta-job";
 
-/// Rings of each task for which there is memory before it asks: those to its neighbours, or to its partners in a tree.
+/// Number of rings of each task for which memory is reserved in advance: those to its neighbours, or to its partners
+/// in a tree.
 const RINGS_AHEAD: u64 = 3;
-/// The most memory that is reserved before anybody asks, in bytes: about 0.2 ms of the launcher's time.
+/// Maximum number of bytes reserved in advance: about 0.2 ms of the launcher's time.
 const MAX_AHEAD: u64 = 1 << 20;
 
 impl Job {
-    /// Make the segment for `tasks` tasks, all on this host.
+    /// Makes the segment for a job of `tasks` tasks, all on this host.
     pub fn create(tasks: u32) -> Result<Job, JobError> {
         Job::create_part(tasks, tasks, MAX_TASKS)
     }
 
-    /// Make the segment for `tasks` tasks of a job that has at most `most` tasks from its first to its last.
+    /// Makes the segment for a job that begins with `tasks` tasks and may ever have at most `most`.
     pub fn create_for(tasks: u32, most: u32) -> Result<Job, JobError> {
         Job::create_part(tasks, tasks, most)
     }
 
-    /// Make this host's segment of a job that begins with `tasks` tasks, of which `here` run on this host.
+    /// Makes this host's segment of a job that begins with `tasks` tasks, of which `here` run on this host.
     pub(crate) fn create_part(tasks: u32, here: u32, most: u32) -> Result<Job, JobError> {
         if tasks == 0 || tasks > MAX_TASKS || here > tasks {
             return Err(JobError::Tasks(tasks));
         }
         let capacity = most.clamp(tasks, MAX_TASKS);
-        // Where sizes of files or of memory are limited, the table may have no room for more.
+        // Where file sizes or memory are limited, there may be no room for the larger table.
         Job::create_with(tasks, here, capacity).or_else(|error| match capacity > tasks {
             true => Job::create_with(tasks, here, tasks),
             false => Err(error),
@@ -103,7 +103,7 @@ impl Job {
 
     fn create_with(tasks: u32, here: u32, capacity: u32) -> Result<Job, JobError> {
         let geometry = Geometry::for_tasks(tasks);
-        // The part of the table that no task has been given is not backed by memory.
+        // Entries of the table that belong to no task yet are not backed by memory.
         let hole = table_end(tasks).next_multiple_of(4096)..table_end(capacity) / 4096 * 4096;
         let world_buffer = collective_buffer::footprint(tasks);
         let bytes = world_buffer_at(capacity) as usize + world_buffer + 4096;
@@ -134,11 +134,12 @@ impl Job {
         Ok(job)
     }
 
-    /// Sees that there is memory for what the tasks open first, while they start: the first messages of the program need not wait for it.
+    /// Reserves memory for the rings that the tasks open first. This happens while they start, so that the program's
+    /// first messages do not wait for it.
     pub fn reserve_ahead(&self) {
         let here = self.header().tasks_here.load(Ordering::Relaxed) as u64;
         let rings = here * here.saturating_sub(1).min(RINGS_AHEAD);
-        // Rings begin on pages; the first may begin a page further on than where the memory that is handed out ends.
+        // Rings begin on pages, so the first may begin up to a page behind the end of the allocated memory.
         let ring = RingMemory::footprint(self.geometry()).next_multiple_of(ALIGN);
         let bytes = if rings > 0 {
             rings * ring as u64 + ALIGN as u64
@@ -148,7 +149,7 @@ impl Job {
         self.segment.reserve_ahead(bytes.min(MAX_AHEAD));
     }
 
-    /// Take the place that a join token names. `fd` is the inherited descriptor.
+    /// Joins the job as the task that the token names. `fd` is the inherited descriptor of the segment.
     pub fn join(fd: OwnedFd, token: JoinToken) -> Result<Job, JobError> {
         let job = Job::open(fd)?;
         if job.first() != token.size {
@@ -163,10 +164,10 @@ impl Job {
         Ok(job)
     }
 
-    /// A job that somebody else has made, to watch over it.
+    /// Opens a job that another process has made, without joining it.
     pub fn open(fd: OwnedFd) -> Result<Job, JobError> {
         let segment = Segment::attach(fd).map_err(|e| JobError::JoinToken(e.to_string()))?;
-        // SAFETY: atomics only.
+        // SAFETY: `Header` consists of atomics only.
         let header: &Header = unsafe { segment.words(HEADER_AT) }?;
         let capacity = header.capacity.load(Ordering::Relaxed);
         if header.magic.load(Ordering::Acquire) != MAGIC {
@@ -212,49 +213,49 @@ impl Job {
         Ok(())
     }
 
-    /// Become the only task of a job just created.
+    /// Joins a job that this process has just created, as its only task.
     pub fn join_alone(&self) -> Result<(), JobError> {
         self.take_place(0)
     }
 
-    /// The segment's descriptor, to hand to tasks.
+    /// Returns the segment's descriptor, which tasks inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.segment.fd()
     }
 
-    /// Children this process forks do not get the mapping.
+    /// Excludes the mapping from children that this process forks.
     pub fn keep_from_children(&self) {
         self.segment.keep_from_children();
     }
 
-    /// The memory.
+    /// Returns the shared memory.
     pub fn segment(&self) -> &Segment {
         &self.segment
     }
 
-    /// How many tasks the job has had so far: the numbers below this one have been given. Grows.
+    /// Returns how many tasks the job has had so far: all smaller task numbers have been given. The count only grows.
     pub fn tasks(&self) -> u32 {
         let given = self.header().given.load(Ordering::Acquire);
         given.clamp(self.first, self.capacity)
     }
 
-    /// How many tasks the job began with.
+    /// Returns how many tasks the job began with.
     pub fn first(&self) -> u32 {
         self.first
     }
 
-    /// How many tasks the job may have from its first to its last.
+    /// Returns how many tasks the job may ever have.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// Cores the tasks may run on, as the launcher saw them.
+    /// Returns the number of cores on which the tasks may run, as the launcher determined it.
     pub fn cores(&self) -> u32 {
         self.header().cores.load(Ordering::Relaxed).max(1)
     }
 
-    /// For the maker of the job, before any task joins: its tasks on this host may run on so many cores between them, not on
-    /// those that its maker may use.
+    /// Sets the number of cores on which the job's tasks on this host may run together, if they differ from the cores
+    /// of the process that made the job. Call it in that process before any task joins.
     pub fn set_cores(&self, cores: u32) {
         let header = self.header();
         let crowded = self.tasks_here() > cores;
@@ -262,7 +263,8 @@ impl Job {
         header.payers.begin(crowded || !Fencing::available());
     }
 
-    /// Maker of the job, before any task joins: so many tasks on other hosts use the same cores.
+    /// Sets the number of tasks on other hosts of the job that use the same cores. Call it in the process that made
+    /// the job, before any task joins.
     pub fn set_neighbours(&self, tasks: u32) {
         let header = self.header();
         header.neighbours.store(tasks, Ordering::Relaxed);
@@ -270,34 +272,34 @@ impl Job {
         header.payers.begin(crowded || !Fencing::available());
     }
 
-    /// How tasks of this job pay for the fences of bells; for as long as the job is there.
+    /// Returns how tasks of this job pay for the fences of bells. Valid as long as the job is mapped.
     pub fn fencing(&self) -> Fencing {
-        // SAFETY: the callers hold the job at least as long.
+        // SAFETY: the callers keep the job mapped for as long as they use the result.
         unsafe { Fencing::of_job(&self.header().payers) }
     }
 
-    /// The side that pays for fences changes as the host becomes crowded, or is no longer.
+    /// Decides anew which side pays for the fences, as the host becomes crowded or ceases to be.
     pub(crate) fn settle_fences(&self) {
         let senders = self.is_crowded() || !Fencing::available();
         self.header().payers.change(senders);
     }
 
-    /// Sizes of rings and pipes.
+    /// Returns the sizes of rings and pipes.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Say which process will be this rank, before it joins.
+    /// Records which process will be this rank, before it joins.
     pub fn announce(&self, rank: u32, pid: u32) {
         self.slot(rank).pid.store(pid, Ordering::Release);
     }
 
-    /// The process of a task; 0 before it is known.
+    /// Returns the process of a task, or 0 if it is not known yet.
     pub fn pid(&self, rank: u32) -> u32 {
         self.slot(rank).pid.load(Ordering::Acquire)
     }
 
-    /// Where a task is in its life.
+    /// Returns the state of a task.
     pub fn state(&self, rank: u32) -> TaskState {
         match self.slot(rank).state.load(Ordering::Acquire) {
             0 => TaskState::Expected,
@@ -307,7 +309,7 @@ impl Job {
         }
     }
 
-    /// How a task's process ended, if it has and that is known.
+    /// Returns how a task's process ended. Returns `None` if it has not, or if that is not known.
     pub fn cause(&self, rank: u32) -> Option<Cause> {
         let slot = self.slot(rank);
         let value = slot.value.load(Ordering::Relaxed) as i32;
@@ -319,7 +321,8 @@ impl Job {
         }
     }
 
-    /// From now on the end of this task's process is a departure, or an end without leaving again. Until then it is a task like others.
+    /// Sets whether the end of this task's process counts as leaving (true) or as a death (false). Until it ends, the
+    /// task's state stays `Joined`.
     pub fn set_may_end(&self, rank: u32, may_end: bool) {
         let joined = TaskState::Joined as u32;
         let (from, to) = match may_end {
@@ -330,7 +333,8 @@ impl Job {
         let _ = state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
     }
 
-    /// How far a task had come whose process has ended. One that might end at any time has left.
+    /// Returns the state of a task whose process has ended. A task that was allowed to end (`set_may_end`) is
+    /// recorded as having left.
     pub fn state_at_end(&self, rank: u32) -> TaskState {
         if self.slot(rank).state.load(Ordering::Acquire) == MAY_END {
             self.leave(rank);
@@ -338,13 +342,14 @@ impl Job {
         self.state(rank)
     }
 
-    /// This task leaves in good order.
+    /// Records that this task leaves in good order.
     pub fn leave(&self, rank: u32) {
         self.lose(rank, TaskState::Left);
     }
 
-    /// Launcher: a task's process ended. If it had not left, it is dead and everybody hears of
-    /// it; a task that had left stays `Left`, but now it is known that nothing of it runs.
+    /// Records, in the launcher, that a task's process ended. If the task had not left, it becomes `Dead` and all
+    /// tasks are notified. A task that had left stays `Left`; what changes is that its process is now known to have
+    /// ended.
     pub fn mark_dead(&self, rank: u32, cause: Cause) {
         self.list_what_is_left(rank);
         let slot = self.slot(rank);
@@ -360,10 +365,11 @@ impl Job {
         }
     }
 
-    /// For a process that watches a task without being its parent: the task ended without leaving, nobody here knows how.
+    /// For a process that watches a task without being its parent: records that the task's process ended, for an
+    /// unknown cause.
     pub fn mark_ended(&self, rank: u32) {
         self.list_what_is_left(rank);
-        // Others may use its memory.
+        // From now on other tasks may reuse its memory.
         let cause = &self.slot(rank).cause;
         let _ = cause.compare_exchange(0, ENDED, Ordering::Release, Ordering::Relaxed);
         if self.state_at_end(rank) != TaskState::Left {
@@ -374,7 +380,8 @@ impl Job {
     fn lose(&self, rank: u32, state: TaskState) {
         self.slot(rank).state.store(state as u32, Ordering::Release);
         self.header().losses.0.add();
-        // When many leave one after the other, each rings only for those who sleep now: `add` ended with a full fence.
+        // Wakes only sleeping tasks, so that many departures in a row wake each task once. `add` ended with a full
+        // fence.
         for other in 0..self.tasks() {
             if other != rank && self.state(other) == TaskState::Joined {
                 self.slot(other).bell.wake_if_asleep();
@@ -382,51 +389,52 @@ impl Job {
         }
     }
 
-    /// Changes when a task dies or leaves: look at the states again.
+    /// Returns the count of losses. It changes when a task dies or leaves; the states must then be read again.
     pub fn losses(&self) -> u32 {
         self.losses_seen_by_all().count()
     }
 
-    /// The count of losses, where everybody sees it.
+    /// Returns the count of losses in the segment, which all tasks read.
     pub fn losses_seen_by_all(&self) -> &Losses {
         &self.header().losses.0
     }
 
-    /// Rings opened towards a task that it has not noticed.
+    /// Returns the list of rings opened towards a task that it has not noticed yet.
     #[inline(always)]
     pub fn opened_rings(&self, rank: u32) -> &List {
         &self.slot(rank).inlet.0.opened
     }
 
-    /// Which rings opened towards a task have been written to.
+    /// Returns the marks that say which rings towards a task have been written to.
     #[inline(always)]
     pub fn marks(&self, rank: u32) -> &Marks {
         &self.slot(rank).inlet.0.marks
     }
 
-    /// The collective buffer of the first tasks' world.
+    /// Returns the collective buffer of the first tasks' world.
     pub fn world_collective_buffer(&self) -> Result<CollectiveBuffer, Corrupt> {
         let at = world_buffer_at(self.capacity);
         CollectiveBuffer::at(&self.segment, at, self.first)
     }
 
-    /// A task's doorbell.
+    /// Returns a task's doorbell.
     #[inline(always)]
     pub fn bell(&self, rank: u32) -> &Bell {
         &self.slot(rank).bell
     }
 
-    /// The receiver that a task is blocked sending to; see the process's `deadlock_detector`.
+    /// Returns the word that names the receiver to which a task is blocked sending; see the process's
+    /// `deadlock_detector`.
     pub fn blocked_on(&self, rank: u32) -> &AtomicU64 {
         &self.slot(rank).shown.0.on
     }
 
-    /// The member after a task in the ring of blocked senders that was found last, plus 1.
+    /// Returns the word with the successor of a task in the cycle of blocked senders that was detected last, plus 1.
     pub fn ring_next(&self, rank: u32) -> &AtomicU32 {
         &self.slot(rank).shown.0.ring_next
     }
 
-    /// A circle of blocked senders has been found: each member, and the one it waits for.
+    /// Records a detected cycle of blocked senders: for each member, the member that it waits for.
     pub fn write_down_ring(&self, members: &[u32]) {
         for (at, &member) in members.iter().enumerate() {
             let next = members[(at + 1) % members.len()];
@@ -434,29 +442,30 @@ impl Job {
         }
     }
 
-    /// Tell a member, unless it has moved since it showed `word`. True: it is told.
+    /// Notifies a member that its wait is part of a cycle, unless its word has changed from `word`. Returns whether
+    /// it was notified.
     pub fn notify_in_ring(&self, member: u32, word: u64) -> bool {
         let on = self.blocked_on(member);
         let told = on.compare_exchange(word, word | IN_RING, Ordering::SeqCst, Ordering::SeqCst);
         told.is_ok()
     }
 
-    /// How often a blocked task has looked around and found nothing that could move.
+    /// Returns the count of the times a blocked task has looked for something that could proceed and found nothing.
     pub fn vain_looks(&self, rank: u32) -> &AtomicU32 {
         &self.slot(rank).shown.0.looks
     }
 
-    /// The free pipes of each size.
+    /// Returns the free pipes of each size.
     pub(crate) fn free_pipes(&self) -> &[Stack; PIPE_SIZES] {
         &self.header().pool.0
     }
 
-    /// All pipes of each size.
+    /// Returns all pipes of each size.
     pub(crate) fn pipes(&self) -> &[List; PIPE_SIZES] {
         &self.header().pipes_made.0
     }
 
-    /// The rings of this host. They begin with their ends.
+    /// Returns the rings of this host. Each begins with its ends.
     pub(crate) fn rings(&self) -> Made<'_> {
         Made {
             segment: &self.segment,
@@ -465,22 +474,22 @@ impl Job {
         }
     }
 
-    /// All blocks for loans.
+    /// Returns the list of all blocks for loans.
     pub fn blocks(&self) -> &List {
         &self.header().loans.0
     }
 
-    /// Has the task's process ended?
+    /// Returns whether the task's process has ended.
     fn has_ended(&self, rank: u32) -> bool {
         self.slot(rank).cause.load(Ordering::Acquire) != 0
     }
 
-    /// Will this task touch no memory of the job any more?
+    /// Returns whether this task will never again access memory of the job.
     pub fn is_gone(&self, rank: u32) -> bool {
         rank >= self.tasks() || self.state(rank) == TaskState::Left || self.has_ended(rank)
     }
 
-    /// Collective buffers that groups have left.
+    /// Returns the access to collective buffers that groups have left.
     pub fn free_collective_buffers(&self) -> FreeCollectiveBuffers<'_> {
         FreeCollectiveBuffers {
             segment: &self.segment,
@@ -488,23 +497,23 @@ impl Job {
         }
     }
 
-    /// Memory for a shared barrier of this many members; its name.
+    /// Allocates a shared barrier of this many members, and returns its name.
     pub fn new_shared_barrier(&self, members: u32) -> io::Result<u64> {
         self.segment
             .allocate(SharedBarrier::footprint(members), LINE)
     }
 
-    /// The shared barrier of this name.
+    /// Returns the shared barrier of this name.
     pub fn shared_barrier(&self, name: u64, members: u32) -> Result<SharedBarrier<'_>, Corrupt> {
         SharedBarrier::at(&self.segment, name, members)
     }
 
-    /// Where in the memory of a task's process its word lies ([`Job::word`]).
+    /// Records the address of a task's probe word ([`Job::word`]) in the memory of its process.
     pub fn set_probe(&self, rank: u32, address: u64) {
         self.slot(rank).probe.store(address, Ordering::Release);
     }
 
-    /// The memory of a task's process.
+    /// Returns access to the memory of a task's process.
     pub fn remote(&self, rank: u32) -> Remote {
         Remote {
             pid: self.pid(rank),
@@ -513,13 +522,14 @@ impl Job {
         }
     }
 
-    /// A word that only this task has in its memory: made of what no other job of this machine has, and of its rank.
+    /// Returns the value of a task's probe word. It is computed from the segment's inode, which no other job on this
+    /// machine has, and the task's rank.
     pub fn word(&self, rank: u32) -> u64 {
         let inode = rustix::fs::fstat(self.segment.fd()).map_or(0, |file| file.st_ino);
         MAGIC ^ inode ^ u64::from(rank + 1) << 40
     }
 
-    /// Checks that header and table lie inside the segment.
+    /// Makes a job of an attached segment, after it has checked that header and table lie inside.
     fn over(
         segment: Segment,
         first: u32,
@@ -541,15 +551,16 @@ impl Job {
     }
 
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: inside the segment, aligned (see the assertions below), atomics only.
+        // SAFETY: the header is inside the segment, aligned (see the assertions below), and consists of atomics only.
         unsafe { self.header.as_ref() }
     }
 
-    /// The words of a task. Panics when `rank` is no rank: callers check.
+    /// Returns a task's entry in the table. Panics if `rank` is not below the capacity: callers check it.
     #[inline(always)]
     pub(crate) fn slot(&self, rank: u32) -> &TaskEntry {
         assert!(rank < self.capacity);
-        // SAFETY: inside the table, whose extent was checked; aligned; atomics only.
+        // SAFETY: the entry is inside the table, whose extent was checked; it is aligned and consists of atomics
+        // only.
         unsafe { self.slots.add(rank as usize).as_ref() }
     }
 }

@@ -1,4 +1,4 @@
-//! The reasons for which a job cannot be made or joined, as sentences.
+//! The reasons for which a job cannot be made or joined, and their messages.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use regatta_memory::Corrupt;
 
 use crate::job::{MAX_TASKS, VERSION};
 
-/// Why a job could not be made or joined.
+/// The reason why a job could not be made or joined.
 #[derive(Debug)]
 pub enum JobError {
-    /// The number of tasks makes no sense.
+    /// The number of tasks is out of range.
     Tasks(u32),
     /// The operating system refused memory.
     Memory(io::Error),
@@ -21,14 +21,14 @@ pub enum JobError {
         /// The launcher's version.
         launcher: u32,
     },
-    /// This rank has been taken already, by that process.
+    /// This rank has already been taken by another process.
     Taken {
         /// The rank.
         rank: u32,
-        /// The process that has it.
+        /// The process that has taken the rank.
         pid: u32,
     },
-    /// The segment holds nonsense.
+    /// The segment's contents are invalid.
     Corrupt(Corrupt),
 }
 

@@ -1,28 +1,28 @@
-//! The join token: what a launcher tells a task, and a task needs to know to join.
+//! The join token: what a launcher passes to a task so that it can join its job.
 
 use std::fmt;
 
 use crate::job::{JobError, VERSION};
 
-/// A task gets it from its launcher, in the environment variable [`JoinToken::VARIABLE`].
+/// The join token. A task receives it from its launcher in the environment variable [`JoinToken::VARIABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JoinToken {
-    /// Version of the launcher.
+    /// Version of the launcher's job protocol.
     pub version: u32,
     /// Number of the inherited descriptor of the segment.
     pub fd: i32,
-    /// The task's number in the job; of the first tasks, their rank.
+    /// The task's number in the job. For the first tasks it is their rank.
     pub rank: u32,
-    /// Tasks the job began with.
+    /// Number of tasks the job began with.
     pub size: u32,
-    /// Number of the inherited socket to the launcher, if it takes requests.
+    /// Number of the inherited socket to the launcher, if the launcher takes requests.
     pub control: Option<i32>,
     /// Number of the inherited listening socket, in a job of several hosts.
     pub listener: Option<i32>,
 }
 
 impl JoinToken {
-    /// Of this version, for a task that gets the segment itself handed, and neither socket.
+    /// Returns a token of this version without sockets, for a task that receives the segment's descriptor directly.
     pub fn handed(rank: u32, size: u32) -> JoinToken {
         JoinToken {
             version: VERSION,
@@ -34,10 +34,10 @@ impl JoinToken {
         }
     }
 
-    /// Where the launcher puts it.
+    /// The environment variable in which the launcher passes the token.
     pub const VARIABLE: &'static str = "REGATTA_JOB";
 
-    /// Read what [`fmt::Display`] wrote.
+    /// Parses what [`fmt::Display`] wrote.
     pub fn parse(text: &str) -> Result<JoinToken, JobError> {
         let bad = || {
             JobError::JoinToken(format!(
@@ -70,7 +70,7 @@ impl JoinToken {
             None => None,
             Some(listener) => Some(listener.ok_or_else(bad)?),
         };
-        // Only a launcher that takes requests has tasks beyond the first ones.
+        // A task beyond the first ones exists only if the launcher takes requests.
         if parts.next().is_some() || size == 0 || (rank >= size && control.is_none()) {
             return Err(bad());
         }

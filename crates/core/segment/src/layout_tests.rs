@@ -1,4 +1,4 @@
-//! The layout of the segment is held to its version: `layout.txt` says what lies where.
+//! Checks that the layout of the segment changes only with its version: `layout.txt` describes it.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::job::VERSION;
 use crate::table::LAYOUTS;
 use crate::{buffer_users, collective_buffer, free_collective_buffers, ring_marks, ring_memory};
 
-/// Everything that launcher and tasks of different installations must agree about.
+/// Returns the description of everything that launcher and tasks of different installations must agree on.
 fn layout() -> String {
     let mut text = format!("version {VERSION}\n");
     let own = [
@@ -44,7 +44,7 @@ fn layout() -> String {
     text
 }
 
-/// The advice for whoever has changed the layout, if it differs from the one written down.
+/// Returns what to do if the layout differs from the one in `layout.txt`.
 fn advice(written: &str, now: &str) -> Option<&'static str> {
     let version = |text: &str| text.lines().next().map(str::to_owned);
     match (written == now, version(written) == version(now)) {

@@ -1,7 +1,8 @@
-//! Memory of the segment that a killed task had been handed out, and had put on no list yet.
+//! Memory of the segment that a killed task had allocated but not yet put on a list.
 //!
-//! The process that marks the task dead puts the piece on its list, before anybody can learn of the death. There it is like any other piece of a
-//! task that is gone, and is used again. The marker is the one process that watches over the tasks of this host.
+//! The process that marks the task dead puts the piece on its list before any task can see the death. From then on it
+//! is like every other piece of a task that is gone, and is reused. Only one process marks tasks dead: the one that
+//! supervises the tasks of this host.
 
 use std::io;
 
@@ -11,7 +12,7 @@ use regatta_memory::pipe::{CONTROL, Message, Pipe, Pool};
 use crate::job::Job;
 use crate::{loan_blocks, ring_memory};
 
-/// Kinds of pieces, for the note on what a task makes.
+/// Kind of a piece in the note that a task writes while it makes one: a ring. `PIPE` and `BLOCK` are the other kinds.
 pub(crate) const RING: u8 = 1;
 /// See [`RING`].
 pub(crate) const PIPE: u8 = 2;
@@ -19,14 +20,14 @@ pub(crate) const PIPE: u8 = 2;
 pub(crate) const BLOCK: u8 = 3;
 
 impl Job {
-    /// The pipes of this host of one size, by its index in `Geometry::pipe_sizes`.
+    /// Returns the pool of this host's pipes of one size, by its index in `Geometry::pipe_sizes`.
     pub fn pool(&self, size: usize) -> Pool<'_> {
         let bytes = self.geometry().pipe_sizes()[size] as usize;
         let (free, made) = (&self.free_pipes()[size], &self.pipes()[size]);
         Pool::new(self.segment(), free, made, bytes)
     }
 
-    /// Makes a pipe of one size between two tasks for task `me`, which is one of them.
+    /// Makes a pipe of one size between two tasks for task `me`, which is one of the two.
     pub fn make_pipe(&self, me: u32, size: usize, message: Message) -> io::Result<Pipe> {
         let maker = Maker {
             task: me,
@@ -35,7 +36,7 @@ impl Job {
         self.pool(size).make(maker, message)
     }
 
-    /// A task's process has ended: nothing of what it made remains outside the lists.
+    /// Puts the piece that a task was making when its process ended on the list of its kind.
     pub(crate) fn list_what_is_left(&self, task: u32) {
         let Some(left) = self.segment().left_by(task) else {
             return;
@@ -45,7 +46,7 @@ impl Job {
             PIPE => {
                 let bytes = (left.end - left.start).saturating_sub(CONTROL as u64);
                 let sizes = self.geometry().pipe_sizes().map(u64::from);
-                // Whole pages were taken, which are less than the next size.
+                // The piece is rounded up to whole pages, which is less than the distance to the next size.
                 if let Some(size) = sizes.into_iter().filter(|&size| size <= bytes).max() {
                     let size = self.geometry().pipe_size_for(size);
                     self.pool(size).list_for_dead(left.start, task);
@@ -66,26 +67,26 @@ mod tests {
     use crate::loan_blocks::{Around, LoanBlocks};
     use crate::ring_memory::RingMemory;
 
-    /// Task 1 makes a piece and is killed before or after it has listed it; then `again` makes one of that size as task 0 and takes no
-    /// new memory.
+    /// Kills task 1 before, while or after it makes and lists a piece. Then `again` makes a piece of that size as
+    /// task 0, and must take no new memory.
     fn comes_back(kind: u8, bytes: usize, make: impl Fn(&Job), again: impl Fn(&Job)) {
         for dies in ["before it has it", "with it", "after listing it"] {
             let job = Job::create(4).unwrap();
-            // There must have been a loss for anybody to look.
+            // Dead tasks' pieces are only looked for after a loss.
             job.mark_dead(3, Cause::Signalled(9));
             let maker = Maker { task: 1, kind };
             match dies {
                 "before it has it" => {}
                 "with it" => {
                     job.segment().allocate_for(maker, bytes, 4096).unwrap();
-                    // Somebody else takes memory meanwhile.
+                    // Another task takes memory meanwhile.
                     job.segment().allocate(64, 64).unwrap();
                 }
                 _ => make(&job),
             }
             let used = job.segment().used();
             job.mark_dead(1, Cause::Signalled(9));
-            // Said twice by some.
+            // Some processes mark an end twice.
             job.mark_ended(1);
             again(&job);
             let grown = job.segment().used() > used;

@@ -1,7 +1,7 @@
 //! The memory that the tasks of one job share on one host.
 //!
-//! Knows what lies where in it and who is there; knows nothing of frames and messages. The launcher makes the job and watches
-//! over its tasks, the tasks join it, and the transports move messages through it.
+//! This crate knows the layout of that memory and the states of the tasks, but not frames and messages. The launcher
+//! makes the job and supervises its tasks, the tasks join it, and the transports move messages through it.
 //!
 //! | module | is |
 //! |---|---|

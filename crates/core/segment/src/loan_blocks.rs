@@ -1,20 +1,19 @@
 //! Loans: blocks of the segment that user code writes and reads in place.
 //!
-//! A block is memory of one of a few sizes behind a tag ([`Block`]) that says whose it is and who reads it. A task that is
-//! handed a block may give it back, not only who borrowed it: each task keeps the blocks given back to it for its own next
-//! loans, so blocks travel with the messages. Another task that needs a block of that size may take one that is kept, so
-//! a stream of loans in one direction needs few blocks.
+//! A block is memory of one of a few sizes behind a tag ([`Block`]) that names its owner and its readers. A block
+//! that was sent to a task belongs to that task, which may give it back. Each task keeps the blocks that it gives
+//! back for its own next loans, so blocks travel with the messages. Another task that needs a block of that size may
+//! take one that is kept, so a stream of loans in one direction needs few blocks.
 //!
-//! *Readers.* The owner of a block can share it: then it stays the owner's, and readers are entered
-//! in its tag, each in a place of its own, which the reader clears when it is done. The owner also
-//! remembers them in memory of its own, and lends the block again when each has cleared its place or
-//! is gone.
+//! *Readers.* The owner of a block can share it. The block then stays the owner's, and each reader is entered in a
+//! slot of the tag, which the reader clears when it is done. The owner also remembers the readers in its own memory,
+//! and lends the block again once each reader has cleared its slot or is gone.
 //!
-//! *Blocks of those who are gone.* All blocks form a [`List`]. A task that needs a block looks through a part of it for one of the
-//! right size that another task keeps, or whose owner is gone, and that nobody reads. Where the owner is gone and the size is
-//! not right, the memory goes back to the system.
-//! A block under way belongs to its receiver, so it comes back that way when the receiver is gone; when the sender is
-//! gone the receiver keeps what has not arrived ([`LoanBlocks::take_in`]).
+//! *Blocks of tasks that are gone.* All blocks form a [`List`]. A task that needs a block searches a part of the list
+//! for one of the right size that nobody reads, and that another task keeps or whose owner is gone. If the search
+//! finds a block of another size whose owner is gone, it releases that block's memory to the system. A block in
+//! transit belongs to its receiver, so it is recovered in this way if the receiver is gone. If the sender is gone,
+//! the receiver keeps the blocks that have not arrived ([`LoanBlocks::take_in`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -33,47 +32,47 @@ use crate::left;
 
 const SMALLEST: usize = 4096 - LINE;
 const PAGE: usize = 4096;
-/// From this size on, block sizes lie closer together.
+/// Size in bytes from which block sizes are spaced more closely.
 const FINE_FROM: usize = 64 << 10;
 
-/// Maximum size of the blocks that a task keeps for its next loans, in bytes.
+/// Maximum total size in bytes of the blocks that a task keeps for its next loans.
 const MAX_KEPT_BYTES: usize = 128 << 20;
-/// Size of the blocks given back that wait for readers, in bytes, above which no block is shared.
+/// Total size in bytes of the blocks given back that wait for readers, above which no block is shared.
 const MAX_WAITING_BYTES: usize = 128 << 20;
-/// Number of blocks searched for one that can be had, before a new one is made.
+/// Number of blocks searched for a reusable one before a new one is made.
 const MAX_BLOCKS_SEARCHED: u64 = 64;
 
-/// The job, as far as a task's loans need it.
+/// The parts of the job that a task's loans need.
 pub struct Around<'a> {
     /// The job's segment.
     pub segment: &'a Segment,
-    /// All blocks.
+    /// The list of all blocks.
     pub blocks: &'a List,
     /// The task.
     pub me: u32,
-    /// Will this task touch no block any more?
+    /// Returns whether a task will never again access a block.
     pub gone: &'a dyn Fn(u32) -> bool,
 }
 
-/// The blocks a task has.
+/// The blocks of a task.
 #[derive(Debug, Default)]
 pub struct LoanBlocks {
-    /// By size, the oldest first. Another task may have one of these by now.
+    /// Offsets of the kept blocks by size, the oldest first. Another task may have taken some of them.
     kept: FxHashMap<usize, VecDeque<u64>>,
-    /// All in `kept`: each stands there once.
+    /// All blocks in `kept`, each of which is in there once.
     listed: FxHashSet<u64>,
     kept_bytes: usize,
-    /// The readers of the blocks that are shared: places in their lines, and tasks.
+    /// The readers of each shared block: slots in its tag, and tasks.
     readers: FxHashMap<u64, Vec<(usize, u32)>>,
-    /// Blocks and their sizes that were given back while somebody read them.
+    /// Blocks that were given back while they were read, and their sizes.
     waiting: Vec<(u64, usize)>,
     waiting_bytes: usize,
-    /// The block at which the next search goes on.
+    /// The block at which the next search resumes.
     cursor: u64,
 }
 
-/// The size of the smallest block for this many bytes: with its line a power of two, or from some size on an
-/// eighth more, two eighths more, ...
+/// Returns the size of the smallest block for this many bytes. With its line, a size is a power of two; from
+/// `FINE_FROM` on there are also sizes in steps of an eighth of a power of two. Returns `None` on overflow.
 fn block_size(len: usize) -> Option<usize> {
     let whole = len.max(SMALLEST).checked_add(LINE)?;
     if whole <= FINE_FROM {
@@ -87,10 +86,10 @@ fn damaged(corrupt: Corrupt) -> io::Error {
     io::Error::other(corrupt.what)
 }
 
-/// The tag before `place`, whatever it says.
+/// Returns the tag before `place`, without checking its contents.
 fn raw_tag(segment: &Segment, place: u64) -> Result<&Block, Corrupt> {
     let at = place.checked_sub(LINE as u64).ok_or(NONE)?;
-    // SAFETY: atomics only.
+    // SAFETY: `Block` consists of atomics only.
     unsafe { segment.words(at) }
 }
 
@@ -98,7 +97,7 @@ const NONE: Corrupt = Corrupt {
     what: "a loan's place holds no loan",
 };
 
-/// The tag of the block at `place`, and its size, if there is one.
+/// Returns the tag of the block at `place`, and the block's size. Fails if no block is there.
 fn tag(segment: &Segment, place: u64) -> Result<(&Block, usize), Corrupt> {
     let tag = raw_tag(segment, place)?;
     let size = tag.size.load(Ordering::Acquire) as usize;
@@ -117,7 +116,7 @@ fn listed_at(segment: &Segment, place: u64) -> Option<Listed<'_>> {
     Some(((tag, size), &tag.before))
 }
 
-/// All blocks, newest first: their places, tags and sizes.
+/// Returns all blocks, newest first: their offsets, tags and sizes.
 fn all<'a>(
     segment: &'a Segment,
     blocks: &List,
@@ -126,7 +125,7 @@ fn all<'a>(
     blocks.walk(list::most_pieces(segment), find)
 }
 
-/// A dead task had been handed out this memory for a block.
+/// Makes a block of memory that a task had allocated for one when it died, and puts it on the list.
 pub(crate) fn list_for_dead(segment: &Segment, blocks: &List, left: Left, task: u32) {
     let place = left.start + LINE as u64;
     let size = (left.end.saturating_sub(left.start)).saturating_sub(LINE as u64) as usize;
@@ -155,11 +154,11 @@ impl Around<'_> {
         Ok(place)
     }
 
-    /// Let the system have the memory of a block of this task, and anybody the block.
+    /// Releases the memory of a block of this task to the system, and lets any task take the block.
     fn let_go(&self, place: u64, size: usize) {
         if let Ok(tag) = raw_tag(self.segment, place) {
             tag.let_go(self.me, || {
-                // Memory that stays costs only memory.
+                // If the release fails, the memory stays allocated; nothing else is affected.
                 let _ = self.segment.release(place, size);
             });
         }
@@ -167,7 +166,7 @@ impl Around<'_> {
 }
 
 impl LoanBlocks {
-    /// Lend `len` bytes.
+    /// Lends `len` bytes. Returns the offset of the block and its memory.
     pub fn lend(&mut self, around: &Around, len: usize) -> io::Result<(u64, Views)> {
         let size = block_size(len).ok_or(io::ErrorKind::OutOfMemory)?;
         let place = match self.take(around, size) {
@@ -180,11 +179,11 @@ impl LoanBlocks {
         let tag = raw_tag(around.segment, place).map_err(damaged)?;
         tag.lend();
         let memory = around.segment.at(place, len).map_err(damaged)?;
-        // SAFETY: the block is this loan's alone until it is given back.
+        // SAFETY: only this loan uses the block until it is given back.
         Ok((place, unsafe { Views::block(memory.as_ptr(), len) }))
     }
 
-    /// A block of one's own.
+    /// Takes a kept block of this size. Returns `None` if this task has none.
     fn take(&mut self, around: &Around, size: usize) -> Option<u64> {
         let mut kept = self.take_kept(around, size);
         if kept.is_none() && !self.waiting.is_empty() {
@@ -194,7 +193,7 @@ impl LoanBlocks {
         kept
     }
 
-    /// The block of this size that was kept last, but for those that others have by now.
+    /// Takes the block of this size that was kept last, skipping those that other tasks have taken.
     fn take_kept(&mut self, around: &Around, size: usize) -> Option<u64> {
         loop {
             let place = self.kept.get_mut(&size)?.pop_back()?;
@@ -204,14 +203,16 @@ impl LoanBlocks {
         }
     }
 
-    /// This block is not in `kept` any more. Is it this task's to use?
+    /// Accounts for a block that was removed from `kept`. Returns whether it still belongs to this task, which may
+    /// then use it.
     fn regain(&mut self, around: &Around, place: u64, size: usize) -> bool {
         self.listed.remove(&place);
         self.kept_bytes -= size;
         raw_tag(around.segment, place).is_ok_and(|tag| tag.reuse(around.me))
     }
 
-    /// A block that another task keeps, or of one that is gone, if the next ones of the list have one.
+    /// Searches the next blocks of the list for one of this size that another task keeps, or whose owner is gone, and
+    /// takes it.
     fn adopt(&mut self, around: &Around, size: usize) -> io::Result<Option<u64>> {
         let find = |place| listed_at(around.segment, place);
         let mut walk = around
@@ -240,7 +241,7 @@ impl LoanBlocks {
         adopted.transpose()
     }
 
-    /// Take back what was waiting for readers that are done by now.
+    /// Keeps the waiting blocks whose readers are done.
     fn collect(&mut self, around: &Around) {
         let mut at = 0;
         while let Some(&(place, size)) = self.waiting.get(at) {
@@ -254,7 +255,7 @@ impl LoanBlocks {
         }
     }
 
-    /// Does anybody read this block of ours?
+    /// Returns whether a task reads this block, which must be this task's own.
     pub fn is_read(&mut self, around: &Around, place: u64) -> bool {
         let Some(readers) = self.readers.get_mut(&place) else {
             return false;
@@ -277,7 +278,7 @@ impl LoanBlocks {
         true
     }
 
-    /// Keep a block for the next loan. If too much is kept, the oldest of this size goes to the system.
+    /// Keeps a block for the next loan. If too much is kept, releases the oldest block of this size to the system.
     fn keep(&mut self, around: &Around, place: u64, size: usize) {
         if self.kept_bytes.saturating_add(size) > MAX_KEPT_BYTES {
             let oldest = self.kept.get_mut(&size).and_then(VecDeque::pop_front);
@@ -297,7 +298,7 @@ impl LoanBlocks {
         }
     }
 
-    /// The memory of a loan that came with a message.
+    /// Returns the memory of a loan that a message names. Fails if no block is there, or if it is shorter than `len`.
     pub fn check(segment: &Segment, place: u64, len: u64) -> Result<Views, Corrupt> {
         let (_, size) = tag(segment, place)?;
         if len > size as u64 {
@@ -306,31 +307,32 @@ impl LoanBlocks {
             });
         }
         let memory = segment.at(place, len as usize)?;
-        // SAFETY: inside the segment; the sender has handed the block over.
+        // SAFETY: the memory is inside the segment, and the sender has handed the block over.
         Ok(unsafe { Views::block(memory.as_ptr(), len as usize) })
     }
 
-    /// The loan of this task that starts at an address.
+    /// Returns the loan of this task that starts at an address: its offset and size.
     pub fn at(around: &Around, address: usize) -> Option<(u64, usize)> {
         let place = around.segment.offset_of(address)?;
         let (tag, size) = tag(around.segment, place).ok()?;
         tag.is_lent_to(around.me).then_some((place, size))
     }
 
-    /// A block goes to a task as a message. False: it cannot, for somebody reads it or it is not this task's.
+    /// Hands a block to a task, to which a message sends it. Returns false if the block is being read or is not this
+    /// task's.
     pub fn send(&mut self, around: &Around, place: u64, to: u32) -> bool {
         !self.is_read(around, place)
             && tag(around.segment, place).is_ok_and(|(tag, _)| tag.send(around.me, to))
     }
 
-    /// The message did not go out.
+    /// Takes a block back whose message was not sent.
     pub fn take_back(around: &Around, place: u64, to: u32) {
         if let Ok((tag, _)) = tag(around.segment, place) {
             tag.take_back(around.me, to);
         }
     }
 
-    /// A block has come from that task.
+    /// Takes possession of a block that a message from task `from` has brought.
     pub fn arrive(around: &Around, place: u64, from: u32) -> Result<(), Corrupt> {
         let (tag, _) = tag(around.segment, place)?;
         match tag.arrive(around.me, from) {
@@ -341,7 +343,8 @@ impl LoanBlocks {
         }
     }
 
-    /// A task is gone, and all that it sent has been taken in. Blocks that it had handed over and not sent are kept.
+    /// Takes over the blocks that a task had handed to this one and not sent. Call it when that task is gone and all
+    /// its messages have been received.
     pub fn take_in(&mut self, around: &Around, from: u32) {
         for (place, (tag, _)) in all(around.segment, around.blocks) {
             if tag.arrive(around.me, from) {
@@ -350,8 +353,8 @@ impl LoanBlocks {
         }
     }
 
-    /// Keep a block for the next loan, as soon as nobody reads it. A block that is not lent to this task is left
-    /// alone.
+    /// Ends a loan, and keeps the block for the next one as soon as no task reads it. Has no effect on a block that
+    /// is not lent to this task.
     pub fn give_back(&mut self, around: &Around, place: u64) {
         let Ok((tag, size)) = tag(around.segment, place) else {
             return;
@@ -367,8 +370,8 @@ impl LoanBlocks {
         }
     }
 
-    /// Let a task read a block that is lent to this one: the name by which it finds it. `None`: as many
-    /// read it as can, or too much waits for readers.
+    /// Lets a task read a block that is lent to this one. Returns the name by which the reader opens it. Returns
+    /// `None` if it has the maximum number of readers, or if too many bytes wait for readers.
     pub fn share(&mut self, around: &Around, place: u64, reader: u32) -> Option<u64> {
         if self.waiting_bytes > MAX_WAITING_BYTES {
             self.collect(around);
@@ -385,7 +388,7 @@ impl LoanBlocks {
         Some(place | at as u64)
     }
 
-    /// The memory of a block that this task may read, by its name.
+    /// Returns the memory of a block that this task may read, by its name.
     pub fn open(around: &Around, name: u64, len: usize) -> Result<NonNull<u8>, Corrupt> {
         let place = name & !(LINE as u64 - 1);
         let (tag, size) = tag(around.segment, place)?;
@@ -415,7 +418,8 @@ impl LoanBlocks {
         }
     }
 
-    /// This task leaves, and nobody knows it yet. From now on it touches no block.
+    /// Releases the kept blocks. Call it before other tasks learn that this one leaves; after it, this task accesses
+    /// no block.
     pub fn leave(&mut self, around: &Around) {
         self.collect(around);
         for (size, places) in std::mem::take(&mut self.kept) {

@@ -1,4 +1,5 @@
-//! What tasks and their launcher say to each other is held to the segment's version: examples of the encodings, as bytes.
+//! Checks that the messages between tasks and their launcher change only with the segment's version: examples of the
+//! encodings, as bytes.
 
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ event 09010000000102000000030000000209000000
 output 0a010000000200000003000000fcffffff0100010000006f00
 ";
 
-/// A line for each: its name, and its bytes.
+/// Returns a line for each example: its name and its bytes.
 fn examples() -> String {
     let mut lines = String::new();
     let mut example = |name: &str, bytes: &[u8]| {

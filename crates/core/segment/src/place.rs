@@ -1,11 +1,11 @@
-//! Where the tasks of a job are, when it runs on several hosts.
+//! The hosts and addresses of the tasks of a job that runs on several hosts.
 //!
-//! Each host has a segment of its own, with the table of *all* tasks of the job in it: ranks are the same
-//! everywhere, and a host's launcher writes into its table what it hears of tasks on other hosts (who has left, who
-//! has died). Rings and collective buffers are only used between tasks of one host; to the others lead connections to the
-//! addresses that stand in the table before any task starts. The job's key proves to both ends of a connection that
-//! the other belongs to the job; it lives in the segment, which only the job's own processes can open. No core dump has it: neither the
-//! page of the segment, nor a [`Key`].
+//! Each host has its own segment, with the table of *all* tasks of the job in it. Ranks are the same on all hosts,
+//! and a host's launcher records in its table the departures and deaths of tasks on other hosts. Rings and collective
+//! buffers are only used between tasks of one host. Tasks on other hosts are reached by connections to the addresses
+//! in the table, which are entered before any task starts. With the job's key, both ends of a connection prove to
+//! each other that they belong to the job. The key lies in the segment, which only the job's own processes can open.
+//! No core dump contains it: the segment's page and every [`Key`] are excluded.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
@@ -19,12 +19,13 @@ use regatta_wire::fields::{Bytes, Field};
 
 use crate::job::{Job, JobError};
 
-/// The secret of the tasks of one job, or of another circle: in memory that no core dump has, and overwritten when it is dropped.
+/// The secret of the tasks of a job, or of other processes that authenticate each other. Its memory is excluded from
+/// core dumps, and overwritten on drop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key(Undumped<[u8; 32]>);
 
 impl Key {
-    /// A key that nobody else has. An error: the system gives no random numbers.
+    /// Returns a random key. Fails if the system provides no random numbers.
     pub fn random() -> io::Result<Key> {
         Key::filled(|bytes| {
             rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -32,7 +33,7 @@ impl Key {
         })
     }
 
-    /// These bytes, which are overwritten where they were.
+    /// Makes a key of these bytes, and overwrites them.
     pub fn taken(bytes: &mut [u8; 32]) -> Key {
         let mut key = Undumped::new([0; 32]);
         key.copy_from_slice(bytes);
@@ -40,7 +41,7 @@ impl Key {
         Key(key)
     }
 
-    /// The bytes are written in their place.
+    /// Makes a key whose bytes `fill` writes in place.
     fn filled<E>(fill: impl FnOnce(&mut [u8; 32]) -> Result<(), E>) -> Result<Key, E> {
         let mut key = Undumped::new([0; 32]);
         fill(&mut key)?;
@@ -56,7 +57,7 @@ impl Deref for Key {
     }
 }
 
-/// In a message it is in the clear, as long as that is there.
+/// A message contains the key in the clear; its memory is not protected.
 impl Field for Key {
     fn put(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&**self);
@@ -77,30 +78,31 @@ pub struct Places {
     pub here: u32,
     /// The host of each rank.
     pub host_of: Vec<u32>,
-    /// The key that tasks prove to each other.
+    /// The key that tasks prove to each other to have.
     pub key: Key,
-    /// The network is trusted: prove, but do not encrypt.
+    /// Whether the network is trusted: the tasks prove that they have the key, but do not encrypt.
     pub trusted: bool,
-    /// How many tasks the job may have from its first to its last.
+    /// Maximum number of tasks that the job may ever have.
     pub most: u32,
 }
 
-/// A socket where a task is called. All other tasks of a large job may call before it looks for the first time.
+/// Opens a socket at which a task accepts connections. Its queue is as long as the system allows: all other tasks of
+/// a large job may connect before the task accepts for the first time.
 pub fn listen_at(address: IpAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((address, 0))?;
     lengthen_queue(&listener)?;
     Ok(listener)
 }
 
-/// Has as many callers wait in the queue of a listening socket as the system allows. A listener that computes gets to them
-/// late, and whoever finds the queue full has no answer from that host.
+/// Sets the queue of a listening socket to the maximum length that the system allows. A task that computes accepts
+/// late, and a connect that finds the queue full is not answered.
 fn lengthen_queue(listener: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::listen(listener, i32::MAX)?)
 }
 
 impl Job {
-    /// Make this host's segment of a job that runs on several hosts. Addresses follow with
-    /// [`Job::set_address`], before the tasks start.
+    /// Makes this host's segment of a job that runs on several hosts. The addresses are set with [`Job::set_address`]
+    /// before the tasks start.
     pub fn create_across(places: &Places) -> Result<Job, JobError> {
         let tasks = u32::try_from(places.host_of.len()).unwrap_or(u32::MAX);
         let here = places.host_of.iter().filter(|&&host| host == places.here);
@@ -125,7 +127,7 @@ impl Job {
         Ok(job)
     }
 
-    /// Where a task listens.
+    /// Sets the address at which a task listens.
     pub fn set_address(&self, rank: u32, address: SocketAddr) {
         let place = &self.slot(rank).place;
         let ip = match address.ip() {
@@ -138,7 +140,8 @@ impl Job {
         place.port.store(address.port() as u32, Ordering::Release);
     }
 
-    /// Where a task listens; `None` if it does not, or its table holds nonsense.
+    /// Returns the address at which a task listens. Returns `None` if it does not listen, or if the table's entry is
+    /// invalid.
     pub fn address(&self, rank: u32) -> Option<SocketAddr> {
         let place = &self.slot(rank).place;
         let port = u16::try_from(place.port.load(Ordering::Acquire)).ok()?;
@@ -147,27 +150,28 @@ impl Job {
         (port != 0).then_some(SocketAddr::new(ip, port))
     }
 
-    /// The number of a task's host.
+    /// Returns the number of a task's host.
     pub fn host_of(&self, rank: u32) -> u32 {
         self.slot(rank).place.host.load(Ordering::Relaxed)
     }
 
-    /// Does a task run on this host, so that there is memory to share with it?
+    /// Returns whether a task runs on this host and thus shares this memory.
     pub fn is_here(&self, rank: u32) -> bool {
         self.host_of(rank) == self.header().here.load(Ordering::Relaxed)
     }
 
-    /// Is, or was, there a task on another host, so that messages may come by other ways than memory?
+    /// Returns whether there is, or ever was, a task on another host, so that messages may arrive by other paths than
+    /// shared memory.
     pub fn is_scattered(&self) -> bool {
         self.header().scattered.load(Ordering::Relaxed) != 0
     }
 
-    /// How many of the first tasks run on this host.
+    /// Returns how many of the first tasks run on this host.
     pub fn tasks_here(&self) -> u32 {
         self.header().tasks_here.load(Ordering::Relaxed)
     }
 
-    /// The job's key, and whether its network is trusted.
+    /// Returns the job's key, and whether its network is trusted.
     pub fn key(&self) -> (Key, bool) {
         let header = self.header();
         let mut key = Undumped::new([0; 32]);
@@ -231,7 +235,7 @@ mod tests {
             job.keep_from_children();
             let key = job.header().key.as_ptr() as usize;
             assert_eq!(is_undumped(key), Some(true));
-            // The rest of the segment, which helps to understand a dump, is in it.
+            // The rest of the segment is in dumps, since it helps to understand them.
             let behind = job.segment().at(8192, 1).unwrap();
             assert_eq!(is_undumped(behind.as_ptr() as usize), Some(false));
         }

@@ -1,8 +1,9 @@
 //! Tasks that are added to a job while it runs.
 //!
-//! The launcher gives numbers to tasks, in order and never twice. A number's place in the table of each host is filled
-//! before the number is given out there, so who knows of a task finds in the table where it is. The tasks that are
-//! started together are a *world*: they have consecutive numbers, and share a collective buffer if they are on one host.
+//! The launcher gives numbers to tasks in ascending order, and never twice. On each host a task's table entry is
+//! filled before the task's number is announced there, so a task that knows the number finds the host in the table.
+//! Tasks that are started together are a *world*: they have consecutive numbers, and share a collective buffer if
+//! they are on one host.
 
 use std::sync::atomic::Ordering;
 
@@ -12,21 +13,22 @@ use regatta_wire::world::World;
 use crate::job::{Job, JobError, MAX_TASKS};
 use crate::table::table_end;
 
-/// A task's world, as it stands in the table.
+/// The world of a task, as recorded in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Membership {
-    /// The number of its first task, and how many there are.
+    /// Number of the world's first task.
     pub first: u32,
-    /// How many tasks.
+    /// Number of tasks in the world.
     pub count: u32,
-    /// The task that started them; none: the launcher.
+    /// The task that started them, or `None` if the launcher did.
     pub parent: Option<u32>,
-    /// The name of the collective buffer they share.
+    /// The name of the collective buffer that they share, or 0.
     pub collective_buffer: u64,
 }
 
 impl Job {
-    /// Launcher: enter these tasks into the table, and give out their numbers. Nothing has happened after an error.
+    /// Enters these tasks into the table and gives out their numbers. Called by the launcher. On failure the table is
+    /// unchanged.
     pub fn add_world(&self, world: &World) -> Result<(), JobError> {
         let count = u32::try_from(world.places.len()).unwrap_or(u32::MAX);
         let end = world.first.saturating_add(count);
@@ -64,13 +66,14 @@ impl Job {
         self.header().given.store(end, Ordering::Release);
         let elsewhere = world.places.iter().any(|(host, _)| *host != here);
         if elsewhere && self.header().scattered.swap(1, Ordering::SeqCst) == 0 {
-            // A sleeping task sleeps on its bell alone, as nothing could come from elsewhere: from now on it can.
+            // A sleeping task waited on its bell alone, as no message could arrive from other hosts. Now one can.
             (0..world.first).for_each(|task| self.bell(task).wake());
         }
         Ok(())
     }
 
-    /// Launcher: no process of the world that begins with this task runs here any more. The memory they shared is used again.
+    /// Frees the collective buffer of the world that begins with this task. Called by the launcher when no process of
+    /// that world runs on this host any more.
     pub fn end_world(&self, first: u32) {
         let Ok(world) = self.membership(first) else {
             return;
@@ -82,12 +85,12 @@ impl Job {
             .collective_buffer
             .swap(0, Ordering::Relaxed);
         if buffer != 0 {
-            // A name that makes no sense is given back to nobody.
+            // An invalid name is ignored.
             let _ = self.free_collective_buffers().give(buffer, world.count);
         }
     }
 
-    /// The world of a task.
+    /// Returns the world of a task.
     pub fn membership(&self, task: u32) -> Result<Membership, Corrupt> {
         if task < self.first() {
             return Ok(Membership {
@@ -123,54 +126,56 @@ impl Job {
         })
     }
 
-    /// Launcher: so many more (or fewer) tasks run on this host.
+    /// Adds to the number of tasks that run on this host. `more` may be negative. Called by the launcher.
     pub fn count_living(&self, more: i32) {
         let living = &self.header().living;
         living.fetch_add(more as u32, Ordering::Relaxed);
         self.settle_fences();
     }
 
-    /// How many tasks run on this host.
+    /// Returns how many tasks run on this host.
     pub fn living(&self) -> u32 {
         let living = self.header().living.load(Ordering::Relaxed);
         living.min(MAX_TASKS)
     }
 
-    /// More tasks than cores on this host, with the other hosts of the job that use these cores?
+    /// Returns whether more tasks use this host's cores than there are cores. Tasks on other hosts of the job that
+    /// use the same cores are counted.
     pub fn is_crowded(&self) -> bool {
         self.sharing() > self.cores()
     }
 
-    /// Tasks that use the cores of this host.
+    /// Returns how many tasks use the cores of this host.
     fn sharing(&self) -> u32 {
         let neighbours = self.header().neighbours.load(Ordering::Relaxed);
         self.living().saturating_add(neighbours)
     }
 
-    /// How many of them there are for each core, rounded up.
+    /// Returns how many tasks there are for each core, rounded up.
     pub fn tasks_per_core(&self) -> u32 {
         self.sharing().div_ceil(self.cores())
     }
 
-    /// Launcher: there is something for a task to hear from it.
+    /// Notifies a task that the launcher has a message for it, and wakes it. Called by the launcher.
     pub fn announce_news(&self, task: u32) {
         let slot = self.slot(task);
         slot.inlet.0.news.fetch_add(1, Ordering::SeqCst);
         slot.bell.wake();
     }
 
-    /// Launcher: there is something for a task to hear from it, and that can wait until the task looks.
+    /// Notifies a task that the launcher has a message for it, without waking it. Called by the launcher.
     pub fn announce_quietly(&self, task: u32) {
         self.slot(task).inlet.0.news.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Changes when the launcher has something to tell a task.
+    /// Returns a count that changes when the launcher has a message for a task.
     #[inline(always)]
     pub fn news(&self, task: u32) -> u32 {
         self.slot(task).inlet.0.news.load(Ordering::Relaxed)
     }
 
-    /// Launcher: the members of named groups are those of this version. Called before any task hears what changed them.
+    /// Sets the version of the members of named groups. Called by the launcher before any task is notified of what
+    /// changed them.
     pub fn set_groups(&self, version: u64) {
         let word = &self.header().groups;
         if word.load(Ordering::Relaxed) != version {
@@ -178,7 +183,8 @@ impl Job {
         }
     }
 
-    /// The version of the members of named groups. 0: the launcher is not on this host, and only it knows.
+    /// Returns the version of the members of named groups, or 0 if the launcher is on another host; then only the
+    /// launcher knows it.
     #[inline(always)]
     pub fn groups(&self) -> u64 {
         self.header().groups.load(Ordering::Acquire)
@@ -233,8 +239,8 @@ mod tests {
         assert!(job.segment().used() < (20 << 20) + (64 << 10));
     }
 
-    /// So many pairs of tasks come and go, and open rings from one of these to the other; 0 stays, and `done` says which of its
-    /// rings it needs no more. The job needs no more memory after the first pairs.
+    /// Adds pairs of tasks that open rings between each other and to task 0, and end. Task 0 stays; `done` ends its
+    /// use of the rings that it opened. Checks that the job needs no more memory after the first pairs.
     fn rings_come_back(pairs: [(u32, u32); 3], done: impl Fn(&RingMemory)) {
         let job = Job::create(1).unwrap();
         let mut used = 0;
@@ -254,7 +260,7 @@ mod tests {
                         .for_each(|ring| ring.let_go(End::Destination));
                 }
             }
-            // One leaves, the other one is killed.
+            // One task of the pair leaves, the other is killed.
             job.leave(first);
             job.mark_dead(first + 1, Cause::Signalled(9));
             [first, first + 1]

@@ -1,8 +1,9 @@
-//! The choices of footprint for short messages and for long ones: the best of the first may be the worst of the second.
+//! The choice of footprint, separately for short and long messages: what is best for short ones may be worst for long
+//! ones.
 
 use crate::footprint::{Footprint, Learner, Policy};
 
-/// A learner for messages of up to this many bytes, and one for longer ones.
+/// A learner for messages up to `limit` bytes, and one for longer messages.
 #[derive(Debug)]
 pub(crate) struct ByLength {
     limit: usize,
@@ -11,7 +12,8 @@ pub(crate) struct ByLength {
 }
 
 impl ByLength {
-    /// They choose between a narrow footprint, one of this many bytes, for short messages and for long ones, and stores past the caches.
+    /// Returns learners that choose between a narrow footprint, a wide one of this many bytes (one number for short
+    /// and one for long messages), and non-temporal stores.
     pub(crate) fn new(limit: usize, [short, long]: [u64; 2], policy: Policy) -> ByLength {
         ByLength {
             limit,
@@ -20,7 +22,7 @@ impl ByLength {
         }
     }
 
-    /// The one for messages of this many bytes.
+    /// Returns the learner for messages of this many bytes.
     #[inline(always)]
     pub(crate) fn of(&mut self, bytes: usize) -> &mut Learner {
         match bytes <= self.limit {
@@ -29,12 +31,12 @@ impl ByLength {
         }
     }
 
-    /// Is a message of this many bytes one of the longer ones?
+    /// Returns whether a message of this many bytes is above the limit.
     pub(crate) fn is_long(&self, bytes: usize) -> bool {
         bytes > self.limit
     }
 
-    /// The footprint for a message of this many bytes.
+    /// Returns the footprint for a message of this many bytes.
     #[inline(always)]
     pub(crate) fn choice(&self, bytes: usize) -> Footprint {
         match bytes <= self.limit {

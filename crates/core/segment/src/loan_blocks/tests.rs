@@ -3,7 +3,7 @@ use std::collections::HashSet;
 
 use super::*;
 
-/// A few tasks in one process, of which some are gone.
+/// A few tasks in one process, some of which may be gone.
 struct World {
     segment: Segment,
     blocks: List,
@@ -19,7 +19,7 @@ impl World {
         }
     }
 
-    /// Do something as a task.
+    /// Runs `act` as task `me`.
     fn of<R>(&self, me: u32, act: impl FnOnce(&Around) -> R) -> R {
         let gone = |peer: u32| self.gone.borrow().contains(&peer);
         act(&Around {
@@ -104,7 +104,7 @@ fn what_the_dead_had_is_lent_again() {
         place
     );
 
-    // A reader that dies does not keep a block from its owner.
+    // The death of a reader does not keep a block from its owner.
     let name = world.of(2, |around| next_owner.share(around, other, 1).unwrap());
     world.of(2, |around| next_owner.give_back(around, other));
     assert_eq!(
@@ -120,7 +120,7 @@ fn what_one_task_keeps_another_can_have() {
     let (mut sender, mut receiver) = (LoanBlocks::default(), LoanBlocks::default());
     let mut used = 0;
     for round in 0..300 {
-        // Each sender is a task that comes for one loan, and leaves.
+        // Each sender is a task that lends once and then is gone.
         let task = round + 1;
         let place = world.of(task, |around| {
             let place = sender.lend(around, 50_000).unwrap().0;
@@ -138,7 +138,7 @@ fn what_one_task_keeps_another_can_have() {
     }
     assert_eq!(world.segment.used(), used, "one block is enough");
     assert_eq!(receiver.listed.len(), 1);
-    // It can be had once, by the keeper as well as by others.
+    // The block can be taken once, by its keeper or by another task.
     let lend = |task, loans: &mut LoanBlocks| {
         let lent = world.of(task, |around| loans.lend(around, 50_000).unwrap());
         lent.0
@@ -200,7 +200,7 @@ fn what_the_dead_had_handed_over_and_not_sent_is_kept_by_the_receiver() {
     for &place in &places {
         assert!(world.of(0, |around| sender.send(around, place, 1)));
     }
-    // The first message came, the others were still to be written.
+    // The first message has arrived; the others have not been written.
     world.of(1, |around| {
         LoanBlocks::arrive(around, places[0], 0).unwrap()
     });
@@ -292,19 +292,19 @@ fn scribbles_on_the_list_are_harmless() {
     });
 }
 
-/// Blocks that are in use, and by whom.
+/// The uses of blocks by tasks.
 #[derive(Default)]
 struct Uses {
-    /// Blocks with the task that has each.
+    /// Lent blocks, with the task that has each.
     lent: Vec<(u32, u64)>,
     /// Names of shared blocks with the task that may read each.
     read: Vec<(u32, u64)>,
-    /// Blocks that are under way: from whom, to whom.
+    /// Blocks in transit: source, destination, block.
     sent: Vec<(u32, u32, u64)>,
 }
 
 impl Uses {
-    /// A task does one of the things that tasks do with loans.
+    /// Does one of the things that tasks do with loans.
     fn act(
         &mut self,
         world: &World,
@@ -341,7 +341,7 @@ impl Uses {
                 }
             }
             (5, _) if which < 2 => {
-                // In good order, or not.
+                // Leaves in good order, or dies.
                 if which == 0 {
                     loans.leave(around);
                 }
@@ -360,7 +360,7 @@ impl Uses {
         }
     }
 
-    /// A task is lent a block, which nobody else may use.
+    /// Lends a block to a task, and checks that no other task has or reads it.
     fn lend(&mut self, around: &Around, loans: &mut LoanBlocks, len: usize) {
         let place = loans.lend(around, len).unwrap().0;
         assert!(self.lent.iter().all(|one| one.1 != place), "lent twice");
@@ -370,15 +370,15 @@ impl Uses {
         self.lent.push((around.me, place));
     }
 
-    /// A task that is gone uses nothing any more.
+    /// Removes all uses of a task that is gone.
     fn forget(&mut self, task: u32) {
         self.lent.retain(|one| one.0 != task);
         self.read.retain(|one| one.0 != task);
         self.sent.retain(|one| one.1 != task);
     }
 
-    /// A block that is under way to a task arrives, and the task takes in the blocks of all who are gone and have sent it
-    /// nothing more.
+    /// Lets a task receive a block that is in transit to it. Then the task takes in the blocks of all tasks that are
+    /// gone and have no block in transit to it.
     fn arrive(&mut self, world: &World, around: &Around, loans: &mut LoanBlocks) {
         let task = around.me;
         if let Some(at) = self.sent.iter().position(|one| one.1 == task) {
@@ -395,7 +395,7 @@ impl Uses {
 }
 
 proptest::proptest! {
-    /// No task is lent memory that another one has or reads, whatever tasks do.
+    /// Memory that a task is lent is never had or read by another task.
     #[test]
     fn no_memory_has_two_uses(acts in proptest::collection::vec((0u8..8, 0u32..4, 0usize..64), 1..200)) {
         let world = World::new();
