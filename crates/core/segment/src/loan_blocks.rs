@@ -401,8 +401,8 @@ impl LoanBlocks {
         around.segment.at(place, len)
     }
 
-    /// This task does not read a block any more; or, if the block is its own, the reader it shared it
-    /// with by this name will not hear of it.
+    /// Ends the reading of a block by this task. If the block is this task's own, withdraws the share of this name,
+    /// which its reader will not receive.
     pub fn close(&mut self, around: &Around, name: u64) {
         let place = name & !(LINE as u64 - 1);
         let at = (name - place) as usize;

@@ -1,27 +1,44 @@
-//! How much shared memory a path cycles through, and whether it is stored past the caches; learned while messages flow.
+//! The footprint of a path: how much shared memory its copies rotate over, and whether stores bypass the caches. It
+//! is learned while messages flow.
 //!
-//! Copies between two cores go through memory that both touch in turn. As long as it fits into a core's own cache, each line that
-//! the sender writes is still held by the receiver's core and is taken away from it, core to core. Once it is larger, the lines
-//! have moved to the cache that the cores share by the time they are written again. Which of the two is faster depends on how far
-//! apart the cores are: on one machine the wide footprint copied 16 KiB twice as fast, on another one a narrow one copied 4 MiB faster.
-//! Where two cores share no cache at all, it takes longest to take lines away from the receiver: non-temporal stores, which do not ask for them first, are
-//! 3.5 times as fast there for 16 KiB one way, five to eight times for messages of 4 to 64 KiB in a row, and slower where the cores are close.
-//! No constant is right for all, so each ring, the pipes of a task together, and each member of a pair try all, keep the fastest, and try again now and then. The
-//! pipes of a task have two [`Learner`]s in common, since they are used in turn: one for the messages that fit into a narrow pipe, and one for longer ones.
+//! Copies between two cores go through memory that both access in turn. As long as this memory fits into a core's own
+//! cache, each line that the sender writes is still held by the receiver's core and must be transferred from there,
+//! core to core. If the memory is larger, the lines have moved to the cache that the cores share by the time they are
+//! written again. Which of the two is faster depends on the distance between the cores: on one machine the wide
+//! footprint copied 16 KiB twice as fast, on another a narrow one copied 4 MiB faster. Where two cores share no cache
+//! at all, the transfer from the receiver takes longest. Non-temporal stores, which do not request the line first,
+//! are 3.5 times as fast there for 16 KiB one way, five to eight times for messages of 4 to 64 KiB in a row, and
+//! slower where the cores are close. No constant is right for all. So each ring, the pipes of a task together, and
+//! each member of a pair try all footprints, keep the fastest, and repeat the trial from time to time. The pipes of a
+//! task share two [`Learner`]s, since they are used in turn: one for the messages that fit into a narrow pipe, and
+//! one for longer ones.
 //!
-//! *Measure.* The sender times its own copies, and the receiver those that the sender asks it to time ([`Learner::read`]): stores past the caches cost the sender little and the
-//! receiver more, which then reads from memory. The sum of both counts. A member of a pair times its own stores alone, and takes the other's part as a share of them.
-//! *Cost.* A trial is [`COPIES_PER_FOOTPRINT`] timed copies each way, and [`WARM_UP_ROUNDS`] times the wide footprint before they count, because memory is
-//! slow the first time, and because each footprint leaves the caches in another state: the one before must not be what the next one is judged by. Trials come after [`FIRST_TRIAL_BYTES`] bytes, then less and less often. Between trials the price is one
+//! *Measure.* The sender times its own copies, and the receiver those whose lines request it ([`Learner::read`]).
+//! Non-temporal stores cost the sender little and the receiver more, which then reads from memory; the sum of both
+//! counts. A member of a pair only times its own stores, and estimates the other member's part as a share of their
+//! cost.
+//!
+//! *Cost.* A trial is [`COPIES_PER_FOOTPRINT`] timed copies with each footprint. Before they count,
+//! [`WARM_UP_ROUNDS`] times the wide footprint is copied, because memory is slow the first time, and because each
+//! footprint leaves the caches in another state, which must not distort the measurement of the next footprint. The
+//! first trial comes after [`FIRST_TRIAL_BYTES`] bytes; later trials are ever rarer. Between trials the cost is one
 //! subtraction for each copy.
-//! *Watchful.* Between trials a few copies are timed now and then ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost much more or less than at the trial, a second look follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a pause the caches are those of another program, and copies cost more until they have been
-//! taken back, while a trial of messages of 4 MiB takes as long as ten of them. If that look agrees, the machine is another one now, as a virtual one is whose processors have been moved, and a trial begins. Stores past the caches cost the same on any machine, so in between them a few ordinary
-//! ones are timed ([`Learner::probes`]). Each alarm makes the watch rarer, and each quiet look more frequent again.
-//! *For good.* Once a task sees more tasks than cores, the learners that it has then stay narrow ([`Learner::stay_narrow`]), also when the others have left: who
-//! copies next to whom is anybody's guess by then. So it is where there is no memory for a wide footprint.
-//! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB; a pipe that a message of more than 256 KiB has taken has 1 MiB; a pair's collective buffer keeps the 2 MiB of each member that has tried them. Only jobs of up to 8 tasks have wide
-//! ones ([`Geometry`](regatta_segment::job::Geometry)), so that each task has seven such rings at most.
-//! *Robust.* The median of the samples counts: a task that is not running for a moment spoils a sample or two, no verdict.
+//! *Checks.* Between trials a few copies are timed from time to time ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost
+//! much more or less than in the trial, a second check follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a
+//! pause the caches hold another program's data, and copies cost more until that is replaced, while a trial of
+//! messages of 4 MiB takes as long as ten of them. If the second check agrees with the first, the machine has
+//! changed, as a virtual machine does when its processors are moved, and a trial begins. Non-temporal stores cost the
+//! same on any machine, so while they are in use the checks time a few ordinary stores ([`Learner::probes`]). Each
+//! such alarm makes checks rarer, and each check without one makes them more frequent again.
+//! *Final state.* Once a task sees more tasks than cores, its present learners stay narrow for good
+//! ([`Learner::stay_narrow`]), even when the other tasks have left: which tasks run on neighbouring cores is then
+//! unpredictable. A learner also stays narrow if there is no memory for a wide footprint.
+//! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB. A pipe that a message of more than 256 KiB has
+//! used has 1 MiB. A pair's collective buffer keeps the 2 MiB of each member that has tried a wide area. Only jobs of
+//! up to 8 tasks have wide footprints ([`Geometry`](regatta_segment::job::Geometry)), so each task has at most seven
+//! such rings.
+//! *Robustness.* The median of the samples counts: if a task is preempted for a moment, that spoils a sample or two,
+//! but not the result.
 
 use regatta_memory::copy::HAS_NON_TEMPORAL;
 use regatta_memory::ticks::cost_of_kib;
@@ -29,31 +46,31 @@ use regatta_memory::ticks::cost_of_kib;
 /// Choice of the footprints of a task's rings and pipes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// Each ring, the pipes of a task together, and each member of a pair try all, and keep the fastest.
+    /// Each ring, the pipes of a task together, and each member of a pair try all footprints, and keep the fastest.
     Learn,
     /// All are narrow.
     Narrow,
-    /// All are wide, where a job is small enough for that.
+    /// All are wide, if the job is small enough for that.
     Wide,
-    /// All are stored past the caches, where a job is small enough for wide ones.
+    /// All use non-temporal stores, if the job is small enough for wide footprints.
     NonTemporal,
 }
 
-/// Which of the footprints.
+/// A footprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Footprint {
-    /// Fits into the cache of a core.
+    /// The memory fits into the cache of a core.
     Narrow,
-    /// Does not.
+    /// The memory does not fit into the cache of a core.
     Wide,
-    /// The sender stores past its caches, by non-temporal stores: into the narrow buffer of a ring, through the whole of a pipe.
+    /// The sender uses non-temporal stores: into the narrow buffer of a ring, or through the whole of a pipe.
     NonTemporal,
 }
 
 use Footprint::{Narrow, NonTemporal, Wide};
 
 impl Footprint {
-    /// The one that a trial goes on with after this one.
+    /// Returns the footprint that a trial measures after this one.
     fn next(self) -> Footprint {
         match self {
             Narrow => Wide,
@@ -66,33 +83,35 @@ impl Footprint {
 /// Number of footprints.
 const FOOTPRINTS: usize = 3;
 
-/// Traffic before the first trial, in bytes: less is not worth one.
+/// Traffic in bytes before the first trial: for less, a trial does not pay.
 const FIRST_TRIAL_BYTES: u64 = 4 << 20;
-/// Traffic of messages longer than a narrow footprint before the first trial, in bytes.
+/// Traffic in bytes before the first trial for messages longer than a narrow pipe.
 const FIRST_LONG_TRIAL_BYTES: u64 = 32 << 20;
-/// Traffic between two trials at first, in bytes; eight times as much after each that changed nothing, up to
-/// [`MAX_TRIAL_INTERVAL_BYTES`].
+/// Initial traffic in bytes between two trials. It grows by a factor of eight after each trial that changed nothing,
+/// up to [`MAX_TRIAL_INTERVAL_BYTES`].
 const MIN_TRIAL_INTERVAL_BYTES: u64 = 256 << 20;
-/// Maximum traffic between two trials, in bytes.
+/// Maximum traffic in bytes between two trials.
 const MAX_TRIAL_INTERVAL_BYTES: u64 = 16 << 30;
-/// Traffic between two checks of what copies cost at first, in bytes.
+/// Minimum and initial traffic in bytes between two checks of the cost of copies.
 const MIN_CHECK_INTERVAL_BYTES: u64 = 8 << 20;
 /// Number of copies timed in a check.
 const COPIES_PER_CHECK: usize = 7;
-/// Cost of a copy that is still that of the trial, in percent of it.
+/// Range of a copy's cost that counts as unchanged, in percent of its cost in the trial.
 const UNCHANGED_PERCENT: std::ops::RangeInclusive<u64> = 70..=140;
-/// Bytes that flow before a footprint is timed, in multiples of the wide one.
+/// Traffic before a footprint is timed, in multiples of the wide footprint.
 const WARM_UP_ROUNDS: u64 = 2;
 /// Number of copies that a trial times with each footprint.
 const COPIES_PER_FOOTPRINT: usize = 31;
-/// Maximum time of another footprint that is worth a change, in percent of the time of the one in use.
+/// Maximum cost of another footprint for which a change is worthwhile, in percent of the cost of the footprint in
+/// use.
 const MAX_WORTHWHILE_PERCENT: u64 = 92;
-/// Number of the receiver's times that a trial needs for each footprint, beside the first, which may be an older one.
+/// Number of times from the receiver that a trial needs for each footprint, besides the first, which may belong to an
+/// older copy.
 const READS_PER_FOOTPRINT: usize = 5;
-/// Maximum size of the short messages of a ring and contributions to a collective, in bytes: a few lines of memory serve these best
-/// where cores are close.
+/// Maximum size in bytes of a ring's short messages and of short contributions to a collective. Where cores are
+/// close, a few lines of memory serve these best.
 pub(crate) const MAX_SHORT_BYTES: usize = 6 << 10;
-/// Minimum size of a copy that is timed, in bytes.
+/// Minimum size in bytes of a copy that is timed.
 pub(crate) const MIN_TIMED_BYTES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,45 +123,45 @@ enum Stage {
     /// This many bytes pass before samples are taken.
     Warming,
     Timing,
-    /// No trial, but a few copies of the footprint in use are timed.
+    /// No trial, but a few copies are timed as a check.
     Watching,
 }
 
-/// The choice of one ring, of all pipes of a task, or of a member of a pair's collective buffer.
+/// The choice of footprint for one ring, for the pipes of a task, or for a member of a pair's collective buffer.
 #[derive(Debug)]
 pub(crate) struct Learner {
-    /// For the next copy.
+    /// Footprint of the next copy.
     now: Footprint,
-    /// The one in use before the trial, and then the one that is kept.
+    /// Footprint that was in use before the trial; after the trial, the one that was chosen.
     kept: Footprint,
     stage: Stage,
-    /// Bytes until the stage is over.
+    /// Bytes until the stage ends.
     left: i64,
-    /// Until the next trial, when this one is over.
+    /// Bytes between this trial and the next.
     pause: u64,
-    /// Bytes until that trial, less those that are `left`.
+    /// Bytes until that trial, minus those in `left`.
     until: u64,
-    /// Bytes between two looks.
+    /// Bytes between two checks.
     watch: u64,
-    /// The last look found another cost than the trial before it.
+    /// Whether the last check found another cost than the trial before it.
     doubted: bool,
-    /// This trial was made because copies cost something else.
+    /// Whether this trial was started because the cost of copies had changed.
     alarmed: bool,
-    /// The one in use is a guess that no trial has confirmed yet.
+    /// Whether `kept` is a guess that no trial has confirmed yet.
     guessed: bool,
-    /// The wide footprint, in bytes.
+    /// Size of the wide footprint in bytes.
     wide: u64,
-    /// Time for a KiB, of this trial.
+    /// Costs per KiB that were sampled in this trial.
     samples: Vec<u64>,
-    /// The receiver's, of this trial. The first may be an older one.
+    /// Costs per KiB from the receiver in this trial. The first may belong to an older copy.
     reads: Vec<u64>,
-    /// Cost of the sender's part, as the last trial found it, and of both parts together.
+    /// Costs of the sender's part in the last trial; `costs` has those of both parts together.
     stores: [Option<u64>; FOOTPRINTS],
     costs: [Option<u64>; FOOTPRINTS],
 }
 
 impl Learner {
-    /// The choice between the footprints; the wide one has `wide` bytes.
+    /// Returns a learner whose wide footprint has `wide` bytes.
     pub(crate) fn new(wide: u64, policy: Policy) -> Learner {
         let (kept, stage) = match policy {
             Policy::Learn => (Narrow, Stage::Settled),
@@ -169,8 +188,9 @@ impl Learner {
         }
     }
 
-    /// Begins with the wide footprint, and tries others later: for messages that are longer than a narrow one. These are three times as fast
-    /// through a wide one on most machines, and a trial takes as long as ten of them.
+    /// Begins with the wide footprint, and tries the others later. Used for messages longer than a narrow pipe: on
+    /// most machines a wide footprint is three times as fast for them, and a trial takes as long as ten such
+    /// messages.
     pub(crate) fn begin_wide(&mut self) {
         if self.stage != Stage::Fixed {
             (self.now, self.kept, self.guessed) = (Wide, Wide, true);
@@ -178,35 +198,36 @@ impl Learner {
         }
     }
 
-    /// The footprint of the next message.
+    /// Returns the footprint of the next message.
     #[inline(always)]
     pub(crate) fn choice(&self) -> Footprint {
         self.now
     }
 
-    /// The footprint that is used between trials.
+    /// Returns the footprint that is used between trials.
     pub(crate) fn kept(&self) -> Footprint {
         self.kept
     }
 
-    /// Is nothing tried any more?
+    /// Returns whether no further trial will be made.
     pub(crate) fn is_fixed(&self) -> bool {
         self.stage == Stage::Fixed
     }
 
-    /// Are copies to be timed?
+    /// Returns whether copies are to be timed.
     #[inline(always)]
     pub(crate) fn is_timing(&self) -> bool {
         matches!(self.stage, Stage::Timing | Stage::Watching)
     }
 
-    /// Are ordinary stores timed in between those past the caches? A few bytes are enough for that.
+    /// Returns whether ordinary stores are timed while non-temporal stores are in use. A few bytes suffice for that.
     #[inline(always)]
     pub(crate) fn probes(&self) -> bool {
         self.stage == Stage::Watching && self.kept == NonTemporal
     }
 
-    /// The wide one is known to be faster, from the pipes between the same cores.
+    /// Keeps the wide footprint in place of a narrow one: the pipes between the same cores have shown it to be
+    /// faster.
     pub(crate) fn keep_wide(&mut self) {
         if self.kept == Narrow && self.stage != Stage::Fixed {
             self.kept = Wide;
@@ -214,13 +235,13 @@ impl Learner {
         }
     }
 
-    /// The wide footprint is not to be had: nothing is tried any more.
+    /// Stays narrow for good, and makes no more trials.
     pub(crate) fn stay_narrow(&mut self) {
         (self.now, self.kept, self.stage) = (Narrow, Narrow, Stage::Fixed);
         self.left = i64::MAX;
     }
 
-    /// This many bytes were copied in with the footprint chosen.
+    /// Counts `bytes` that were copied in with the chosen footprint.
     #[inline(always)]
     pub(crate) fn copied(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes as i64);
@@ -229,8 +250,8 @@ impl Learner {
         }
     }
 
-    /// This many bytes were copied in, of a message that keeps the footprint it began with. Bytes of a message that began with another one do not count for a trial: a long
-    /// message would end it before the next one could take part.
+    /// Counts `bytes` of a message that keeps the footprint it began with. During a trial, bytes of a message with
+    /// another footprint do not count: a long message would end the trial before the next message could take part.
     pub(crate) fn copied_with(&mut self, footprint: Footprint, bytes: usize) {
         let tries = matches!(self.stage, Stage::Warming | Stage::Timing);
         if !tries || footprint == self.now {
@@ -238,7 +259,7 @@ impl Learner {
         }
     }
 
-    /// They took so many ticks.
+    /// Records that a copy of `bytes` took `ticks`.
     pub(crate) fn timed(&mut self, bytes: usize, ticks: u64) {
         let wanted = match self.stage {
             Stage::Timing => COPIES_PER_FOOTPRINT,
@@ -257,10 +278,10 @@ impl Learner {
         }
     }
 
-    /// The receiver says how many ticks a KiB of those that were sent last took it.
+    /// Records the ticks per KiB that the receiver needed to copy out what was sent last.
     pub(crate) fn read(&mut self, cost: u64) {
         if self.stage == Stage::Timing && self.reads.len() < COPIES_PER_FOOTPRINT {
-            // It is read from shared memory, and may be anything.
+            // The value comes from shared memory and may be anything.
             self.reads.push(cost.min(u32::MAX as u64));
         }
     }
@@ -292,7 +313,7 @@ impl Learner {
         self.stage = Stage::Timing;
         self.samples.clear();
         self.reads.clear();
-        // Short messages bring few samples: the trial ends all the same.
+        // The stage ends after these bytes even if the messages are too short for enough samples.
         self.left = (self.wide * 4) as i64;
     }
 
@@ -325,7 +346,7 @@ impl Learner {
         self.time();
     }
 
-    /// With too few copies that were long enough, or that went this way, the cost is not known.
+    /// Records the costs of the footprint just tried, or `None` where there are too few samples.
     fn keep_cost(&mut self) {
         let (mut stores, mut reads) = (None, None);
         if self.samples.len() >= COPIES_PER_FOOTPRINT / 4 {
@@ -348,7 +369,8 @@ impl Learner {
         let Some(best) = best else {
             return self.decide();
         };
-        // A narrow one leaves more of the caches to the program: a guess has to be better than that.
+        // A narrow footprint leaves more of the caches to the program, so a guess must be better than the narrow one
+        // to be kept.
         if self.guessed && cost(Narrow).is_some() {
             self.kept = Narrow;
         }
@@ -357,7 +379,7 @@ impl Learner {
             Some(kept) => {
                 cost(best).is_some_and(|best| best * 100 <= kept * MAX_WORTHWHILE_PERCENT)
             }
-            // If no message went the way that is kept, they go another one.
+            // If no message used the kept footprint, the messages take another path.
             None => self.stores[self.kept as usize].is_none(),
         };
         if worthwhile {
@@ -375,7 +397,7 @@ impl Learner {
         self.go_on();
     }
 
-    /// Until the next look, or the next trial.
+    /// Continues with the kept footprint until the next check or trial.
     fn go_on(&mut self) {
         self.now = self.kept;
         self.stage = Stage::Settled;
@@ -405,7 +427,7 @@ mod tests {
         Learner::new(wide, Policy::Learn)
     }
 
-    /// The wide footprint that long messages begin with is kept where it is worthwhile, not where it is as good as a narrow one.
+    /// The wide footprint with which long messages begin is kept only if it is faster than a narrow one.
     #[test]
     fn a_guess_is_no_reason_to_stay() {
         for (narrow, kept) in [(95, Narrow), (300, Wide)] {
@@ -416,7 +438,8 @@ mod tests {
         }
     }
 
-    /// Lets `bytes` flow in copies of `each`; a KiB costs what `cost` says of the footprint. The bytes that went through the wide one.
+    /// Lets `bytes` flow in copies of `each` bytes, where a KiB costs `cost` of the footprint. Returns the number of
+    /// bytes that used the wide footprint.
     fn flow(
         learner: &mut Learner,
         bytes: u64,
@@ -436,7 +459,7 @@ mod tests {
         wide
     }
 
-    /// Lets bytes flow in messages that keep the footprint they begin with.
+    /// Lets bytes flow in messages that keep the footprint they began with.
     fn flow_in_messages(
         learner: &mut Learner,
         messages: u32,
@@ -464,7 +487,7 @@ mod tests {
         }
     }
 
-    /// The receiver's part.
+    /// Returns the receiver's part of the cost.
     fn read(footprint: Footprint) -> u64 {
         match footprint {
             Narrow | Wide => 5,
@@ -472,7 +495,7 @@ mod tests {
         }
     }
 
-    /// Ordinary stores cost so much, those past the caches always as much.
+    /// Returns costs where ordinary stores cost `ordinary`, and non-temporal stores a constant.
     fn apart(ordinary: u64) -> impl FnMut(Footprint) -> u64 {
         move |footprint| match footprint {
             Narrow | Wide => ordinary,
@@ -512,7 +535,7 @@ mod tests {
         assert_eq!(learner.kept(), Narrow);
     }
 
-    /// As short ones of a ring do not, to a task that answers.
+    /// In practice, short messages of a ring do not use the wide buffer to a task that answers.
     #[test]
     fn a_footprint_that_no_message_takes_does_not_end_a_trial() {
         for kept in [Narrow, Wide] {
@@ -608,7 +631,7 @@ mod tests {
         assert_eq!(learner.kept(), Narrow);
     }
 
-    /// The change is noticed whatever it is, and however long the next trial is still off.
+    /// The change is noticed whether costs rise or fall, and however far off the next trial is.
     #[test]
     fn a_machine_that_changes_is_noticed_soon() {
         let mut learner = trying(2 * MIB);
@@ -636,7 +659,7 @@ mod tests {
         }
     }
 
-    /// They are few: most copies go past the caches.
+    /// Most copies are non-temporal.
     #[test]
     fn probes_in_between_stores_past_the_caches_are_few() {
         let mut learner = trying(2 * MIB);
@@ -657,7 +680,7 @@ mod tests {
         );
     }
 
-    /// Costs that are never the same bring few trials.
+    /// Costs that fluctuate all the time cause few trials.
     #[test]
     fn a_restless_machine_is_not_tried_for_ever() {
         let mut learner = trying(2 * MIB);
@@ -677,7 +700,7 @@ mod tests {
         assert!(wide < (16 << 30) / 30, "{} MiB of 16384", wide / MIB);
     }
 
-    /// A pause costs the copies that come after it, and no trial: the rare ones of a machine that stays the same go on.
+    /// A pause makes the copies after it more expensive, but starts no trial. Only the rare regular trials are made.
     #[test]
     fn caches_that_are_cold_after_a_pause_bring_no_trial() {
         let mut learner = trying(2 * MIB);
@@ -691,7 +714,7 @@ mod tests {
         assert!(wide > 4000 * MIB, "{} MiB of 4096", wide / MIB);
     }
 
-    /// A trial that was due has said what is best.
+    /// A trial that was due ends the doubt of the last check.
     #[test]
     fn a_doubt_ends_with_a_trial() {
         let mut learner = trying(2 * MIB);

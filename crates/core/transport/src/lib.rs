@@ -1,4 +1,4 @@
-//! Transports: implementations of the traits that [`regatta_engine::Transport`] joins.
+//! Transports: implementations of the traits that [`regatta_engine::Transport`] combines.
 //!
 //! [`shm`] moves messages through the memory that the tasks of one job on one host share (`regatta_segment`);
 //! [`paths`] adds connections to tasks on other hosts (`regatta_connection`).

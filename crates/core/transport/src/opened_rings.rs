@@ -1,4 +1,4 @@
-//! The rings opened towards a task: which of them it looks at (see `ring_marks`).
+//! The rings opened towards a task, and which of them it must poll (see `ring_marks`).
 
 use regatta_engine::Peer;
 
@@ -7,18 +7,18 @@ use regatta_segment::ring_marks::{BITS, Marks, bit_of};
 /// The rings opened towards a task, by their senders.
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
-    /// Looked at each time, oldest first.
+    /// Senders of rings that are polled each time, oldest first.
     plain: Vec<Peer>,
-    /// Marked ones, by bit; empty as long as there is none.
+    /// Senders of marked rings, by bit. Empty while there is no marked ring.
     marked: Vec<Vec<Peer>>,
-    /// Marked ones that may hold a frame.
+    /// Senders of marked rings that may hold a frame.
     pending: Vec<Peer>,
     /// A bit for each sender in `pending`.
     is_pending: Vec<u64>,
 }
 
 impl Opened {
-    /// A ring that has been noticed.
+    /// Adds a ring that has been noticed.
     pub(crate) fn add(&mut self, sender: Peer, marked: bool) {
         if !marked {
             return self.plain.push(sender);
@@ -30,7 +30,7 @@ impl Opened {
         self.expect(sender);
     }
 
-    /// That ring is not read any more.
+    /// Removes the ring of a sender, which is not read any more.
     pub(crate) fn remove(&mut self, sender: Peer) {
         self.plain.retain(|&other| other != sender);
         self.pending.retain(|&other| other != sender);
@@ -42,13 +42,13 @@ impl Opened {
         }
     }
 
-    /// Rings that [`Opened::next`] goes through.
+    /// Returns the number of rings that [`Opened::next`] goes through.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         self.plain.len() + self.pending.len()
     }
 
-    /// Takes note of which marked rings may hold frames now.
+    /// Takes the marks, and notes which marked rings may now hold frames.
     #[inline(always)]
     pub(crate) fn look(&mut self, marks: &Marks) {
         if !self.marked.is_empty() {
@@ -76,7 +76,7 @@ impl Opened {
         }
     }
 
-    /// The next ring from `cursor` on that has a frame.
+    /// Returns the sender of the next ring from `cursor` on that has a frame, or `None` if there is no further one.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
@@ -94,7 +94,7 @@ impl Opened {
                 *cursor += 1;
                 return Some(sender);
             }
-            // Seen empty after its bit was taken: the next frame sets it again.
+            // The ring was seen empty after its bit was taken; the next frame sets the bit again.
             self.pending.swap_remove(*cursor - self.plain.len());
             self.is_pending[sender as usize / 64] &= !(1 << (sender % 64));
         }
@@ -132,9 +132,9 @@ mod tests {
             [3, 700, 2000].contains(&peer)
         };
         assert_eq!(all(&mut opened, has_frame), [3, 700, 2000].into());
-        // Besides those, only such as share their bits.
+        // Besides these rings, only those that share their bits were polled.
         assert!(looked.borrow().len() <= 1 + 2 * (1000 / BITS + 1));
-        // A ring that was not emptied is found again without a bit.
+        // A ring that was not emptied is found again although its bit is not set.
         assert_eq!(all(&mut opened, |peer| peer == 700), [700].into());
     }
 

@@ -1,11 +1,12 @@
-//! The transport a process uses: shared memory to the tasks of its own host, connections to all others.
+//! The transport of a process: shared memory to the tasks of its own host, connections to all others.
 //!
-//! A [`Composite`] makes one transport of two, a near one and a far one, and is near for a further one. So [`Paths`] is a list, in the
-//! order in which its transports are asked whether they lead to a peer. Every call is resolved when this is compiled.
+//! A [`Composite`] combines two transports, a near one and a far one, and can itself be the near part of another. So
+//! [`Paths`] is a list, in the order in which its transports are asked whether they lead to a peer. Every call is
+//! resolved at compile time.
 //!
-//! Messages between tasks of one host pay nothing for the others. A look at the far transport is a system call: it is
-//! paid by receives from tasks that it leads to, and by one in [`POLL_INTERVAL`] of the looks for anything at all. Each trait of the
-//! engine's contract has its file in the folder beside this one.
+//! Messages between tasks of one host do not pay for the far transport. Polling the far transport is a system call.
+//! Receives from tasks on other hosts make it, and one in [`POLL_INTERVAL`] polls for messages from any task. Each
+//! trait of the engine's contract has its own file in the folder beside this one.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -30,48 +31,50 @@ mod upkeep;
 pub use parts::{Far, Near};
 pub use streams::Stream;
 
-/// Number of looks for messages from anybody for each one that polls the far transport.
+/// Number of polls for messages from any task, per poll of the far transport.
 const POLL_INTERVAL: u32 = 16;
 
 /// The transports of a process: shared memory on its own host, connections to all others.
 pub type Paths = Composite<Shm, Tcp>;
 
-/// Two transports as one: the near one to peers that it leads to, the far one to all others.
+/// Two transports as one: the near one to the peers it leads to, the far one to all others.
 #[derive(Debug)]
 pub struct Composite<N, F> {
     near: N,
-    /// `None`: this process was given nothing by which it could reach others.
+    /// The far transport, or `None` if this process was given no socket to reach tasks on other hosts.
     far: Option<Box<F>>,
     looks: u32,
-    /// Losses that the far transport had found at its last poll.
+    /// Count of losses that the far transport had found at its last poll.
     far_losses: u32,
 }
 
 impl Paths {
-    /// Makes the transport of task `me` of a job it has joined. Others call it at `listener`, if the job runs on several
-    /// hosts.
+    /// Makes the transport of task `me` of a job it has joined. Tasks on other hosts connect to it at `listener`, if
+    /// the job runs on several hosts.
     pub fn new(job: Arc<Job>, me: Peer, listener: Option<OwnedFd>) -> io::Result<Paths> {
         let tcp = listener.map(|listener| Tcp::new(job.clone(), me, listener));
         Ok(Composite::of(Shm::new(job, me), tcp.transpose()?))
     }
 
-    /// Encrypted connections made from now on change the keys of what this task sends after this many records, instead of the
-    /// most that a key may seal. At least some hundred records have one key, whatever is asked for.
+    /// Makes encrypted connections that are opened from now on change the key for what this task sends after this
+    /// many records, instead of after the maximum that a key may seal. A key is used for at least some hundred
+    /// records, even if `records` is less.
     pub fn change_keys_after(&mut self, records: u64) {
         if let Some(tcp) = &mut self.far {
             tcp.change_keys_after(records);
         }
     }
 
-    /// Allows small messages to other hosts to go past TCP/IP, where that can be.
+    /// Allows bypasses: small messages to other hosts that do not pass through TCP/IP, where the system permits it.
     pub fn want_bypasses(&mut self) {
         if let Some(tcp) = &mut self.far {
             tcp.want_bypasses();
         }
     }
 
-    /// Has a thread of the transport call `go_on` when this task leaves words behind for other hosts and stays away. `go_on`
-    /// takes the task's lock, and calls [`Upkeep::go_on`](regatta_engine::Upkeep::go_on). The transport must not be dropped under that lock.
+    /// Sets the function that a thread of the transport calls when this task has left messages for other hosts unsent
+    /// and makes no calls. `go_on` locks the task, and calls [`Upkeep::go_on`](regatta_engine::Upkeep::go_on). The
+    /// transport must not be dropped under that lock.
     pub fn finish_by(&mut self, go_on: fn()) {
         if let Some(tcp) = &mut self.far {
             tcp.go_on = Some(go_on);
@@ -100,12 +103,13 @@ impl<N: Near, F: Far> Composite<N, F> {
         self.near.shm().job()
     }
 
-    /// Returns how fences are paid for here.
+    /// Returns how the fences of bells are paid for on this host.
     pub fn fencing(&self) -> Fencing {
         self.near.shm().fencing()
     }
 
-    /// Returns the far transport, if it is the one that leads to a peer.
+    /// Returns the far transport, or `None` if the near transport leads to the peer. Fails if the peer is on another
+    /// host and there is no far transport.
     #[inline]
     fn far_to(&mut self, peer: Peer) -> Result<Option<&mut F>, Fault> {
         if self.near.leads_to(peer) {

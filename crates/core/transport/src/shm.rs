@@ -1,5 +1,5 @@
-//! The shared-memory transport: rings for frames, pipes for bulk, one segment for all. Each trait of the engine's contract has its
-//! file in the folder beside this one.
+//! The shared-memory transport: rings for frames, pipes for bulk, one segment for all. Each trait of the engine's
+//! contract has its own file in the folder beside this one.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -33,7 +33,7 @@ use crossing::Crossing;
 pub use streams::Bulk;
 use streams::Pull;
 
-/// The transport to tasks of the own host.
+/// The transport to tasks of this host.
 #[derive(Debug)]
 pub struct Shm {
     job: Arc<Job>,
@@ -41,41 +41,41 @@ pub struct Shm {
     fencing: Fencing,
     outs: Vec<Option<Out>>,
     ins: Vec<Option<In>>,
-    /// Peers whose rings to this task are open.
+    /// The open rings towards this task, by peer.
     open: Opened,
-    /// Peers that wrote nonsense: nothing of theirs is read.
+    /// Peers that wrote invalid data: nothing further from them is read.
     closed: FxHashSet<Peer>,
     pull: FxHashMap<Peer, Pull>,
-    /// Peers that are gone and whose frames have not all been read yet.
+    /// Peers that are gone and whose frames have not all been read.
     leaving: Vec<Peer>,
-    /// Where the searches for rings and pipes that nobody uses any more go on.
+    /// Positions at which the searches for reusable rings and pipes resume.
     ring_cursor: u64,
     pipe_cursors: [u64; PIPE_SIZES],
-    /// Pipes this task has opened and not seen the end of.
+    /// Number of pipes that this task has opened and whose end it has not seen.
     pipes: u32,
-    /// How many bytes of pipes, by their offsets, are mapped in this process for sure.
+    /// Number of bytes, by the offset of the pipe, that are known to be mapped in this process.
     mapped: FxHashMap<u64, u32>,
-    /// How much of its pipes its messages cycle through, of all of them together. Each ring has a learner of its own.
+    /// Learners of the footprint of all pipes of this task together. Each ring has its own.
     learners: ByLength,
     both_ways: BothWays,
     crossing: Crossing,
     policy: Policy,
-    /// Wide areas that this task has made for its contributions to collectives.
+    /// Number of wide areas that this task has made for its contributions to collectives.
     areas: Cell<u32>,
     loans: LoanBlocks,
-    /// More tasks than cores: a peer that does nothing is probably not running.
+    /// Whether there are more tasks than cores: a peer that makes no progress is then probably not running.
     crowded: bool,
-    /// The job's count of losses, looked at before every send.
+    /// The job's count of losses, read before every send.
     losses: NonNull<Losses>,
-    /// By it others know this process's memory.
+    /// The word by which other tasks verify that they read this process's memory.
     _word: Box<u64>,
 }
 
-// SAFETY: all pointers are into the job's segment, which the `Arc` keeps mapped.
+// SAFETY: all pointers lead into the job's segment, which the `Arc` keeps mapped.
 unsafe impl Send for Shm {}
 
 impl Shm {
-    /// The transport of task `me` of a job it has joined.
+    /// Returns the transport of task `me` of a job it has joined.
     pub fn new(job: Arc<Job>, me: Peer) -> Shm {
         let word = Box::new(job.word(me));
         job.set_probe(me, &raw const *word as u64);
@@ -105,41 +105,41 @@ impl Shm {
         }
     }
 
-    /// Sets how much memory its paths cycle through, before it sends anything. If nothing is said they learn it.
+    /// Sets the policy for the footprints of its paths. Call it before anything is sent. By default they are learned.
     pub fn choose_footprints(&mut self, policy: Policy) {
         self.policy = policy;
         self.learners = pipe_learners(&self.job, policy);
     }
 
-    /// The job.
+    /// Returns the job.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// How fences are paid for here.
+    /// Returns how the fences of bells are paid for on this host.
     pub fn fencing(&self) -> Fencing {
         self.fencing
     }
 
-    /// Has this task sent to that peer before?
+    /// Returns whether this task has sent to that peer.
     #[inline(always)]
     pub(crate) fn sends_to(&self, peer: Peer) -> bool {
         matches!(self.outs.get(peer as usize), Some(Some(_)))
     }
 
-    /// Has that peer sent to this task before?
+    /// Returns whether this task has noticed a ring from that peer.
     #[inline(always)]
     pub(crate) fn has_received_from(&self, peer: Peer) -> bool {
         matches!(self.ins.get(peer as usize), Some(Some(_)))
     }
 
-    /// Peers `next_ready` goes through.
+    /// Returns the number of peers that `next_ready` goes through.
     #[inline(always)]
     pub(crate) fn open_rings(&self) -> usize {
         self.open.len()
     }
 
-    /// More tasks than cores?
+    /// Returns whether there are more tasks than cores.
     pub fn crowded(&self) -> bool {
         self.crowded
     }
@@ -152,11 +152,13 @@ impl Shm {
     }
 }
 
-/// Number of pipes that a task fills in turn with short messages; long ones are few at a time. All are to be warm when a wide footprint is
-/// timed: with fewer, the wide footprint of eager senders was timed on memory that nobody had touched yet.
+/// Number of pipes that a task fills in turn with short messages; of long ones there are few at a time. All of these
+/// pipes must be warm when a wide footprint is timed: with a smaller number, the wide footprint of eager senders was
+/// timed on memory that had not been touched yet.
 const PIPES_AT_ONCE: u64 = 8;
 
-/// The choices of footprint of a task's pipes, for messages that fit into a narrow one and for longer ones, whose own memory does not stay in a core's cache.
+/// Returns the learners for a task's pipes: one for messages that fit into a narrow pipe, and one for longer
+/// messages, whose own memory does not stay in a core's cache.
 fn pipe_learners(job: &Job, policy: Policy) -> ByLength {
     let pipe = job.geometry().pipe as u64;
     let wide = [PIPES_AT_ONCE * pipe, pipe];
@@ -168,7 +170,7 @@ fn pipe_learners(job: &Job, policy: Policy) -> ByLength {
     learners
 }
 
-/// The place of a peer in a list that grows as peers talk.
+/// Returns the slot of a peer in a list, which grows as needed.
 #[cold]
 fn place<T>(list: &mut Vec<Option<T>>, peer: Peer) -> &mut Option<T> {
     let at = peer as usize;

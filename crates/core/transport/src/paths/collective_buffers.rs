@@ -1,4 +1,4 @@
-//! Collective buffers: in the memory of this host.
+//! Collective buffers, which are always in the memory of this host.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Frames: through a ring to a peer that has one, else by the transport that leads to it.
+//! Frames: through a ring to a peer that has one, otherwise by the transport that leads to the peer.
 
 use regatta_engine::{Arrival, Fault, Frames, Peer, Polled, SentLine};
 use regatta_memory::held::Held;

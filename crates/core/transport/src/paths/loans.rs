@@ -1,4 +1,4 @@
-//! Loans: between tasks of this host. To another host what was lent travels as a copy.
+//! Loans between tasks of this host. To another host, the bytes of a loan are sent as a copy.
 
 use std::ptr::NonNull;
 

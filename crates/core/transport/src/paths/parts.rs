@@ -1,42 +1,44 @@
-//! The parts of a [`Composite`]: what it asks of them beside the engine's contract.
+//! The traits of the parts of a [`Composite`]: what it needs of them besides the engine's contract.
 
 use regatta_engine::{Frames, Peer, Presence, Streams, Transport, Upkeep};
 
 use super::Composite;
 use crate::shm::Shm;
 
-/// A transport that is asked first: shared memory, alone or with others behind it.
+/// A transport that is asked first: shared memory, alone or combined with others.
 pub trait Near: Transport {
-    /// Returns the shared memory, whose fast paths come before everything else.
+    /// Returns the shared memory, whose fast paths are tried first.
     fn shm(&self) -> &Shm;
-    /// As [`Near::shm`], to be changed.
+    /// Returns the shared memory, mutably.
     fn shm_mut(&mut self) -> &mut Shm;
-    /// Returns whether it leads to a peer.
+    /// Returns whether this transport leads to a peer.
     fn leads_to(&self, peer: Peer) -> bool;
-    /// Returns the position of [`Frames::next_ready`]'s cursor at which all of its peers have been looked at.
+    /// Returns the value of [`Frames::next_ready`]'s cursor at which all peers of this transport have been polled.
     fn end_of_look(&self) -> usize;
 }
 
-/// A transport to peers that no nearer one leads to. The job's table says who is there, and who is lost. Its frames may be at least as long
-/// as those of shared memory ([`Frames::eager_limit`]).
+/// A transport to peers that no nearer one leads to. The job's table says which peers exist and which are lost. Its
+/// frames may be at least as long as those of shared memory ([`Frames::eager_limit`]).
 pub trait Far: Frames + Streams + Upkeep {
-    /// Returns whether it leads to a peer that no nearer transport leads to. One that does not has others behind it.
+    /// Returns whether this transport leads to a peer that no nearer transport leads to. If it does not, a farther
+    /// one does.
     fn leads_to(&self, _peer: Peer) -> bool {
         true
     }
-    /// As [`Near::end_of_look`].
+    /// Returns the value of the cursor at which all its peers have been polled, as [`Near::end_of_look`] does.
     fn end_of_look(&self) -> usize;
-    /// Returns whether it is to be polled at every look of a crowded host.
+    /// Returns whether this transport is to be polled each time on a crowded host.
     fn is_in_use(&self) -> bool {
         true
     }
-    /// Begins a look for messages of anybody. `polls`: the look may call the system.
+    /// Begins a round of polling for messages from any peer. `polls` says whether it may make system calls.
     fn begin_look(&mut self, _polls: bool) {}
-    /// Returns the count of losses that it has found itself.
+    /// Returns the count of losses that this transport has found itself.
     fn losses(&self) -> u32 {
         0
     }
-    /// Returns the presence of a peer of which the job's table says `told`. A peer that is gone is here until all that it sent has come.
+    /// Returns the presence of a peer, for which the job's table says `told`. A peer that is gone is reported as
+    /// present until all that it sent has been received.
     fn presence(&self, _peer: Peer, told: Presence) -> Presence {
         told
     }

@@ -1,4 +1,5 @@
-//! The tasks of the job: told by the table, and lost when all that they sent has come.
+//! The tasks of the job: the table says which are gone, and such a task counts as lost once all that it sent has been
+//! received.
 
 use regatta_engine::{Peer, Peers, Presence};
 

@@ -1,4 +1,4 @@
-//! Streams: by the transport that leads to the peer; each side of a stream says which that is.
+//! Streams: by the transport that leads to the peer. Each side of a stream names its transport.
 
 use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
@@ -6,12 +6,12 @@ use regatta_wire::Route;
 
 use super::{Composite, Far, Near};
 
-/// One side of a stream, by the transport that carries it.
+/// One side of a stream, tagged with the transport that carries it.
 #[derive(Debug)]
 pub enum Stream<N, F> {
-    /// Of the near transport.
+    /// A stream of the near transport.
     Near(N),
-    /// Of the far transport.
+    /// A stream of the far transport.
     Far(F),
 }
 

@@ -1,4 +1,4 @@
-//! Upkeep: of both transports. What depends on how crowded the own host is concerns the near one alone.
+//! Upkeep of both transports. What depends on how crowded this host is concerns the near one alone.
 
 use regatta_engine::{Peer, Reach, Shortage, Upkeep, WaitState};
 

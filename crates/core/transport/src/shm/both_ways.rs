@@ -1,12 +1,14 @@
-//! The footprint of messages through pipes that two tasks send each other.
+//! The footprint of messages through pipes that two tasks send to each other.
 //!
-//! The footprint that is best one way depends on the one of the other way: where both tasks send at once, a pipe that goes round
-//! 1 MiB drives a narrow one out of the caches of both cores. Two cores of a Zen 5 that share an L3 exchange 64 KiB in 3.9 us if both
-//! pipes are narrow, in 5.4 if both are wide, and in 10 to 13 if they differ. Two tasks that learn apart end with both wide, or with one
-//! way past the caches: from there, narrow looks bad to each of them alone.
+//! The best footprint in one direction depends on that of the other direction: if both tasks send at once, a pipe
+//! that rotates over 1 MiB evicts a narrow one from the caches of both cores. Two cores of a Zen 5 that share an L3
+//! exchange 64 KiB in 3.9 us if both pipes are narrow, in 5.4 if both are wide, and in 10 to 13 if they differ. Two
+//! tasks that learn independently end with both wide, or with one direction non-temporal: from that state, narrow
+//! looks bad to each of them alone.
 //!
-//! So one of the two learns for both, the one with the lower number. It says with each message which footprint that has, and the other
-//! task sends its own in the same way, as long as messages come. Its own choice is the one that its messages get when they go one way alone.
+//! So the task with the lower number learns for both. Each of its messages carries its footprint, and the other task
+//! sends with the same footprint as long as it receives messages. The footprint that the other task learns itself is
+//! used only while messages flow in one direction.
 
 use std::collections::hash_map::Entry;
 
@@ -16,20 +18,22 @@ use rustc_hash::FxHashMap;
 
 use crate::footprint::Footprint;
 
-/// Number of unanswered messages in a row after which they count as going one way.
+/// Number of messages in a row without one in return after which they count as one-way.
 const MAX_UNANSWERED_MESSAGES: u32 = 8;
-/// Index of a message's footprint in its route; 0 there says nothing.
+/// Index of a message's footprint in its route; 0 there means none.
 const FOOTPRINT_AT: usize = 8;
-/// Index in a route of whether the message does not fit into a narrow pipe: something else may be best for such messages.
+/// Index in a route of the flag that the message does not fit into a narrow pipe: another footprint may be best for
+/// such messages.
 const IS_LONG_AT: usize = 9;
 
-/// Says in a message's route which footprint it has.
+/// Writes a message's footprint into its route.
 pub(super) fn say(route: &mut Route, footprint: Footprint, long: bool) {
     route[FOOTPRINT_AT] = 1 + footprint as u8;
     route[IS_LONG_AT] = long as u8;
 }
 
-/// The footprint in a message's route, if there is one; the other task may have written what it likes.
+/// Returns the footprint and the length flag in a message's route. Returns `None` if there is no valid footprint: the
+/// other task may have written anything.
 fn said(route: &Route) -> Option<(Footprint, bool)> {
     let all = [Footprint::Narrow, Footprint::Wide, Footprint::NonTemporal];
     let footprint = all
@@ -38,19 +42,19 @@ fn said(route: &Route) -> Option<(Footprint, bool)> {
     Some((footprint, route[IS_LONG_AT] == 1))
 }
 
-/// The footprints of messages that came from tasks with lower numbers, of short ones and of long ones.
+/// The footprints of messages received from tasks with lower numbers, separately for short and long ones.
 #[derive(Debug, Default)]
 pub(super) struct BothWays(FxHashMap<(Peer, bool), Came>);
 
 #[derive(Debug)]
 struct Came {
     footprint: Footprint,
-    /// Messages that went the other way since.
+    /// Number of messages that were sent in return since then.
     since: u32,
 }
 
 impl BothWays {
-    /// A message has come to task `me`.
+    /// Records a message that task `me` receives.
     pub(super) fn came(&mut self, me: Peer, from: Peer, route: &Route) {
         if from > me {
             return;
@@ -64,12 +68,12 @@ impl BothWays {
         }
     }
 
-    /// The footprint of the next message to a task, if that one chooses.
+    /// Returns the footprint of the next message to a task, if that task determines it.
     pub(super) fn of_next(&self, to: Peer, long: bool) -> Option<Footprint> {
         self.0.get(&(to, long)).map(|came| came.footprint)
     }
 
-    /// A message goes to a task.
+    /// Records a message to a task.
     pub(super) fn goes(&mut self, to: Peer, long: bool) {
         if let Entry::Occupied(mut came) = self.0.entry((to, long)) {
             came.get_mut().since += 1;

@@ -14,45 +14,46 @@ use crate::footprint::{self, Footprint};
 use regatta_segment::collective_buffer::{self, CollectiveBuffer};
 use regatta_segment::free_collective_buffers::place_of;
 
-// The engine knows how many rounds a collective buffer keeps.
+// The engine relies on the number of rounds that a collective buffer keeps.
 const _: () = assert!(collective_buffer::DEPTH == COLLECTIVE_BUFFER_DEPTH as usize);
 
-/// Minimum size of a contribution whose stores are timed, in bytes: what smaller ones cost is not seen, since a core need not wait for
-/// so few stores.
+/// Minimum size in bytes of a contribution whose stores are timed. The cost of smaller ones cannot be measured, since
+/// a core need not wait for so few stores.
 const MIN_LEARNED_BYTES: usize = 3 << 10;
-/// Cost for the member that reads stores past the caches from memory, in percent of the writer's.
+/// Estimated cost for the member that reads non-temporal stores from memory, in percent of the writer's cost.
 const NON_TEMPORAL_READ_PERCENT: u64 = 150;
 
-/// Maximum number of wide areas of 2 MiB that a task makes, as many as it has wide rings at most: groups that are quicker by them must
-/// not take the memory that others need.
+/// Maximum number of wide areas of 2 MiB that a task makes. It equals the maximum number of wide rings of a task:
+/// groups that are faster with wide areas must not take memory that others need.
 const MAX_WIDE_AREAS: u32 = 7;
 
-/// A collective buffer as one member uses it: with how it stores its contributions.
+/// A collective buffer as one member uses it, with the member's way of storing its contributions.
 #[derive(Debug)]
 pub struct MemberBuffer {
     memory: CollectiveBuffer,
     stores: RefCell<Stores>,
 }
 
-/// How a task stores its contributions.
+/// The state of how a task stores its contributions.
 #[derive(Debug)]
 struct Stores {
     learners: ByLength,
-    /// The task's wide area, once it has one, and the place in it of the next contribution.
+    /// The task's wide area, once it has one; `at` is the position of the next contribution in it.
     area: Option<u64>,
     at: u64,
-    /// There was none to be had.
+    /// Whether a wide area was requested and not available.
     refused: bool,
 }
 
 impl Shm {
-    /// A group's buffer, by its name.
+    /// Returns a group's buffer by its name.
     fn named_buffer(&self, name: u64, members: u32) -> Result<MemberBuffer, Fault> {
         let memory = CollectiveBuffer::at(self.job.segment(), place_of(name), members);
         Ok(self.buffer(memory.map_err(self.fault(self.me))?))
     }
 
-    /// A buffer as this task uses it. Pairs with a core each learn how to store; others have not been measured.
+    /// Returns a buffer as this task uses it. Members of a pair learn how to store if there is a core for each task;
+    /// larger groups were not measured, and stay narrow.
     fn buffer(&self, memory: CollectiveBuffer) -> MemberBuffer {
         let mut learners = ByLength::new(
             footprint::MAX_SHORT_BYTES,
@@ -104,7 +105,8 @@ impl MemberBuffer {
 }
 
 impl Stores {
-    /// Where in the wide area a contribution of this many bytes goes; `None`: there is none. `areas` counts those that the task has made.
+    /// Returns the offset in the wide area for a contribution of `len` bytes, or `None` if there is no area. `areas`
+    /// counts the areas that the task has made.
     fn next_place(
         &mut self,
         memory: &CollectiveBuffer,
@@ -173,7 +175,7 @@ impl CollectiveBuffers for Shm {
 
     fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
         let buffers = self.job.free_collective_buffers();
-        // A name that makes no sense has been refused by `enter_collective_buffer`.
+        // An invalid name was already refused by `enter_collective_buffer`.
         let _ = buffers.leave(name, members, gives_up);
     }
 

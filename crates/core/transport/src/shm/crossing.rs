@@ -1,26 +1,27 @@
 //! Large messages that cross: two tasks send to each other before either receives, as buffered sends allow.
 //!
-//! Nobody drains such a message before its sender receives as well. The footprint that is best for a message that is drained while it is
-//! written holds a part of it only, and the rest would have to be copied apart for its sender to go on. So these messages take the whole
-//! of a pipe, for as long as messages cross.
+//! Such a message is not drained before its sender receives as well. The best footprint for a message that is drained
+//! while it is written holds only a part of the message, and the rest would have to be copied aside for the sender to
+//! proceed. So while messages cross, they use the whole of a pipe.
 
 use regatta_engine::Peer;
 use rustc_hash::FxHashMap;
 
-/// Messages to a task that take a whole pipe after each one that was crossed.
+/// Number of messages to a task that use a whole pipe after each one that was crossed.
 const WHOLE_PIPE_MESSAGES: u32 = 16;
 
-/// The tasks whose messages cross those of this one, and how many more messages to each are expected to be crossed.
+/// The tasks whose messages cross those of this one, and how many more messages to each of them are expected to be
+/// crossed.
 #[derive(Debug, Default)]
 pub(super) struct Crossing(FxHashMap<Peer, u32>);
 
 impl Crossing {
-    /// A message from this task waits here while one goes there.
+    /// Records that a message from task `to` waits at this task while this task sends one there.
     pub(super) fn note(&mut self, to: Peer) {
         self.0.insert(to, WHOLE_PIPE_MESSAGES);
     }
 
-    /// Will the message that goes to this task now be crossed by one of that task's, as the last ones were?
+    /// Counts a message to this task. Returns whether it is expected to be crossed, as recent ones were.
     pub(super) fn goes(&mut self, to: Peer) -> bool {
         let Some(left) = self.0.get_mut(&to) else {
             return false;

@@ -1,7 +1,7 @@
 //! Frames through rings.
 //!
-//! *Rules of send and accept of a small message:* no lock, no allocation, no system call unless
-//! the receiver sleeps, one line written, one line read. (docs/hot-paths.md names the test.)
+//! *Rules for sending and accepting a small message:* no lock, no allocation, no system call unless the receiver
+//! sleeps, one line written, one line read. (docs/hot-paths.md names the test.)
 
 use regatta_engine::{Arrival, Fault, Frames, Peer, Polled, SentLine};
 use regatta_memory::bell::Fencing;
@@ -22,7 +22,7 @@ impl Frames for Shm {
         match self.outs.get(peer as usize) {
             Some(Some(channel)) => channel.longest(),
             _ if peer.max(self.me) < self.job.first() => self.eager_limit(),
-            // Its size is known once it exists.
+            // The ring's size is known only once it exists.
             _ => Geometry::SMALLEST.eager_limit(),
         }
     }
@@ -53,7 +53,7 @@ impl Frames for Shm {
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
-        // SAFETY: the body is only read, before this call ends.
+        // SAFETY: the body is only read, and only during this call.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
         self.write(to, frame, &payload)
     }
@@ -89,7 +89,7 @@ impl Frames for Shm {
     #[inline(always)]
     fn poll_matching(&mut self, from: Peer, context: u32, tag: i32, into: &Views) -> Polled {
         let Some(Some(channel)) = self.ins.get_mut(from as usize) else {
-            // A ring opened just now is looked at next time.
+            // A ring that was just opened is polled next time.
             if self.was_opened_to() {
                 self.notice_opened();
             }
@@ -108,7 +108,7 @@ impl Frames for Shm {
             _ => return Held::zeros(0),
         };
         let mut bytes = Held::zeros(length);
-        // SAFETY: `bytes` is ours and written before it is used again.
+        // SAFETY: `bytes` is owned by this function, and is written before it is used again.
         let into = unsafe { Views::block(bytes.as_mut_ptr(), length) };
         self.accept(from, &into);
         bytes
@@ -142,14 +142,14 @@ impl Shm {
         Ok(())
     }
 
-    /// Returns whether somebody has opened a ring to this task that it has not noticed.
+    /// Returns whether another task has opened a ring to this one that has not been noticed yet.
     #[inline(always)]
     fn was_opened_to(&self) -> bool {
         !self.job.opened_rings(self.me).is_empty()
     }
 
-    /// Returns the front of a ring that is not known yet. The ring may have been opened and filled by now, and
-    /// its owner may be gone: "nothing" would lose what it sent.
+    /// Returns the front of a ring that was not noticed yet. By now the ring may have been opened and filled, and its
+    /// owner may be gone: without this look, the frames that it sent would be lost.
     #[cold]
     fn first_front(&mut self, from: Peer) -> Result<Option<Arrival>, Fault> {
         if !self.was_opened_to() {
@@ -163,7 +163,7 @@ impl Shm {
         }
     }
 
-    /// Takes in the rings that others have opened towards this task.
+    /// Adds the rings that other tasks have opened towards this one.
     #[cold]
     fn notice_opened(&mut self) {
         self.let_go_of_read_out();

@@ -1,4 +1,4 @@
-//! Loans, as the transport hands them to a task: [`LoanBlocks`] with the job around them.
+//! Loans: [`LoanBlocks`], applied to the job of the transport.
 
 use std::ptr::NonNull;
 
@@ -10,7 +10,7 @@ use super::Shm;
 use regatta_segment::job::Job;
 use regatta_segment::loan_blocks::{Around, LoanBlocks};
 
-/// The facts that the loans of a task must know.
+/// Calls `act` with the parts of the job that a task's loans need.
 pub(super) fn around<R>(job: &Job, me: Peer, act: impl FnOnce(&Around) -> R) -> R {
     act(&Around {
         segment: job.segment(),
@@ -38,7 +38,8 @@ impl Loans for Shm {
 
     fn borrowed(&mut self, peer: Peer, place: u64, len: u64) -> Result<Views, Fault> {
         if peer == self.me {
-            // A message to oneself arrives when it is taken. A block that does not go as a message has not been handed over.
+            // A message to oneself arrives when it is taken. A block that is not sent as a message has not been
+            // handed over, so a failure is ignored.
             let _ = self.loan_came(peer, place);
         }
         LoanBlocks::check(self.job.segment(), place, len).map_err(self.fault(peer))
