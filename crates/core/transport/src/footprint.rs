@@ -118,9 +118,9 @@ pub(crate) const MIN_TIMED_BYTES: usize = 1024;
 enum Stage {
     /// The footprint in use is kept for good.
     Fixed,
-    /// No trial: the footprint in use is known, for this many bytes.
+    /// No trial: the best footprint is known. Lasts for `left` bytes.
     Settled,
-    /// This many bytes pass before samples are taken.
+    /// Lets `left` bytes pass before samples are taken.
     Warming,
     Timing,
     /// No trial, but a few copies are timed as a check.

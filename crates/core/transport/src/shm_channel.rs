@@ -1,4 +1,5 @@
-//! A shared-memory channel: a ring and its payload buffers, as its sender ([`Out`]) and as its receiver ([`In`]).
+//! A shared-memory channel: a ring and its payload buffers, seen by its sender ([`Out`]) and by its receiver
+//! ([`In`]).
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -25,11 +26,12 @@ use regatta_segment::ring_memory::{
     AT_FRONT, IN_WIDE, PayloadBuffer, RingMemory, TIMED, WIDE, WIDE_EAGER, WITH_POSITION,
 };
 
-/// Sizes of payloads for which a waiting task prefetches the memory of the next one. For shorter ones that is not worth while; longer ones are
-/// copied by the string instruction, which takes 1.3 times as long where the lines are in the cache already.
+/// Sizes in bytes of payloads for which a waiting task prefetches the memory of the next one. For shorter ones a
+/// prefetch does not pay. Longer ones are copied by the string instruction, which takes 1.3 times as long if the
+/// lines are already in the cache.
 const ASKED_FOR: RangeInclusive<usize> = 512..=2048;
 
-/// A line's header, without flags.
+/// Returns a line's header, without flags.
 #[inline(always)]
 fn header(kind: Kind, length: usize) -> Header {
     Header {
@@ -56,13 +58,14 @@ pub(crate) struct Out {
     /// The choice of the footprint, for payloads that fit into both buffers.
     learners: ByLength,
     bell: NonNull<Bell>,
-    /// Size of the last payload put into a buffer if prefetching the next one is worth while ([`Out::prepare`]), in bytes; else 0.
+    /// Size in bytes of the last payload put into a buffer, if prefetching the next one pays ([`Out::prepare`]);
+    /// otherwise 0.
     last: usize,
-    /// Position in the narrow buffer of the opposite ring up to which this task has read, as told to the receiver.
+    /// Read position in the narrow buffer of the opposite ring that this task last reported to the receiver.
     said: u64,
-    /// Number of copies that the receiver had timed when this task looked last.
+    /// Count of copies that the receiver had timed when this task last read the cost.
     costs: u32,
-    /// The receiver's mark for this ring, if it has one, and the sender it stands for.
+    /// The receiver's marks, if this ring is marked. `me` is the sender whose bit this task sets.
     marks: Option<NonNull<Marks>>,
     me: Peer,
 }
@@ -73,30 +76,33 @@ pub(crate) struct In {
     memory: RingMemory,
     consumer: Consumer,
     narrow: Buffer,
-    /// The wide buffer; known from the first payload in it on.
+    /// The wide buffer. It is unknown until the first payload in it arrives.
     wide: Option<Buffer>,
-    /// The sender's bell, on which it sleeps when there is no room.
+    /// The sender's bell. The sender sleeps on it when there is no room.
     bell: NonNull<Bell>,
-    /// Position up to which the sender has read the narrow buffer of the opposite ring, by its last line with a position.
+    /// The sender's read position in the narrow buffer of the opposite ring, from its last line with a position.
     heard: u64,
-    /// Number of copies that this task has timed.
+    /// Count of copies that this task has timed.
     costs: u32,
 }
 
-/// Read positions in the narrow buffers of a pair's two rings: this task's own, and the other task's as last heard.
+/// Read positions in the narrow buffers of a pair's two rings: `mine` of this task, and `heard` of the other task as
+/// it last reported it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Positions {
     mine: u64,
     heard: u64,
 }
 
-// SAFETY: as for `RingMemory`; bells are atomics in the same segment.
+// SAFETY: the pointers lead into a segment that outlives the channel; the ring protocol orders all accesses, and
+// bells are atomics.
 unsafe impl Send for Out {}
-// SAFETY: as above.
+// SAFETY: the pointers lead into a segment that outlives the channel; the ring protocol orders all accesses, and
+// bells are atomics.
 unsafe impl Send for In {}
 
 impl Out {
-    /// Returns the maximum size of a payload in this ring, in bytes.
+    /// Returns the maximum size in bytes of a payload in this ring.
     pub(crate) fn longest(&self) -> usize {
         match self.wide.is_some() && self.is_wide() {
             true => WIDE_EAGER,
@@ -104,12 +110,13 @@ impl Out {
         }
     }
 
-    /// Returns whether its wide payload buffer is in use.
+    /// Returns whether the wide payload buffer is in use.
     pub(crate) fn is_wide(&self) -> bool {
         self.learners.long.kept() == Footprint::Wide
     }
 
-    /// Gives the ring a wide payload buffer, unless it has one. It is used as its payloads show, or at once.
+    /// Gives the ring a wide payload buffer, unless it has one. If `at_once`, the buffer is used from now on;
+    /// otherwise its use depends on the measured costs.
     #[cold]
     pub(crate) fn widen(&mut self, at_once: bool) {
         if self.wide.is_none() {
@@ -122,17 +129,18 @@ impl Out {
         }
     }
 
-    /// Stays with the narrow buffer: in a job with more tasks than cores, tasks move between cores.
+    /// Keeps to the narrow buffer for good: in a job with more tasks than cores, tasks move between cores.
     pub(crate) fn stay_narrow(&mut self) {
         self.learners.stay_narrow();
     }
 
-    /// Notes that the receiver is gone: this task does not write into the ring any more.
+    /// Ends this end's use of the ring, because the receiver is gone. This task must not write into the ring
+    /// afterwards.
     pub(crate) fn let_go(&self) {
         self.memory.let_go(End::Source);
     }
 
-    /// Opens a ring from `me` to `to`. The next search for a reusable ring continues at `cursor`.
+    /// Opens a ring from `me` to `to`. `cursor` is the position at which the search for a reusable ring resumes.
     pub(crate) fn open(
         job: &Job,
         me: Peer,
@@ -161,11 +169,11 @@ impl Out {
         })
     }
 
-    /// Marks this ring for the receiver as one with something in it.
+    /// Sets the receiver's mark for this ring, if the ring is marked.
     #[inline(always)]
     fn mark(&self) {
         if let Some(marks) = self.marks {
-            // SAFETY: in the segment, which outlives the channel.
+            // SAFETY: the marks are in the segment, which outlives the channel.
             unsafe { marks.as_ref() }.set(self.me);
         }
     }
@@ -173,11 +181,12 @@ impl Out {
     /// Returns the receiver's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
-        // SAFETY: in the segment, which outlives the channel.
+        // SAFETY: the bell is in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
-    /// Sends a frame. Returns false if there is no room. The payload is at most as long as `longest` said. `positions` is called if the payload does not fit into the line.
+    /// Sends a frame. Returns false if there is no room. The payload must not be longer than [`Out::longest`].
+    /// `positions` is called only if the payload does not fit into the line.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
@@ -192,7 +201,7 @@ impl Out {
         let head = frame.context as u64 | (frame.tag as u32 as u64) << 32;
         let mut header = header(frame.kind, len);
         if len <= INLINE {
-            // SAFETY: the line has been claimed: nobody else touches it before it is published.
+            // SAFETY: the line has been claimed, so no other task accesses it before it is published.
             unsafe { payload.gather(0, self.memory.inline_bytes(line), len) };
         } else {
             let Positions { mine, heard } = positions();
@@ -201,22 +210,24 @@ impl Out {
                 return Ok(false);
             };
             header.flags = flags;
-            // One-way traffic has no position to tell, and stores would queue behind those of the payload.
+            // With one-way traffic there is no new position to report, and the store would queue behind those of the
+            // payload.
             if mine != self.said {
                 self.said = mine;
                 header.flags |= WITH_POSITION;
-                // SAFETY: as above.
+                // SAFETY: the line has been claimed, so no other task accesses it before it is published.
                 unsafe { self.memory.word(line, 2).write(mine) };
             }
         }
-        // SAFETY: as above; nobody reads word 1 before that.
+        // SAFETY: the line has been claimed; the receiver does not read word 1 before it is published.
         unsafe { self.memory.word(line, 1).write(head) };
         self.producer.publish(&self.memory, header);
         self.mark();
         Ok(true)
     }
 
-    /// Sends an eager frame in one line, if there is known to be room for it.
+    /// Sends an eager frame in one line. Returns false if the payload does not fit into a line, or if it is not known
+    /// that there is room.
     #[inline(always)]
     pub(crate) fn send_line(&mut self, context: u32, tag: i32, payload: &Views) -> bool {
         let Views::Block(from, length @ ..=INLINE) = *payload else {
@@ -225,7 +236,8 @@ impl Out {
         let Some(line) = self.producer.claim_known(&self.memory) else {
             return false;
         };
-        // SAFETY: a block of this many bytes; the line has been claimed: nobody else touches it before it is published.
+        // SAFETY: `from` is a block of `length` bytes; the line has been claimed, so no other task accesses it before
+        // it is published.
         unsafe {
             let head = context as u64 | (tag as u32 as u64) << 32;
             self.memory.word(line, 1).write(head);
@@ -237,7 +249,7 @@ impl Out {
         true
     }
 
-    /// Prefetches the memory of the next message, if it will be as long as the last.
+    /// Prefetches the memory of the next message, on the assumption that it will be as long as the last one.
     #[inline(always)]
     pub(crate) fn prepare(&mut self) {
         let len = self.last;
@@ -261,7 +273,8 @@ impl Out {
         let len = payload.len();
         let fits = len <= self.narrow.longest();
         let choice = self.learners.choice(len);
-        // Short messages to a task that answers are fastest from the front of the narrow buffer, whatever suits one-way traffic.
+        // Short messages to a task that answers are fastest from the front of the narrow buffer, whatever is best for
+        // one-way traffic.
         let to_front = len <= footprint::MAX_SHORT_BYTES && self.narrow.cursor.has_heard();
         let footprint = match choice {
             Footprint::Wide if to_front => Footprint::Narrow,
@@ -279,7 +292,8 @@ impl Out {
                 (narrow, if front { AT_FRONT } else { 0 })
             }
         };
-        // A sender that starts at the front will do so again, and the receiver reads those lines now.
+        // No prefetch for a sender that starts at the front: it will do so again, and the receiver is reading those
+        // lines now.
         let non_temporal = footprint == Footprint::NonTemporal;
         if ASKED_FOR.contains(&len) && flags & AT_FRONT == 0 && !non_temporal {
             self.last = len;
@@ -288,15 +302,15 @@ impl Out {
         let Some(place) = buffer.claim(len, freed)? else {
             return Ok(None);
         };
-        // SAFETY: `place + len` lies in the buffer, and these bytes have been claimed: nobody else touches them before the line is
-        // published.
+        // SAFETY: `place + len` is in the buffer, and these bytes have been claimed, so no other task accesses them
+        // before the line is published.
         let to = unsafe { buffer.memory.start.as_ptr().add(place as usize) };
         if len < footprint::MIN_TIMED_BYTES {
-            // SAFETY: as above.
+            // SAFETY: `to` is valid for the `len` claimed bytes.
             unsafe { payload.gather(0, to, len) };
             return Ok(Some(flags));
         }
-        // SAFETY: as above.
+        // SAFETY: `to` is valid for the `len` claimed bytes.
         let copy = || unsafe {
             match non_temporal {
                 true => payload.gather_non_temporal(0, to, len),
@@ -318,7 +332,7 @@ impl Out {
         Ok(Some(flags | if timed { TIMED } else { 0 }))
     }
 
-    /// Notes that storing a payload took so many ticks.
+    /// Records the cost of storing a payload of `len` bytes, and the receiver's latest cost if it is new.
     #[cold]
     fn copy_was_timed(&mut self, len: usize, ticks: u64) {
         let told = self.memory.cost().load(Ordering::Relaxed);
@@ -330,7 +344,7 @@ impl Out {
         self.learners.of(len).timed(len, ticks);
     }
 
-    /// Tells the receiver that nothing more comes, and wakes it.
+    /// Notifies the receiver that nothing more will be sent, and wakes it.
     pub(crate) fn close(&mut self) {
         self.producer.close(&self.memory);
         self.mark();
@@ -346,13 +360,14 @@ impl Buffer {
         }
     }
 
-    /// Returns the longest payload that it takes: a quarter of its size, so that a payload at the end does not stop all others.
+    /// Returns the maximum length of a payload: a quarter of the buffer, so that a payload at the end does not block
+    /// all others.
     #[inline(always)]
     fn longest(&self) -> usize {
         self.memory.size as usize / 4
     }
 
-    /// Sender: returns the place of the next payload, or `None` if there is no room.
+    /// Claims room for a payload in the sender's end. Returns its offset, or `None` if there is no room.
     #[inline(always)]
     fn claim(&mut self, len: usize, freed: &AtomicU64) -> Result<Option<u64>, Corrupt> {
         let size = self.memory.size;
@@ -370,12 +385,13 @@ impl Buffer {
         Ok(place)
     }
 
-    /// Receiver: copies `keep` of the next payload's `length` bytes out. Returns whether it published new room.
+    /// Copies `keep` of the next payload's `length` bytes out, in the receiver's end. Returns whether it published
+    /// new room.
     #[inline(always)]
     fn copy_out(&mut self, length: usize, keep: usize, into: &Views, freed: &AtomicU64) -> bool {
         let size = self.memory.size;
         let place = self.cursor.next(length, size) as usize;
-        // SAFETY: `place + length` lies in the buffer.
+        // SAFETY: `place + length` is in the buffer.
         unsafe { into.scatter(0, self.memory.start.as_ptr().add(place), keep) };
         self.cursor.advance(length, size);
         let Some(position) = self.cursor.due(size) else {
@@ -387,12 +403,12 @@ impl Buffer {
 }
 
 impl In {
-    /// Notes that the sender is gone, and that all it sent has been read.
+    /// Ends this end's use of the ring. The sender must be gone, and all that it sent read.
     pub(crate) fn let_go(&self) {
         self.memory.let_go(End::Destination);
     }
 
-    /// Returns the rings that others have opened towards `me` since the last look, with their sources.
+    /// Returns the rings that other tasks have opened towards `me` since the last call, with their sources.
     pub(crate) fn opened(job: &Job, me: Peer) -> Vec<(Peer, In)> {
         let rings = RingMemory::opened(job, me).into_iter();
         let channel = |memory: RingMemory| {
@@ -414,11 +430,11 @@ impl In {
     /// Returns the sender's bell.
     #[inline(always)]
     pub(crate) fn bell(&self) -> &Bell {
-        // SAFETY: in the segment, which outlives the channel.
+        // SAFETY: the bell is in the segment, which outlives the channel.
         unsafe { self.bell.as_ref() }
     }
 
-    /// Returns the positions for lines that go the other way.
+    /// Returns the positions for lines of the opposite ring.
     #[inline(always)]
     pub(crate) fn positions(&self) -> Positions {
         Positions {
@@ -427,18 +443,18 @@ impl In {
         }
     }
 
-    /// Returns whether its sender marks rings that it has written to.
+    /// Returns whether the sender sets a mark when it writes to the ring.
     pub(crate) fn is_marked(&self) -> bool {
         self.memory.is_marked()
     }
 
-    /// Returns whether there is a frame, or damage, which `front` will name.
+    /// Returns whether there is a frame, or damage, which `front` will report.
     #[inline(always)]
     pub(crate) fn has_line(&self) -> bool {
         !matches!(self.consumer.peek(&self.memory), Ok(None))
     }
 
-    /// Returns the oldest frame.
+    /// Returns the oldest frame, or `None` if the ring is empty. Fails if the ring is damaged.
     #[inline(always)]
     pub(crate) fn front(&mut self) -> Result<Option<Arrival>, Corrupt> {
         let Some((line, header)) = self.consumer.peek(&self.memory)? else {
@@ -457,7 +473,7 @@ impl In {
                 what: "a ring line claims a payload longer than a ring may carry",
             });
         }
-        // SAFETY: word 1 of a line inside the segment; written before the header was published.
+        // SAFETY: word 1 is in a line inside the segment; it was written before the header was published.
         let head = unsafe { self.memory.word(line, 1).read() };
         Ok(Some(Arrival {
             frame: Frame {
@@ -469,7 +485,8 @@ impl In {
         }))
     }
 
-    /// Returns the longest payload that a line with this header may have; while the wide buffer is unknown, only one in the line.
+    /// Returns the maximum length of a payload in a line with this header. If the payload is in a wide buffer that is
+    /// unknown, it is `INLINE`.
     #[inline(always)]
     fn most(&self, header: Header) -> usize {
         match header.flags & IN_WIDE != 0 {
@@ -479,7 +496,7 @@ impl In {
         }
     }
 
-    /// Looks at the front frame once; if it is an eager message with this context and tag and at most `into.len()`
+    /// Polls the front frame once. If it is an eager message with this context and tag and at most `into.len()`
     /// bytes, copies it out and releases it. Also returns whether it published new room.
     #[inline(always)]
     pub(crate) fn poll_matching(&mut self, context: u32, tag: i32, into: &Views) -> (Polled, bool) {
@@ -490,7 +507,7 @@ impl In {
         };
         let length = header.length as usize;
         let wanted = context as u64 | (tag as u32 as u64) << 32;
-        // SAFETY: word 1 of a line inside the segment; written before the header was published.
+        // SAFETY: word 1 is in a line inside the segment; it was written before the header was published.
         let head = unsafe { self.memory.word(line, 1).read() };
         if header.kind != Kind::Eager as u8 || head != wanted {
             return (Polled::Other, false);
@@ -499,7 +516,8 @@ impl In {
             && length <= INLINE
             && length <= room
         {
-            // SAFETY: a block with so much room, and at most `INLINE` bytes of a line inside the segment.
+            // SAFETY: `to` has room for `length` bytes, and `length` is at most `INLINE`, the bytes of a line inside
+            // the segment.
             unsafe { copy_line(self.memory.inline_bytes(line), to, length) };
             return (Polled::Received(length), self.consumer.take(&self.memory));
         }
@@ -511,7 +529,8 @@ impl In {
         (Polled::Received(length), made)
     }
 
-    /// Copies `keep` of a payload's `length` bytes, at most [`In::most`]. Returns whether it published new room in a buffer.
+    /// Copies out `keep` of a payload's `length` bytes, where `length` is at most [`In::most`]. Returns whether it
+    /// published new room in a buffer.
     #[inline(always)]
     fn copy_out(
         &mut self,
@@ -522,12 +541,12 @@ impl In {
         into: &Views,
     ) -> bool {
         if length <= INLINE {
-            // SAFETY: at most `INLINE` bytes of a line inside the segment.
+            // SAFETY: `keep` is at most `INLINE`, the bytes of a line inside the segment.
             unsafe { into.scatter(0, self.memory.inline_bytes(line), keep) };
             return false;
         }
         if header.flags & WITH_POSITION != 0 {
-            // SAFETY: a word of a line inside the segment; written before the header was published.
+            // SAFETY: the word is in a line inside the segment; it was written before the header was published.
             self.heard = unsafe { self.memory.word(line, 2).read() };
         }
         if header.flags & AT_FRONT != 0 {
@@ -558,7 +577,8 @@ impl In {
         }
     }
 
-    /// Returns whether the sender wants to know how long that takes.
+    /// Copies a payload out of its buffer, and publishes the cost to the sender, which requested it. Returns whether
+    /// it published new room.
     #[cold]
     fn time_copy_out(&mut self, header: Header, length: usize, keep: usize, into: &Views) -> bool {
         let start = ticks();
@@ -576,7 +596,7 @@ impl In {
         let Ok(Some((line, header))) = self.consumer.peek(&self.memory) else {
             return false;
         };
-        // The header is read again, and may have been changed meanwhile: bounded again.
+        // The header is read again, and the other task may have changed it meanwhile, so its length is bounded again.
         let length = (header.length as usize).min(self.most(header));
         let keep = length.min(into.len());
         let room = self.copy_out(line, header, length, keep, into);

@@ -1,8 +1,8 @@
-//! Peers that are gone: their rings and loans stay theirs until this task has read everything that they sent.
+//! Peers that are gone: their rings and loans remain theirs until this task has read everything that they sent.
 //!
-//! A full message buffer can leave frames in the ring of a peer that is gone, for as long as the program makes no receives. A
-//! frame can name a loan, which is under way until the frame is read. So this task takes nothing over from the peer before it
-//! has seen the ring empty.
+//! If the message buffer is full, frames can remain in the ring of a peer that is gone for as long as the program
+//! makes no receives. A frame can name a loan, which is in transit until the frame is read. So this task takes
+//! nothing over from the peer before it has seen the ring empty.
 
 use regatta_engine::Peer;
 
@@ -10,10 +10,11 @@ use super::Shm;
 use crate::shm_channel::In;
 
 impl Shm {
-    /// A peer is gone: this task needs the rings between the two no more, once it has taken in everything the peer sent.
+    /// Gives up the rings between this task and a peer that is gone: the ring to the peer at once, the ring from it
+    /// once all its frames have been read.
     pub(super) fn let_go_of(&mut self, peer: Peer) {
         if self.closed.contains(&peer) {
-            // A ring that was found damaged stays where it is: nobody may use it again. None of its frames will be read.
+            // A damaged ring stays allocated, so that it is not reused. None of its frames will be read.
             return self.take_in_loans(peer);
         }
         if let Some(out) = self.outs.get_mut(peer as usize).and_then(Option::take) {
@@ -23,8 +24,8 @@ impl Shm {
         self.let_go_of_read_out();
     }
 
-    /// Lets go of the rings from peers that are gone, and takes in what these had lent to this task and not sent, when all
-    /// that they sent has been read.
+    /// For each peer that is gone and whose frames have all been read: gives up the ring from it, and takes over the
+    /// loans that it had handed to this task and not sent.
     pub(super) fn let_go_of_read_out(&mut self) {
         let heard_out = |channel: &mut In| !channel.has_line();
         for at in (0..self.leaving.len()).rev() {

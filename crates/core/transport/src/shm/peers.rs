@@ -29,7 +29,7 @@ impl Peers for Shm {
 
     #[inline(always)]
     fn losses(&self) -> u32 {
-        // SAFETY: a word of the job's header, which `self.job` keeps mapped.
+        // SAFETY: the word is in the job's header, which `self.job` keeps mapped.
         unsafe { self.losses.as_ref() }.count()
     }
 
@@ -43,7 +43,7 @@ impl Peers for Shm {
 
     fn close(&mut self, peer: Peer) {
         if place(&mut self.outs, peer).is_none() && self.presence(peer) == Presence::Here {
-            // Without memory for a ring it is not told, and may wait until this task ends.
+            // Without memory for a ring the peer is not notified, and may wait until this task ends.
             let _ = self.open_out(peer);
         }
         if let Some(channel) = place(&mut self.outs, peer) {

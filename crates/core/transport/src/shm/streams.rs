@@ -1,4 +1,4 @@
-//! Streams through pipes: memory through which both sides copy at once.
+//! Streams through pipes: memory through which both sides copy at the same time.
 
 use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::Corrupt;
@@ -18,25 +18,27 @@ pub(super) enum Pull {
     No,
 }
 
-/// Bytes of a message that are stored in the ordinary way while others are stored past the caches, to time them.
+/// Number of bytes of a message that are stored in the ordinary way while non-temporal stores are in use, in order to
+/// time them.
 const ORDINARY_PROBE_BYTES: usize = 4 << 10;
 
-/// Index in a message's route of its pipe's size; the address is in front of it, and [`both_ways`] has two bytes between.
+/// Index in a message's route of its pipe's size. The pipe's offset is in bytes 0 to 7, and [`both_ways`] uses the
+/// two bytes in between.
 const SIZE_AT: usize = 10;
 
 /// One side of a pipe.
 #[derive(Debug)]
 pub struct Bulk {
     pipe: Option<Pipe>,
-    /// This task opened it for its own message and counts it.
+    /// Whether this task opened the pipe for its own message, so that it counts in `Shm::pipes`.
     counted: bool,
-    /// Sender: bytes of the pipe that its message cycles through.
+    /// Sender: the part of the pipe that its message rotates over.
     footprint: Footprint,
-    /// Sender: whether it has chosen that footprint, and learns from it.
+    /// Sender: whether it chose that footprint itself, and learns from it.
     learns: bool,
     /// Receiver: whether it may read from the sender's memory.
     pulls: bool,
-    /// Receiver: number of looks in vain since the last byte came.
+    /// Receiver: number of polls without progress since the last byte was received.
     starved: u32,
 }
 
@@ -66,7 +68,7 @@ impl Streams for Shm {
             true => None,
             false => self.both_ways.of_next(to, long),
         };
-        // One that fits into a narrow pipe needs no more.
+        // A message that fits into a narrow pipe needs no larger one.
         let crosses = long && self.crossing.goes(to);
         let footprint = match crosses {
             true => Footprint::Wide,
@@ -78,7 +80,7 @@ impl Streams for Shm {
             length: message.len() as u64,
             goes_on: footprint != Footprint::Narrow,
         };
-        // No memory for a pipe is not yet an error: the receiver will look for one.
+        // If there is no memory for a pipe, that is not an error yet: the receiver will look for one.
         let Ok(mut pipe) = self.any_pipe(needs) else {
             return Ok(None);
         };
@@ -234,7 +236,8 @@ impl Streams for Shm {
         if bulk.counted && pipe.give_up() == GivenUp::Senders {
             return self.give(pipe);
         }
-        // The other side may still hold the pipe. It gives the pipe back, or dies with it.
+        // The other side may still use the pipe. It returns the pipe to the pool, or the pipe is reclaimed when it
+        // dies.
         pipe.let_go(self.me);
     }
 
@@ -248,7 +251,7 @@ impl Streams for Shm {
 
 impl Shm {
     fn any_pipe(&mut self, message: Message) -> Result<Pipe, Fault> {
-        // A message uses no more of the pipe than its length. It is 0 if the receiver looks for a pipe.
+        // A message uses no more of the pipe than its length. The length is 0 if the receiver opens the pipe.
         let bytes = match message.goes_on || message.length == 0 {
             true => u64::from(message.window),
             false => message.length.min(message.window.into()),
@@ -258,14 +261,15 @@ impl Shm {
             return Ok(pipe);
         }
         self.job.make_pipe(self.me, size, message).or_else(|error| {
-            // A free one of another size serves, too: the window of the message is then as large as the pipe at most.
+            // A free pipe of another size serves as well; the window of the message is then at most as large as that
+            // pipe.
             let mut others = (0..PIPE_SIZES).rev().filter(|&other| other != size);
             let free = others.find_map(|other| self.free_pipe(other, message));
             free.ok_or_else(|| Fault::Memory(format!("no pipe for a large message: {error}")))
         })
     }
 
-    /// Returns a pipe of one size that nobody uses, if there is one.
+    /// Returns an unused pipe of one size, or `None` if there is none.
     fn free_pipe(&mut self, size: usize, message: Message) -> Option<Pipe> {
         let pool = self.job.pool(size);
         // A damaged pool counts as empty.
@@ -285,10 +289,10 @@ impl Shm {
         self.job.pool(size).give(pipe);
     }
 
-    /// Maps the part of a pipe that a message of this task uses, before it would be mapped page by page.
+    /// Maps the part of a pipe that a message of this task uses at once; otherwise it would be mapped page by page.
     fn map_for(&mut self, pipe: &Pipe, message: Message) {
         let window = u64::from(message.window);
-        // One that goes on where the last one ended may lie anywhere in the window.
+        // A message that starts where the last one ended may lie anywhere in the window.
         let bytes = match message.goes_on {
             true => window,
             false => message.length.min(window),
@@ -304,7 +308,7 @@ impl Shm {
             .map_at_once(pipe.offset(), needed as usize);
     }
 
-    /// Returns how many bytes of a pipe a message with this footprint cycles through.
+    /// Returns how many bytes of a pipe a message with this footprint rotates over.
     pub(super) fn window(&self, footprint: Footprint) -> u32 {
         let whole = self.job.geometry().pipe;
         match footprint {
@@ -313,7 +317,7 @@ impl Shm {
         }
     }
 
-    /// Makes the ring to this peer wide, because messages to it go through wide pipes by now.
+    /// Makes the ring to this peer wide, if wide pipes have proved best for messages of this task.
     fn widen_ring(&mut self, to: Peer) {
         if self.learners.short.kept() == Footprint::Wide
             && let Some(Some(ring)) = self.outs.get_mut(to as usize)
@@ -327,19 +331,21 @@ impl Shm {
         self.job.bell(peer).ring(self.fencing);
     }
 
-    /// Bytes copied into or out of a pipe at a time: small enough for the other side to start
-    /// soon, large enough for the string copy; whole pipes when the other side is not running.
+    /// Returns the number of bytes to copy into or out of a pipe at a time: few enough for the other side to start
+    /// soon, and enough for the string copy. On a crowded host, where the other side is probably not running, it is
+    /// the whole pipe.
     fn chunk(&self, total: u64) -> usize {
         match total {
             _ if self.crowded => usize::MAX,
             0..0x1_0000 => 8 << 10,
             0x1_0000..0x4_0000 => 16 << 10,
-            // Fewer, larger turns: the same where the cores share a cache, 1.2x where they do not.
+            // Fewer and larger turns: equally fast where the cores share a cache, 1.2 times as fast where they do
+            // not.
             _ => 32 << 10,
         }
     }
 
-    /// Returns whether this process may read from a peer's memory; `None` until the peer has joined.
+    /// Returns whether this process may read from a peer's memory, or `None` until the peer has joined.
     pub(super) fn pull(&mut self, peer: Peer) -> Option<Pull> {
         if let Some(&found) = self.pull.get(&peer) {
             return Some(found);
@@ -354,7 +360,7 @@ impl Shm {
         Some(found)
     }
 
-    /// Reads the rest of a message without its sender, which is away.
+    /// Reads the rest of a message directly from its sender's memory, because the sender makes no progress.
     #[cold]
     fn take_over(
         &mut self,
@@ -372,23 +378,23 @@ impl Shm {
         if !pipe.take_over() {
             return Ok(Flow::Still);
         }
-        // It may have put more in since the last look.
+        // The sender may have put more in since the last poll.
         while pipe.drain(into, total, usize::MAX).map_err(&fault)? > 0 {}
         match pipe.pull(into, total, &self.job.remote(from)) {
             Ok(true) => {
-                // The sender gives the pipe back.
+                // The sender returns the pipe to its pool.
                 pipe.let_go(self.me);
                 bulk.pipe = None;
                 self.ring_bell(from);
                 return Ok(Flow::Finished);
             }
-            // The sender has given up; its word comes in a moment.
+            // The sender has given the message up; its frame about that will arrive shortly.
             Ok(false) => {}
             Err(error) => {
                 if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS)) {
                     self.pull.insert(from, Pull::No);
                 }
-                // It goes on by itself, or is dying; word of that comes in a moment.
+                // The sender continues by itself, or is dying; in that case a notification will arrive shortly.
                 self.ring_bell(from);
             }
         }
@@ -397,13 +403,13 @@ impl Shm {
     }
 }
 
-/// Puts the address and the size of a message's pipe into its route.
+/// Writes the offset and the size of a message's pipe into its route.
 fn lead_to(route: &mut Route, size: usize, pipe: &Pipe) {
     route[..8].copy_from_slice(&pipe.offset().to_le_bytes());
     route[SIZE_AT] = size as u8;
 }
 
-/// Returns the address at which others can read a message; 0 if it is not one block.
+/// Returns the address at which other tasks can read a message, or 0 if it is not contiguous.
 fn address_of(message: &Views) -> u64 {
     match message {
         Views::Strided(..) => 0,

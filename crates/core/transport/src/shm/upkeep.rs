@@ -1,4 +1,4 @@
-//! Upkeep: a host that becomes crowded, and paths in words. Peers of one host are always reached.
+//! Upkeep: adaptation to a crowded host, and the description of paths. Peers of one host are always reachable.
 
 use regatta_engine::{Frames, Peer, Upkeep};
 use regatta_memory::ring::INLINE;

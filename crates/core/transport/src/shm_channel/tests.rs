@@ -1,5 +1,5 @@
-//! A neighbour may write anything over a ring at any time: every call still ends, without a
-//! panic, and touches nothing outside the ring.
+//! Robustness against damage: another task may write anything over a ring at any time. Every call still returns,
+//! without a panic, and accesses nothing outside the ring.
 
 use proptest::prelude::*;
 use regatta_memory::ends::Ends;
@@ -10,19 +10,19 @@ use super::*;
 use regatta_segment::job::Geometry;
 use regatta_segment::ring_memory::RING_CONTROL;
 
-/// The bytes behind the ring. Eight of these in a row come from nowhere else.
+/// The bytes behind the ring. A run of them can come from nowhere else.
 const BEHIND: u8 = 0xee;
 const BEHIND_LEN: usize = 128 << 10;
-/// Where in a ring's memory its sender says that the wide buffer is.
+/// Offset in a ring's memory of the word in which its sender stores the wide buffer's offset.
 const WIDE_AT: usize = 32;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A word of the ring's memory.
+    /// Writes a word of the ring's memory.
     Scribble(usize, u64),
-    /// A line's header, of a likely lap and kind.
+    /// Writes a line's header with a plausible lap and kind.
     Header(u32, u16, u8, u8, u32),
-    /// The positions the receiver publishes.
+    /// Writes the positions that the receiver publishes.
     Read(u32),
     Freed(u64),
     Send(usize),
@@ -50,7 +50,8 @@ fn length() -> impl Strategy<Value = u32> {
 
 fn step() -> impl Strategy<Value = Step> {
     let words = RingMemory::footprint(Geometry::for_tasks(2)) / 8;
-    // Where its sender says that the wide buffer is, the receiver reads, and may: that is memory of the job's.
+    // The word with the wide buffer's offset is excluded: the receiver may read whatever part of the segment it
+    // names.
     let words = (0..words).prop_filter("the wide buffer's place", |at| *at != WIDE_AT / 8);
     let buffer = prop::sample::select(vec![0, 1, 48, 100, 8192, 20_000, 100_000]);
     prop_oneof![
@@ -65,7 +66,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A ring from task 0 to task 1 of a job, and the offset it lies at.
+/// Returns a ring from task 0 to task 1 of a job, and its offset.
 fn ring(job: &Job) -> (Out, u64) {
     let out = Out::open(job, 0, 1, Policy::Learn, &mut 0).unwrap();
     let lines = out.memory.word(0, 0) as usize;
@@ -73,25 +74,25 @@ fn ring(job: &Job) -> (Out, u64) {
     (out, offset)
 }
 
-/// The link from a ring to the one that was opened before it.
+/// Returns the link from a ring to the one that was opened before it.
 fn next_opened(job: &Job, ring: u64) -> &Link {
-    // SAFETY: atomics only.
+    // SAFETY: `Link` consists of atomics only.
     unsafe { job.segment().words(ring + size_of::<Ends>() as u64) }.unwrap()
 }
 
 fn block(bytes: &mut [u8]) -> Views {
-    // SAFETY: the tests keep `bytes` alive and untouched while they are copied.
+    // SAFETY: the tests keep `bytes` alive and do not access it during the copy.
     unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Do the step; what it copied out.
+/// Takes the step. Returns what was copied out.
 fn take(step: Step, out: &mut Out, inn: &mut In) -> Vec<u8> {
     let mut bytes = vec![0; 100_000];
     let header = |lap, kind, flags, length| {
         lap as u64 | (kind as u64) << 16 | (flags as u64) << 24 | (length as u64) << 32
     };
     match step {
-        // SAFETY: a word of the ring's memory, which begins `RING_CONTROL` before its lines.
+        // SAFETY: the word is in the ring's memory, which begins `RING_CONTROL` before its lines.
         Step::Scribble(at, word) => unsafe {
             let start = out.memory.word(0, 0).byte_sub(RING_CONTROL);
             start.add(at).write(word);
@@ -136,7 +137,7 @@ proptest! {
         prop_assert!(behind >= offset + RingMemory::footprint(job.geometry()) as u64);
         prop_assert!(behind < offset + RingMemory::footprint(job.geometry()) as u64 + 64);
         let behind = job.segment().at(behind, BEHIND_LEN).unwrap();
-        // SAFETY: just allocated for this.
+        // SAFETY: the range was just allocated for this.
         unsafe { behind.write_bytes(BEHIND, BEHIND_LEN) };
         let (_, mut inn) = In::opened(&job, 1).pop().unwrap();
         for step in steps {
@@ -144,7 +145,7 @@ proptest! {
             let leaked = copied.chunks_exact(64).any(|piece| piece == [BEHIND; 64]);
             prop_assert!(!leaked, "what lies behind the ring was read");
         }
-        // SAFETY: nobody writes there any more.
+        // SAFETY: nothing writes to the range any more.
         let behind = unsafe { std::slice::from_raw_parts(behind.as_ptr(), BEHIND_LEN) };
         prop_assert!(behind == [BEHIND; BEHIND_LEN], "what lies behind the ring was written");
     }
@@ -162,7 +163,7 @@ proptest! {
             if kind == 2 && out.wide.is_none() {
                 out.widen(true);
             }
-            // The choice for payloads that fit into both may change at any time.
+            // The choice for payloads that fit into both buffers may change at any time.
             out.learners = ByLength::new(footprint::MAX_SHORT_BYTES, [WIDE; 2], Policy::Learn);
             if kind != 0 && out.wide.is_some() {
                 out.learners.short.keep_wide();
@@ -172,7 +173,7 @@ proptest! {
                 let length = length.min(out.longest());
                 sent += 1;
                 let mut bytes: Vec<u8> = (0..length as u32).map(|i| (i * sent) as u8).collect();
-                // The sender hears where the receiver is, or was when it heard last.
+                // The receiver's position is reported to the sender, or the sender still has an older one.
                 if kind != 1 {
                     heard = inn.positions().mine;
                 }
@@ -212,7 +213,7 @@ proptest! {
             _ => u64::MAX - 63,
         };
         for (offset, (kind, any, source, destination)) in rings.into_iter().zip(links) {
-            // SAFETY: atomics only.
+            // SAFETY: `Ends` consists of atomics only.
             let ends: &Ends = unsafe { job.segment().words(offset) }.unwrap();
             ends.begin(source, destination);
             next_opened(&job, offset).scribble(place(kind, any));
@@ -242,7 +243,7 @@ fn rings_that_lead_in_a_circle_are_seen_and_left() {
     assert_eq!(In::opened(&job, 1).len(), 0);
 }
 
-/// Each hears from the other's payloads that its own have been read, so all lie in the same place.
+/// Each payload carries the position up to which its sender has read, so all payloads lie at the same place.
 #[test]
 fn two_that_answer_each_other_touch_one_payload_each_way() {
     const LENGTH: usize = 4000;
@@ -267,10 +268,10 @@ fn two_that_answer_each_other_touch_one_payload_each_way() {
     }
     for out in &outs {
         let memory = out.narrow.memory;
-        // SAFETY: the buffer is mapped, and nobody writes to it any more.
+        // SAFETY: the buffer is mapped, and nothing writes to it any more.
         let bytes =
             unsafe { std::slice::from_raw_parts(memory.start.as_ptr(), memory.size as usize) };
-        // The first two of the task that began went before it had heard anything.
+        // The first task's first two payloads were sent before it had received a position.
         assert!(
             bytes[2 * LENGTH.next_multiple_of(64)..]
                 .iter()

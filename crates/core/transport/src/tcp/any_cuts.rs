@@ -1,5 +1,6 @@
-//! Two links between which connections come and go at any time, also several at once that the two adopt in different order, with bypasses beside
-//! them on which anything may be lost or late. Frames come once and in order, each byte of a message is in its place, and neither link holds the other's words for nonsense.
+//! Two links whose connections are cut and made at any time, several at once, which the two sides adopt in different
+//! order. Bypasses beside the connections lose or delay anything. Frames must arrive once and in order, each byte of
+//! a message must be in its place, and neither link may report a fault in what the other sent.
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
@@ -17,9 +18,9 @@ use super::front_tests::channels;
 use super::link::{Link, Trouble};
 
 const STEPS: u32 = 8000;
-/// The first fifth of so many brings new messages.
+/// Steps of a spell; new messages are offered in its first fifth.
 const SPELL: u32 = 2000;
-/// Connections that wait to be adopted.
+/// Maximum number of connections that wait to be adopted.
 const PENDING: usize = 3;
 
 /// Content of a frame.
@@ -31,7 +32,7 @@ enum Word {
     Nothing,
 }
 
-/// The bytes of a message.
+/// Returns the bytes of a message.
 fn bytes_of(id: u32, length: usize) -> Vec<u8> {
     let at = |at: usize| (id as usize * 31 + at * 7 + (at >> 8)) as u8;
     (0..length).map(at).collect()
@@ -46,18 +47,18 @@ struct Side {
     link: Link,
     pending: Vec<Channel>,
     unsaid: VecDeque<Word>,
-    /// Frames sent, and frames taken.
+    /// Number of frames sent; `taken` counts those received.
     sent: i32,
     taken: i32,
-    /// Streams with their memory.
+    /// The streams and their memory.
     outs: Vec<(u32, Vec<u8>)>,
     offers: Vec<(u32, usize)>,
     ins: Vec<(u32, Vec<u8>)>,
-    /// Memory that the link must not read any more.
+    /// Memory that the link must no longer read.
     reused: Vec<Vec<u8>>,
     complete: u32,
     way: Way,
-    /// The time of its ticks.
+    /// The time that its ticks are given.
     now: Instant,
 }
 
@@ -86,7 +87,7 @@ impl Side {
         }
     }
 
-    /// A connection that ends before it has begun is not tried again here.
+    /// Begins the connection. A connection that ends before it has begun is not tried again here.
     fn begin(&mut self) {
         if self.link.begin().is_err() {
             self.link.trouble(Trouble::Lost);
@@ -105,7 +106,7 @@ impl Side {
         self.unsaid.push_back(Word::Offer { id, length });
     }
 
-    /// Sends the words that find room.
+    /// Sends the pending words for which there is room.
     fn say(&mut self) {
         while let Some(&word) = self.unsaid.front() {
             let (kind, id, length) = match word {
@@ -132,7 +133,7 @@ impl Side {
         }
     }
 
-    /// Takes a frame, if one has come.
+    /// Receives a frame, if one has arrived.
     fn hear(&mut self) {
         let Some(head) = self.link.front() else {
             return;
@@ -176,7 +177,7 @@ impl Side {
         self.ins.push((id, vec![0; length]));
     }
 
-    /// As `Tcp::fill` does.
+    /// Fills a stream as `Tcp::fill` does.
     fn fill(&mut self, at: usize) {
         let id = self.outs[at].0;
         let moved = self.link.try_pump(2).unwrap_or_else(|trouble| {
@@ -197,7 +198,7 @@ impl Side {
         }
     }
 
-    /// Copies what may still be read of a message, and goes on from the copy.
+    /// Copies the part of a message that the link may still read, and continues from the copy.
     fn copy_rest(&mut self, at: usize) {
         let (id, bytes) = &mut self.outs[at];
         let stream = self.link.streams.out(*id).expect("a stream of ours");
@@ -212,7 +213,7 @@ impl Side {
         self.reused.push(before);
     }
 
-    /// As `Tcp::drain` does.
+    /// Drains a stream as `Tcp::drain` does.
     fn drain(&mut self, at: usize) {
         let (id, place) = &mut self.ins[at];
         let (id, into) = (*id, views(place));
@@ -236,7 +237,7 @@ impl Side {
         self.link.pump(0);
     }
 
-    /// The sender takes a message back that it has not offered yet, or that it has.
+    /// Withdraws a message, whether it has been offered or not.
     fn withdraw(&mut self, at: usize) {
         let (id, bytes) = self.outs.swap_remove(at);
         let is_it = |word: &Word| matches!(word, Word::Offer { id: offered, .. } if *offered == id);
@@ -261,7 +262,7 @@ impl Side {
         self.link.pump(0);
     }
 
-    /// In spells without new messages a bypass can be used.
+    /// Takes a random step. In the spells without new messages a bypass can be used.
     fn step(&mut self, dice: &mut Dice, calm: usize, quiet: bool) {
         match dice.roll(20) {
             0..3 if quiet => self.unsaid.push_back(Word::Nothing),
@@ -296,7 +297,7 @@ impl Side {
     }
 }
 
-/// Frames of a side's bypass come, or do not.
+/// Delivers, delays, repeats or loses frames of a side's bypass.
 fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
     if one.link.negotiation.is_due() || (one.link.is_open() && dice.roll(30) == 0) {
         one.way.tend(&mut one.link, 1);
@@ -321,7 +322,7 @@ fn carry([one, other]: [&mut Side; 2], dice: &mut Dice) {
     assert_eq!(other.link.state.fault(), None);
 }
 
-/// A new connection for both, whose sockets take little or much at a time, encrypted or not.
+/// Makes a new connection for both sides, whose sockets take little or much at a time, encrypted or not.
 fn connect(sides: &mut [Side; 2], dice: &mut Dice) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     for socket in [&ours, &theirs] {
@@ -329,7 +330,7 @@ fn connect(sides: &mut [Side; 2], dice: &mut Dice) {
     }
     let channels = channels([ours, theirs], dice.roll(2) == 0);
     for (side, channel) in sides.iter_mut().zip(channels) {
-        // One that is not adopted in time is given up.
+        // A connection that is not adopted in time is given up.
         if side.pending.len() == PENDING || dice.roll(3) > 0 {
             side.pending.clear();
         }

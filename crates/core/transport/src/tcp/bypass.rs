@@ -1,40 +1,53 @@
-//! A bypass beside a connection: frames of Ethernet that go past the kernel's TCP/IP, for what is small and in a hurry.
+//! A bypass beside a connection: Ethernet frames that skip the kernel's TCP/IP, for small and urgent messages.
 //!
-//! *The connection stays the carrier.* It alone brings everything, in its order; the bypass only brings some of it sooner. Each frame on the bypass has
-//! its place in the link's one order, the number of its first byte, and the outbox keeps it as it keeps every numbered parcel. Before
-//! anything is written on the connection, all that went by the bypass and is not known to have come is written there, behind a word that says
-//! with which byte it goes on ([`Parcel::Place`](regatta_wire::link::Parcel::Place)). The receiver drops what it has. So loss, delay, doubling and other orders on
-//! the bypass cost time alone, and nothing is sent twice by the bypass.
+//! *The connection stays the carrier.* The connection alone delivers everything, in order; the bypass only delivers
+//! some of it sooner. Each frame on the bypass has its position in the link's single order, the number of its first
+//! byte, and the outbox keeps it like every numbered parcel. Before anything is written on the connection, all frames
+//! that were sent by the bypass and are not confirmed are written there, behind a parcel that names the byte at which
+//! they begin ([`Parcel::Place`](regatta_wire::link::Parcel::Place)). The receiver drops what it already has. So
+//! loss, delay, duplication and reordering on the bypass only cost time, and nothing is sent twice by the bypass.
 //!
-//! *Nothing is overtaken.* Each frame says after how many bytes of the connection it comes ([`Word::after`]): all that had gone there when it was
-//! sent, streams and words about them included. A receiver takes it only when all these have come, and when its parcel is the one that is expected next; until
-//! then it waits ([`Early`]). A sender does not use the bypass while a stream of its own is open. So the link sees the parcels in the order in which
-//! it would see them without a bypass, and nothing else in it knows of one.
+//! *Order.* Each frame says how many bytes of the connection precede it ([`Word::after`]): all that had been sent
+//! there when the frame was sent, including streams and parcels about streams. A receiver takes the frame only when
+//! all these bytes have been received, and when its parcel is the next one expected; until then the frame waits
+//! ([`Early`]). A sender does not use the bypass while it has an open stream. So the link sees the parcels in the
+//! order in which it would see them without a bypass, and no other part of the link knows of bypasses.
 //!
-//! *Ahead of the connection* a sender goes when something has come since it last used the connection, and [`MAX_AHEAD_BYTES`](super::early::MAX_AHEAD_BYTES) bytes at most: what waits at
-//! the receiver has its bound there. Otherwise it awaits the receiver's word, on the bypass, that every byte of the connection has come ([`Word::heard`]).
-//! Two tasks that both send at once would await that for ever: each word comes after the next message has gone. But what goes ahead is repeated if the
-//! connection is used before it is confirmed: a task that only sends would say everything twice, and so would two that send something
-//! short and something long in turn. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass the next [`HOLD_BACK_FRAMES`] that go by the connection come before any goes ahead.
+//! *Frames ahead of the connection.* A sender may send ahead of unconfirmed bytes of the connection if it has
+//! received something since it last used the connection, and then at most
+//! [`MAX_AHEAD_BYTES`](super::early::MAX_AHEAD_BYTES) bytes, the bound of what waits at the receiver. Otherwise the
+//! sender waits until the receiver has confirmed, on the bypass, that it received every byte of the connection
+//! ([`Word::heard`]). Two tasks that both send at once would wait for that for ever, since each confirmation comes
+//! after the next message has been sent. But what is sent ahead is repeated if the connection is used before it is
+//! confirmed. A task that only sends would send everything twice, and so would two tasks that alternate between short
+//! and long messages. So after a run of fewer than [`MIN_RUN_FRAMES`] frames by the bypass, the next
+//! [`HOLD_BACK_FRAMES`] frames that go by the connection must pass before one is sent ahead.
 //!
-//! *When the connection takes over:* a frame is too long for the bypass, or no frame; [`WINDOW_FRAMES`] frames have had no answer; the oldest that is
-//! not confirmed was so at a tick of the progress thread [`REPEAT_AFTER`] ago, so it went 15 to 30 ms ago; the bypass refuses a frame; the task leaves. After a
-//! tick the receiver's answer to a question on the bypass is awaited, after a new key its word that it knows of it. A bypass that is dead
-//! never answers, so it is not used, and costs four frames a second. Tasks that are away hardly use it.
+//! *The connection is used* if a frame is too long for the bypass, or the parcel is not a frame; if [`WINDOW_FRAMES`]
+//! frames are unanswered; if the oldest unconfirmed frame was already unconfirmed at a tick of the progress thread
+//! [`REPEAT_AFTER`] ago, so that it was sent 15 to 30 ms ago; if the bypass refuses a frame; or if the task leaves.
+//! After a tick the sender waits for the receiver's answer to a question on the bypass; after a key change, for its
+//! confirmation of the new key. A dead bypass never answers, so it is not used, and costs four frames a second. Tasks
+//! that make few calls hardly use the bypass.
 //!
-//! *Confirmations.* What a task sends next confirms what it has taken; else a frame of its own does, for every [`FRAMES_PER_CONFIRMATION`]th one or at a
-//! tick. None goes before a sleep: tasks that share a core sleep after each message, and everything would go twice.
+//! *Confirmations.* A task confirms what it has taken with its next frame. Without one it sends a confirmation of its
+//! own, after every [`FRAMES_PER_CONFIRMATION`] frames or at a tick. It does not confirm before it sleeps: tasks that
+//! share a core sleep after each message, so the number of frames would double.
 //!
-//! *Opening.* After [`FRAMES_BEFORE_OFFER`](super::link) frames on an encrypted connection either side offers a bypass there ([`Parcel::Bypass`](regatta_wire::link::Parcel::Bypass)); the other one
-//! offers in return if it can. A question each way must be answered on the bypass before it is used. That takes the right to open such sockets, an
-//! address on the same segment; nothing is said when it comes to nothing. The bypass goes
-//! with its connection: frames that have come by it are still taken until there is another one.
+//! *Opening.* After [`FRAMES_BEFORE_OFFER`](super::link) frames on an encrypted connection either side offers a
+//! bypass there ([`Parcel::Bypass`](regatta_wire::link::Parcel::Bypass)); the other side offers in return if it can.
+//! Before the bypass is used, a question in each direction must be answered on it. It requires the right to open such
+//! sockets, and an address on the same network segment. If it cannot be opened, nothing is reported. The bypass ends
+//! with its connection; frames that have already arrived by it are still taken until there is another connection.
 //!
-//! *Keys* come of the connection's handshake under their own label ([`regatta_secure::Bypass`]). A frame that does not open, or that is older than
-//! another one, is nobody's. Until it opens nothing of it is believed.
+//! *Keys* are derived from the connection's handshake under their own label ([`regatta_secure::Bypass`]). A frame
+//! that does not decrypt, or that is a replay, is dropped. Nothing in a frame is trusted until it has been decrypted.
 //!
-//! Why not under the connection, as another socket: a lost frame would have to be repeated by us, with timers, as the kernel does it well.
-//! Why numbers of bytes, not of records: the link counts so already, and acknowledges, resumes and drops by them.
+//! Why not below the connection, as another socket: lost frames would have to be repeated here, with timers, which
+//! the kernel already does well.
+//!
+//! Why numbers of bytes and not of records: the link already counts bytes, and acknowledges, resumes and drops by
+//! them.
 
 mod carrying;
 mod group_use;
@@ -52,32 +65,34 @@ use super::early::Early;
 use super::inbox::Inbox;
 use group_use::GroupUse;
 
-/// Maximum number of frames without an answer.
+/// Maximum number of unanswered frames.
 pub(super) const WINDOW_FRAMES: u64 = 16;
-/// Maximum number of words without an answer, beside the frames.
+/// Maximum number of unanswered words in addition to the frames.
 pub(super) const WINDOW_WORDS: u64 = 4;
-/// Number of frames taken after which they are confirmed, if nothing else goes back.
+/// Number of frames taken after which they are confirmed, unless a frame is sent in return before.
 const FRAMES_PER_CONFIRMATION: u32 = 8;
-/// Number of polls, while frames come by the bypass, of which one includes the connection.
+/// Number of polls, while frames arrive by the bypass, of which one includes the connection.
 const CONNECTION_CHECK_INTERVAL_POLLS: u32 = 64;
-/// Microseconds after which a poll includes the connection in any case. Programs that poll rarely always include it.
+/// Time in microseconds after which a poll includes the connection in any case. Programs that poll rarely always
+/// include it.
 pub(super) const CONNECTION_CHECK_INTERVAL_MICROSECONDS: u64 = 20;
-/// Maximum number of reads of the connection between two confirmations of them.
+/// Maximum number of reads of the connection between two confirmations of what was read.
 const MAX_READS_PER_CONFIRMATION: u32 = 64;
-/// Time after which a frame is repeated that a tick has found not confirmed. The receiver confirms at a tick of its own, 10 ms later if it sleeps.
+/// Time after which a frame that a tick found unconfirmed is repeated. The receiver confirms at a tick of its own, 10
+/// ms later if it sleeps.
 pub(super) const REPEAT_AFTER: Duration = Duration::from_millis(15);
-/// Maximum number of questions without an answer, a tick apart.
+/// Maximum number of unanswered questions, which are a tick apart.
 const MAX_UNANSWERED_QUESTIONS: u32 = 3;
-/// Number of frames that go by the connection after one that was repeated without being lost: its sender or receiver was away or
-/// slept, and a bypass saves such tasks nothing.
+/// Number of frames that go by the connection after one was repeated although it was not lost: its sender or receiver
+/// was away or slept, and for such tasks a bypass saves nothing.
 const REST_FRAMES: u32 = 32;
-/// A new key has not been told of yet.
+/// Value of `told`: the new key has not been announced yet.
 const UNTOLD: u64 = u64::MAX;
-/// Minimum number of frames in a run by the bypass; after a shorter one the sender holds back.
+/// Minimum number of frames in a run by the bypass. After a shorter run the sender holds back.
 const MIN_RUN_FRAMES: u32 = 8;
-/// Number of frames that go by the connection, after a short run, before one goes ahead of it.
+/// Number of frames that go by the connection, after a short run, before one is sent ahead of it.
 const HOLD_BACK_FRAMES: u32 = 128;
-/// Size of the buffers, in bytes: the longest frame fits.
+/// Size of the buffers in bytes; the longest frame fits.
 const BUFFER_BYTES: usize = 2048;
 pub(super) const TAG: usize = regatta_secure::TAG;
 
@@ -85,52 +100,57 @@ pub(super) const TAG: usize = regatta_secure::TAG;
 pub(crate) struct Bypass {
     keys: regatta_secure::Bypass,
     sender: Sender,
-    /// Of this side's offer.
+    /// Address and longest packet of this side's offer.
     mac: Mac,
     mtu: u16,
-    /// Its number in this task.
+    /// Index of this bypass in this task.
     pub(super) slot: u8,
-    /// The other side has offered as well.
+    /// Whether the other side has offered as well.
     met: bool,
-    /// The other side's tag and its number of the bypass.
+    /// The other side's tag, and the other side's index of the bypass.
     receiver: (u32, u8),
-    /// Bytes of the longest packet that both interfaces take.
+    /// Maximum length in bytes of a packet that both interfaces take.
     packet: usize,
     pub(super) group: GroupUse,
     plain: Box<[u8; BUFFER_BYTES]>,
     out: Box<[u8; BUFFER_BYTES]>,
-    /// Bytes of the longest parcel.
+    /// Maximum length in bytes of a parcel.
     most: usize,
-    /// Behind the last frame that has come; and what the other side has said of ours.
+    /// Number behind the last frame received; `peer_got` is the other side's report of the same for frames of this
+    /// side.
     got: u64,
     peer_got: u64,
-    /// It must have got so many for the bypass to be used.
+    /// Value that `peer_got` must have reached for the bypass to be used.
     need: u64,
-    /// Bytes of the connection that have come there; and so many must have for the bypass to be used, as they tell of a key.
+    /// Number of bytes of the connection that the other side has received. It must reach `told` for the bypass to be
+    /// used, because those bytes announce a key.
     heard: u64,
     pub(super) told: u64,
-    /// Bytes that have come on the connection, when there is none any more.
+    /// Number of bytes received on the connection, once there is no connection any more.
     came: u64,
-    /// Bytes that had come from there by whichever way when a frame last went by the connection.
+    /// Number of bytes that had been received from the peer, by either path, when a frame was last sent by the
+    /// connection.
     said_at: u64,
     early: Early,
-    /// Frames that have gone since a frame went by the connection, and frames that go there before one goes ahead.
+    /// Number of frames by the bypass since one was sent by the connection; `shy` is the number of frames to send by
+    /// the connection before one may go ahead.
     run: u32,
     shy: u32,
-    /// Frames taken that have not been confirmed.
+    /// Number of frames taken and not confirmed.
     owed: u32,
-    /// Reads of the connection since the last confirmation, and how many there are to be.
+    /// Number of reads of the connection since the last confirmation; `gap` is the number of reads at which the next
+    /// one is sent.
     read: u32,
     gap: u32,
-    /// The first byte that a tick has found not confirmed, and when.
+    /// The first byte that a tick found unconfirmed, and the time of that tick.
     stale: Option<(u64, Instant)>,
     questions: u32,
-    /// So many frames go by the connection before the next one by the bypass.
+    /// Number of frames to send by the connection before the next one by the bypass.
     rest: u32,
-    /// The last frame came by the bypass; looks since then.
+    /// Whether the last frame arrived by the bypass; `looks` counts the polls since then.
     lately: bool,
     looks: u32,
-    /// When the connection was looked at, in ticks.
+    /// Time, in ticks, at which the connection was last polled.
     looked: u64,
     /// [`CONNECTION_CHECK_INTERVAL_MICROSECONDS`], in ticks.
     max_unlooked: u64,
@@ -150,7 +170,7 @@ impl std::fmt::Debug for Bypass {
 }
 
 impl Bypass {
-    /// By way of an interface with this address and this longest packet.
+    /// Makes an end of a bypass over an interface with this address and maximum packet length.
     pub(super) fn new(
         keys: regatta_secure::Bypass,
         sender: Sender,
@@ -193,7 +213,7 @@ impl Bypass {
         }
     }
 
-    /// The other side's offer is there.
+    /// Applies the other side's offer.
     fn meet(&mut self, offer: &Offer) {
         let packet = usize::from(offer.mtu.min(self.mtu));
         (self.packet, self.receiver) = (packet, (offer.tag, offer.slot));
@@ -205,7 +225,7 @@ impl Bypass {
         self.met = true;
     }
 
-    /// Bytes of the longest packet; `None`: the other side has not offered.
+    /// Returns the maximum packet length in bytes, or `None` if the other side has not offered.
     pub(super) fn packet(&self) -> Option<usize> {
         self.met.then_some(self.packet)
     }
@@ -215,7 +235,8 @@ impl Bypass {
         self.keys.next() - self.peer_got
     }
 
-    /// May a parcel of `size` bytes go this way, when so many bytes have gone on the connection, and so many of parcels may go ahead of it?
+    /// Returns whether a parcel of `size` bytes may be sent by the bypass, where `sent` bytes have been sent on the
+    /// connection and parcels of up to `ahead` bytes may go ahead of them.
     #[inline]
     fn is_free(&self, size: usize, sent: u64, ahead: usize) -> bool {
         (self.heard == sent || size <= ahead)
@@ -226,23 +247,23 @@ impl Bypass {
             && !self.keys.is_worn()
     }
 
-    /// The next frame goes by the connection.
+    /// Makes the next frame go by the connection.
     #[cfg(test)]
     pub(super) fn rest_once(&mut self) {
         self.rest = 1;
     }
 
-    /// Have frames been lost, as far as is known?
+    /// Returns whether frames may have been lost, as far as is known.
     fn is_in_doubt(&self) -> bool {
         self.met && (self.peer_got < self.need || self.unanswered() >= WINDOW_FRAMES)
     }
 
-    /// Are frames used one after the other?
+    /// Returns whether the bypass is in use: both sides have offered, and no frame is in doubt.
     pub(super) fn is_used(&self) -> bool {
         self.met && !self.is_in_doubt()
     }
 
-    /// Seals and sends a frame; whether it has gone.
+    /// Seals and sends a frame. Returns whether the interface accepted it.
     #[inline]
     pub(super) fn send(&mut self, word: &Word, parcel: &[u8]) -> bool {
         if !self.met {
@@ -260,14 +281,14 @@ impl Bypass {
         let gone = self.sender.send(&self.out[..end]).is_ok();
         match gone {
             true => self.owed = 0,
-            // A queue that is full, or an interface that is down: it may take frames later.
+            // The queue is full or the interface is down; it may accept frames later.
             false => self.rest = REST_FRAMES,
         }
         gone
     }
 
-    /// Seals a frame into `room`, which it fills, as an entry of a frame for several tasks. Returns the receiver's tag. An entry that cannot be sealed
-    /// does not open, and counts as lost.
+    /// Seals a frame into `room`, which it fills, as an entry of a frame for several tasks. Returns the receiver's
+    /// tag. If sealing fails, the entry does not decrypt at the receiver and counts as lost.
     pub(super) fn seal_entry(&mut self, word: &Word, parcel: &[u8], room: &mut [u8]) -> u32 {
         let ((tag, slot), number) = (self.receiver, self.keys.next());
         let (head, sealed) = room.split_at_mut(ENTRY_FRONT_BYTES);
@@ -277,7 +298,7 @@ impl Bypass {
         tag
     }
 
-    /// What this side has got from the other one, by whichever way, as a frame says it.
+    /// Returns a word with what this side has received from the other one by either path.
     #[inline]
     fn word(&self, channel: &Channel, inbox: &Inbox) -> Word {
         Word {
@@ -288,7 +309,8 @@ impl Bypass {
         }
     }
 
-    /// The word of a frame whose parcel begins with byte `position`, after all that has gone on the connection.
+    /// Returns the word of a frame whose parcel begins with byte `position`, to be taken after all bytes sent on the
+    /// connection.
     #[inline]
     pub(super) fn word_at(&self, position: u64, channel: &Channel, inbox: &Inbox) -> Word {
         Word {
@@ -298,7 +320,8 @@ impl Bypass {
         }
     }
 
-    /// Takes note of the other side's word, on a connection on which so many bytes have gone.
+    /// Records the other side's word, on a connection on which `sent` bytes have been sent. Fails if the word
+    /// confirms more than was sent.
     #[inline]
     fn note(&mut self, word: &Word, sent: u64) -> Result<(), &'static str> {
         if word.heard > sent || word.got > self.keys.next() {
@@ -312,7 +335,8 @@ impl Bypass {
         Ok(())
     }
 
-    /// While frames come this way the connection is looked at now and then.
+    /// Returns whether this poll may skip the connection. While frames arrive by the bypass, the connection is polled
+    /// only from time to time.
     #[inline]
     pub(super) fn spares_look(&mut self) -> bool {
         if !self.lately {
@@ -329,7 +353,8 @@ impl Bypass {
     }
 }
 
-/// Seals a word and a parcel, put together in `plain`, into `sealed`, which they fill with the cipher's tag. False: the key has sealed all that it may.
+/// Seals a word and a parcel, which are joined in `plain`, into `sealed`, which they fill with the cipher's tag.
+/// Returns false if the key has sealed the maximum that it may.
 #[inline]
 fn seal(
     keys: &mut regatta_secure::Bypass,
