@@ -1,5 +1,5 @@
-//! Bypasses beside connections: whatever becomes of their frames, the link has everything once and in order, nobody on the way reads or
-//! adds anything, and a peer with the key can say anything.
+//! Bypasses beside connections: whatever happens to their frames, the link receives everything once and in order,
+//! nothing on the path can read or add anything, and a peer that has the key may send anything.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ use super::front_tests::sessions;
 use super::link::{Link, Trouble};
 use super::outbox::Outbox;
 
-/// Choices that come again with the same seed.
+/// Pseudo-random choices, determined by the seed.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -33,11 +33,11 @@ impl Dice {
     }
 }
 
-/// The way of a side's frames to the other side.
+/// The path of a side's frames to the other side.
 pub(super) struct Way {
     sender: Sender,
     out: UnixDatagram,
-    /// On the way, and all that ever were.
+    /// Frames in transit; `seen` has all frames ever sent.
     pub(super) frames: Vec<Vec<u8>>,
     pub(super) seen: Vec<Vec<u8>>,
 }
@@ -62,7 +62,7 @@ impl Way {
         }
     }
 
-    /// As `Tcp::tend_bypass` does.
+    /// Offers or completes a bypass, as `Tcp::tend_bypass` does.
     pub(super) fn tend(&self, link: &mut Link, slot: u8) {
         link.negotiation.begin();
         let offer = Offer {
@@ -86,20 +86,20 @@ pub(super) fn deliver(frame: &[u8], link: &mut Link) {
     }
 }
 
-/// Two links with ways beside their connection.
+/// Two links with bypass paths beside their connection.
 struct Pair {
     links: [Link; 2],
     ways: [Way; 2],
-    /// Frames said and heard by each.
+    /// Number of frames that each side has sent; `heard` counts those each has received.
     said: [i32; 2],
     heard: [i32; 2],
-    /// So many of what was said went by the bypass.
+    /// Number of frames sent by the bypass.
     by_bypass: u32,
-    /// One of so many things that happen to frames is not that they arrive.
+    /// One of this many events on frames is something other than their arrival.
     harsh: usize,
-    /// So often frames waited for the connection.
+    /// Number of times that frames waited for the connection.
     early: u32,
-    /// The time of ticks.
+    /// The time that ticks are given.
     now: Instant,
 }
 
@@ -114,7 +114,7 @@ fn body_of(number: i32) -> Vec<u8> {
 }
 
 impl Pair {
-    /// Keys change after this many records.
+    /// Makes a connected pair. Keys change after this many records.
     fn new(records: u64) -> Pair {
         let mut pair = Pair {
             links: [Link::new(), Link::new()],
@@ -148,8 +148,7 @@ impl Pair {
         }
     }
 
-    /// Says something that a look at the bytes would find.
-    /// A tick, long enough after the last one for what that has found.
+    /// Ticks, long enough after the last tick for frames that it found unconfirmed to be repeated.
     fn tick(&mut self, at: usize) {
         self.now += REPEAT_AFTER;
         self.links[at].tick_bypass(self.now);
@@ -175,7 +174,7 @@ impl Pair {
         self.by_bypass += u32::from(before && link.outbox.is_unsure());
     }
 
-    /// Takes what has come.
+    /// Takes the frames that have arrived.
     fn hear(&mut self, at: usize) {
         let link = &mut self.links[at];
         while let Some(head) = link.front() {
@@ -190,7 +189,7 @@ impl Pair {
         assert_eq!(link.state.fault(), None);
     }
 
-    /// Takes what is there, without a look at the connection.
+    /// Takes the frames in the inbox, without polling the connection.
     fn hear_taken(&mut self, at: usize) {
         while let Some(head) = self.links[at].inbox.front() {
             assert_eq!(head.tag, self.heard[at]);
@@ -209,7 +208,7 @@ impl Pair {
         self.ways[at].collect();
     }
 
-    /// Everything on the way arrives.
+    /// Delivers all frames in transit.
     fn bring_all(&mut self) {
         for at in 0..2 {
             self.ways[at].collect();
@@ -219,7 +218,7 @@ impl Pair {
         }
     }
 
-    /// Until there is a bypass that is used, both ways.
+    /// Sends and receives until the bypass is used in both directions.
     fn open(&mut self) {
         for _ in 0..100 {
             for at in 0..2 {
@@ -230,7 +229,7 @@ impl Pair {
         }
         assert!(self.by_bypass > 0, "the bypass is not used");
         for turn in 0..1000 {
-            // The next ones are short.
+            // The next frames are short.
             let is_near = |said: &i32| (1..20).contains(&(said % 50));
             let heard = self.said == [self.heard[1], self.heard[0]];
             let free = self.links.iter_mut().all(|link| link.is_bypass_free(200));
@@ -247,7 +246,7 @@ impl Pair {
         panic!("the bypass is not free");
     }
 
-    /// Something happens to a frame that side `at` has sent, or to some that it has not.
+    /// Delivers, damages or loses a frame that side `at` has sent, or delivers an old one again.
     fn happen(&mut self, at: usize, dice: &mut Dice) {
         let (way, other) = (&mut self.ways[at], &mut self.links[1 - at]);
         if !way.frames.is_empty() {
@@ -283,7 +282,8 @@ impl Pair {
     }
 }
 
-/// A run in which frames are lost, late, doubled, changed, sent again, or back to who has sent them; with connections that are cut.
+/// Makes a run in which frames are lost, delayed, duplicated, damaged, replayed, or returned to their sender, and
+/// connections are cut.
 fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
     let (mut dice, mut pair) = (Dice(seed), Pair::new(600));
     pair.harsh = harsh;
@@ -309,7 +309,7 @@ fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
     if pair.links.iter().any(|link| !link.is_open()) {
         pair.connect(600);
     }
-    // The bypass is gone, and the connection brings the rest.
+    // The bypass is no longer used, and the connection delivers the rest.
     for _ in 0..20 {
         for at in 0..2 {
             pair.tick(at);
@@ -320,7 +320,7 @@ fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
     pair
 }
 
-/// One run alone may have none.
+/// A single run may have no early frame.
 #[test]
 fn frames_come_early_in_such_runs() {
     let early = |seed| stir(seed, 2000, 40).early;
@@ -349,7 +349,7 @@ proptest! {
         prop_assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
     }
 
-    /// A peer that has the key, and not our best interest.
+    /// The peer has the key, and may be malicious.
     #[test]
     fn any_content_of_a_frame_is_taken_or_refused(
         words in prop::collection::vec((0u64..3, 0u64..3, 0u64..3, 0u64..3, any::<bool>(), 0usize..4), 1..20),
@@ -402,8 +402,8 @@ fn a_frame_that_is_sent_again_or_comes_late_does_nothing() {
     );
 }
 
-/// Both forget what has gone by the bypass, as tasks that sleep do, and say more at once, each time before the other's word comes of what was
-/// said the time before.
+/// Both sides give up what was sent by the bypass, as tasks that sleep do. Then both send in each round before the
+/// other side's confirmation of the previous round arrives.
 #[test]
 fn two_that_both_send_at_once_find_back_to_the_bypass() {
     let mut pair = Pair::new(u64::MAX);
@@ -424,7 +424,7 @@ fn two_that_both_send_at_once_find_back_to_the_bypass() {
     assert!(used > 300, "{used} of {} went by the bypass", 2 * rounds);
 }
 
-/// The long ones would have the connection repeat what went ahead.
+/// The long messages would make the connection repeat what was sent ahead of it.
 #[test]
 fn two_that_send_something_short_and_something_long_do_not_say_the_short_ones_twice() {
     let mut pair = Pair::new(u64::MAX);
@@ -458,7 +458,8 @@ fn two_that_send_something_short_and_something_long_do_not_say_the_short_ones_tw
     assert!(used < 10, "{used} of {} went by the bypass", 2 * rounds);
 }
 
-/// A side that has heard something goes ahead of what it said by the connection; the other side takes both in their order.
+/// A side that has received something may send ahead of what it sent by the connection; the other side takes both in
+/// order.
 #[test]
 fn a_frame_waits_for_the_connection_that_it_comes_after() {
     let mut pair = Pair::new(u64::MAX);
@@ -469,7 +470,7 @@ fn a_frame_waits_for_the_connection_that_it_comes_after() {
     pair.bring_all();
     assert!(pair.links[1].inbox.front().is_none() && pair.links[1].has_early());
     assert_eq!(pair.links[1].inbox.reached, reached);
-    // Some of it comes twice.
+    // Some of it arrives twice.
     for frame in pair.ways[0].seen.clone() {
         deliver(&frame, &mut pair.links[1]);
     }
@@ -479,7 +480,7 @@ fn a_frame_waits_for_the_connection_that_it_comes_after() {
     assert_eq!(pair.said[0], pair.heard[1]);
 }
 
-/// Side 0 has said something by the connection, which has not been heard, and has heard something since.
+/// Lets side 0 send a frame by the connection, which is not received yet, and then receive one.
 fn go_ahead(pair: &mut Pair) {
     pair.links[0].bypass.as_mut().unwrap().rest_once();
     pair.say(0);
@@ -492,7 +493,7 @@ fn go_ahead(pair: &mut Pair) {
     pair.hear(0);
 }
 
-/// Not only what is numbered: a word about a stream is not overtaken either.
+/// This applies not only to numbered parcels: a parcel about a stream is not overtaken either.
 #[test]
 fn a_frame_waits_for_words_of_the_connection() {
     let mut pair = Pair::new(u64::MAX);
@@ -508,12 +509,12 @@ fn a_frame_waits_for_words_of_the_connection() {
     pair.bring_all();
     pair.hear_taken(1);
     assert_eq!(pair.heard[1], before);
-    // The word comes of a stream that is not there, and does nothing else.
+    // The parcel is about an unknown stream, and has no other effect.
     pair.look(1);
     assert_eq!(pair.heard[1], before + 1);
 }
 
-/// A side that only sends would say everything twice.
+/// A side that only sends would send everything twice.
 #[test]
 fn who_hears_nothing_does_not_go_ahead_of_the_connection() {
     let mut pair = Pair::new(u64::MAX);
@@ -530,7 +531,7 @@ fn who_hears_nothing_does_not_go_ahead_of_the_connection() {
     assert_eq!(pair.by_bypass, before + 1, "all has been heard");
 }
 
-/// Both sides keep to the bound, and what finds no room is lost and comes by the connection.
+/// Both sides keep to the bound. A frame for which there is no room is lost and repeated by the connection.
 #[test]
 fn so_many_bytes_go_ahead_of_the_connection_at_most() {
     let mut pair = Pair::new(u64::MAX);
@@ -564,7 +565,8 @@ fn so_many_bytes_go_ahead_of_the_connection_at_most() {
     assert!(pair.links[1].front().is_none());
 }
 
-/// The connection ends with all that a frame comes after. So that is lost, too, until the next connection.
+/// What precedes a waiting frame is lost with the connection, so the frame is lost as well, and repeated by the next
+/// connection.
 #[test]
 fn a_frame_that_waits_is_not_taken_when_its_connection_ends_before() {
     let mut pair = Pair::new(u64::MAX);
@@ -582,7 +584,7 @@ fn a_frame_that_waits_is_not_taken_when_its_connection_ends_before() {
     assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
 }
 
-/// A frame under a key that the receiver does not know is lost.
+/// A frame sealed with a key that the receiver does not know is lost.
 #[test]
 fn a_new_key_is_not_used_before_the_other_side_has_heard_of_it() {
     let mut pair = Pair::new(600);
@@ -599,7 +601,7 @@ fn a_new_key_is_not_used_before_the_other_side_has_heard_of_it() {
         assert!(pair.said[0] < 3000, "the key does not change");
         (0..2).for_each(|at| pair.say(at));
     }
-    // Something is heard, which says nothing of it.
+    // The sender receives a frame that does not confirm the key.
     pair.say(1);
     pair.ways[1].collect();
     for frame in std::mem::take(&mut pair.ways[1].frames) {
@@ -614,7 +616,7 @@ fn a_new_key_is_not_used_before_the_other_side_has_heard_of_it() {
     pair.open();
 }
 
-/// Neither the text nor the head of a message is on the way as it was said.
+/// Neither the text nor the header of a message is in the clear.
 #[test]
 fn nothing_of_a_message_can_be_read_on_the_way() {
     let mut pair = Pair::new(u64::MAX);
@@ -641,7 +643,7 @@ fn nothing_of_a_message_can_be_read_on_the_way() {
     );
 }
 
-/// A frame is lost, and both go on: what comes behind it is confirmed, and is no reason to wait for it any longer.
+/// A frame is lost, and both sides go on. The confirmation of later frames must not delay its repetition.
 #[test]
 fn a_lost_frame_comes_by_the_connection_soon_though_others_come_behind_it() {
     let mut pair = Pair::new(u64::MAX);
@@ -666,7 +668,7 @@ fn a_lost_frame_comes_by_the_connection_soon_though_others_come_behind_it() {
     }
 }
 
-/// It costs some frames, and no message waits for more than some ticks.
+/// A dead bypass costs some frames, and delays a message by a few ticks at most.
 #[test]
 fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     let mut pair = Pair::new(u64::MAX);
@@ -683,7 +685,7 @@ fn a_bypass_that_does_not_answer_any_more_is_not_used() {
     }
     let sent = pair.ways[0].seen.len() - before;
     assert!(sent < 40, "{sent} frames");
-    // When it answers again it is used again.
+    // Once it answers again it is used again.
     pair.links.iter_mut().for_each(Link::try_bypass_again);
     pair.by_bypass = 0;
     pair.open();
@@ -703,7 +705,7 @@ fn frames_without_an_answer_are_bounded_and_the_connection_takes_over() {
     assert_eq!(pair.heard[1], pair.said[0], "all came by the connection");
 }
 
-/// The sender dies: what has come by the bypass is taken after the end of the connection, too.
+/// The sender dies. What has arrived by the bypass is taken even after the end of the connection.
 #[test]
 fn what_has_come_by_the_bypass_is_taken_after_the_end_of_its_connection() {
     let mut pair = Pair::new(u64::MAX);
@@ -729,12 +731,12 @@ fn a_task_that_leaves_lets_the_connection_bring_all() {
     assert!(!pair.links[0].outbox.is_unsure());
     pair.look(1);
     assert_eq!(pair.heard[1], pair.said[0]);
-    // It comes by the bypass, too, and that is too late.
+    // The frame also arrives by the bypass, too late.
     pair.bring_all();
     pair.hear(1);
 }
 
-/// No chunk is overtaken, and no frame goes where the last question had no answer.
+/// No chunk is overtaken, and no frame is sent while the last question is unanswered.
 #[test]
 fn a_bypass_rests_while_a_stream_is_open_or_a_question_is() {
     let mut pair = Pair::new(u64::MAX);
@@ -743,7 +745,7 @@ fn a_bypass_rests_while_a_stream_is_open_or_a_question_is() {
     let settle = |pair: &mut Pair| {
         for _ in 0..4 {
             (0..2).for_each(|at| pair.look(at));
-            // Its word of what has come goes with it.
+            // This frame confirms what was received.
             pair.say(1);
             pair.bring_all();
             pair.hear(0);
@@ -761,7 +763,8 @@ fn a_bypass_rests_while_a_stream_is_open_or_a_question_is() {
     assert!(free(&mut pair), "it is answered");
 }
 
-/// The connection says where it goes on, repeats, and then says what was said later.
+/// The connection names the byte at which it continues, repeats the unconfirmed parcels, and then sends the later
+/// ones.
 #[test]
 fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
@@ -791,11 +794,11 @@ fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
         [1, 2]
     );
     assert_eq!(heads[3].parcel, Parcel::Released);
-    // There is nothing to repeat then.
+    // Nothing is left to repeat.
     assert!(!outbox.is_unsure() && outbox.is_written());
 }
 
-/// Parcels are on the way a second time when the word comes that they were taken the first time.
+/// The confirmation of the first transmission arrives while the parcels are being sent a second time.
 #[test]
 fn a_word_that_comes_while_something_is_repeated_is_believed() {
     let mut pair = Pair::new(u64::MAX);
@@ -812,7 +815,7 @@ fn a_word_that_comes_while_something_is_repeated_is_believed() {
     pair.hear(0);
     (0..3).for_each(|_| (0..2).for_each(|at| pair.look(at)));
     assert_eq!(pair.said, [pair.heard[1], pair.heard[0]]);
-    // Nothing is believed that was not sent at all.
+    // A confirmation of bytes that were never sent is refused.
     let word = Word {
         reached: pair.links[0].inbox.reached + 10_000,
         ..Word::default()
@@ -828,7 +831,8 @@ fn a_word_that_comes_while_something_is_repeated_is_believed() {
     assert!(pair.links[0].state.fault().is_some());
 }
 
-/// A wait that spins spares looks at the connection while frames come by the bypass; a program that looks now and then sees what is there.
+/// A spinning wait skips the connection in most polls while frames arrive by the bypass. A program that polls rarely
+/// polls the connection each time.
 #[test]
 fn only_looks_in_quick_succession_spare_the_connection() {
     let mut pair = Pair::new(u64::MAX);

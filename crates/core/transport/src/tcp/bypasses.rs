@@ -1,7 +1,9 @@
-//! The bypasses of a task: one socket on one Ethernet segment for all of them, made when the first one is offered, and the ring in which their
-//! frames come. How a bypass carries what is in [`super::bypass`].
+//! The bypasses of a task: one socket on one Ethernet segment for all of them, opened when the first bypass is
+//! offered, and the ring that receives their frames. [`super::bypass`] describes how a bypass works.
 //!
-//! Bypasses, and unanswered frames on each, are limited so that frames of honest peers always find room in the ring. A look for frames is a load; each look takes a bounded number, whoever has sent them.
+//! The number of bypasses, and of unanswered frames on each, are limited so that frames of honest peers always find
+//! room in the ring. Checking for frames is a single load. Each poll takes a bounded number of frames, whichever
+//! peers have sent them.
 
 use std::io::ErrorKind;
 use std::net::IpAddr;
@@ -18,7 +20,8 @@ use super::{BYPASSES_TOKEN, Tcp};
 
 /// Maximum number of bypasses at a time.
 const MAX_BYPASSES: usize = RING_FRAMES / (WINDOW_FRAMES + WINDOW_WORDS) as usize;
-/// Maximum number of tasks for each core of a host that has bypasses: every frame passes the filters of all of them.
+/// Maximum number of tasks per core on a host for bypasses to be used: every frame passes the socket filters of all
+/// these tasks.
 const MAX_TASKS_PER_CORE: u32 = 8;
 /// Maximum number of frames taken in one poll.
 const FRAMES_PER_POLL: usize = 32;
@@ -26,17 +29,17 @@ const FRAMES_PER_POLL: usize = 32;
 /// The bypasses of a task.
 #[derive(Debug)]
 pub(super) struct Bypasses {
-    /// Whether there are to be any.
+    /// Whether bypasses are allowed.
     wanted: bool,
     pub(super) socket: Option<PacketSocket>,
-    /// Why there is none: the last attempt failed so.
+    /// The error of the last attempt to open the socket, if it failed.
     refused: Option<ErrorKind>,
     peers: [Option<Peer>; MAX_BYPASSES],
-    /// The progress thread ticks.
+    /// Whether the progress thread ticks.
     ticks: bool,
-    /// A frame has come or gone since the last tick.
+    /// Whether a frame has been received or sent since the last tick.
     stirred: bool,
-    /// A frame for several tasks is made here.
+    /// Buffer in which a frame for several tasks is built.
     pub(super) out: Box<[u8]>,
 }
 
@@ -53,7 +56,7 @@ impl Bypasses {
         }
     }
 
-    /// Has a frame come?
+    /// Returns whether a frame has arrived.
     #[inline]
     pub(super) fn has_frame(&self) -> bool {
         self.socket.as_ref().is_some_and(PacketSocket::has_frame)
@@ -61,12 +64,12 @@ impl Bypasses {
 }
 
 impl Tcp {
-    /// Small messages to other hosts may go past TCP/IP.
+    /// Allows small messages to other hosts to bypass TCP/IP.
     pub(crate) fn want_bypasses(&mut self) {
         self.bypasses.wanted = true;
     }
 
-    /// Takes the frames that have come by bypasses.
+    /// Takes frames that have arrived by bypasses, up to a bound.
     #[inline]
     pub(super) fn look_at_bypasses(&mut self) {
         if self.bypasses.has_frame() {
@@ -74,7 +77,7 @@ impl Tcp {
         }
     }
 
-    /// So many of them at most.
+    /// Takes up to [`FRAMES_PER_POLL`] frames.
     fn take_frames(&mut self) {
         let (bypasses, links) = (&mut self.bypasses, &mut self.links);
         let Some(socket) = &mut bypasses.socket else {
@@ -102,7 +105,8 @@ impl Tcp {
         }
     }
 
-    /// Something has happened on the socket of the bypasses. An interface that goes down is an error there until somebody asks for it.
+    /// Handles an event on the socket of the bypasses. If the interface goes down, the socket reports an error until
+    /// it is read.
     #[cold]
     pub(super) fn handle_bypass_event(&mut self) {
         self.take_all_frames();
@@ -111,7 +115,7 @@ impl Tcp {
         }
     }
 
-    /// All frames that are in the ring: something is about to end.
+    /// Takes all frames in the ring, because a connection or a task is about to end.
     #[cold]
     pub(super) fn take_all_frames(&mut self) {
         for _ in 0..RING_FRAMES.div_ceil(FRAMES_PER_POLL) {
@@ -119,7 +123,7 @@ impl Tcp {
         }
     }
 
-    /// Something has been sent or taken by a bypass: there are to be ticks until it is confirmed.
+    /// Starts the ticks, because something was sent or taken by a bypass: they go on until it is confirmed.
     #[inline]
     pub(super) fn tick_bypasses(&mut self) {
         self.bypasses.stirred = true;
@@ -136,13 +140,13 @@ impl Tcp {
         }
     }
 
-    /// Calls this for the links that may have bypasses.
+    /// Calls `what` for each link that has a bypass.
     fn for_bypasses(&mut self, mut what: impl FnMut(&mut Link)) {
         for (slot, peer) in self.bypasses.peers.into_iter().enumerate() {
             let Some(link) = peer.and_then(|peer| self.link(peer)) else {
                 continue;
             };
-            // A peer that has had another slot before is called once.
+            // A peer that had another slot before is visited only once.
             let bypass = link.bypass.as_ref();
             if bypass.is_some_and(|bypass| usize::from(bypass.slot) == slot) {
                 what(link);
@@ -152,11 +156,11 @@ impl Tcp {
         }
     }
 
-    /// A tick of the progress thread.
+    /// Handles a tick of the progress thread.
     #[cold]
     pub(super) fn bypasses_ticked(&mut self) {
         self.take_all_frames();
-        // Ticks go on while there are frames: a tick in vain costs less than stopping and restarting.
+        // Ticks continue while there are frames: a needless tick costs less than stopping and restarting the ticks.
         let (mut more, now) = (std::mem::take(&mut self.bypasses.stirred), Instant::now());
         self.for_bypasses(|link| {
             link.confirm_taken();
@@ -167,7 +171,7 @@ impl Tcp {
         }
     }
 
-    /// There is something to do about the bypass to a peer: to offer one, or to take an offer.
+    /// Offers a bypass to a peer, or completes one with the peer's offer.
     #[cold]
     pub(super) fn tend_bypass(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else {
@@ -186,7 +190,7 @@ impl Tcp {
         }
     }
 
-    /// Offers a bypass to a peer. None: there can be none.
+    /// Offers a bypass to a peer. Returns `None` if there can be none.
     fn offer_bypass(&mut self, peer: Peer) -> Option<()> {
         let may = self.bypasses.wanted
             && self.progress.is_some()
@@ -210,7 +214,7 @@ impl Tcp {
         Some(())
     }
 
-    /// The number of a bypass that is not there any more, or never was.
+    /// Returns the number of a slot without a bypass, or `None` if all are in use.
     fn free_slot(&self) -> Option<u8> {
         let is_free = |slot: &usize| {
             let peer = self.bypasses.peers[*slot];
@@ -221,12 +225,13 @@ impl Tcp {
         Some((0..MAX_BYPASSES).find(is_free)? as u8)
     }
 
-    /// Makes the socket, on the Ethernet segment on which a peer is; `None`: there can be none, or the task has one on another segment.
+    /// Opens the socket on the Ethernet segment of a peer, or checks that the open one reaches the peer. Returns
+    /// `None` if that is not possible, or if the task's socket is on another segment.
     fn open_socket(&mut self, local: IpAddr, remote: IpAddr) -> Option<()> {
         if let Some(socket) = &self.bypasses.socket {
             return socket.reaches(local, remote).then_some(());
         }
-        // A task that may not open one now may not later.
+        // A task that lacks the permission now will not get it later.
         if self.bypasses.refused == Some(ErrorKind::PermissionDenied) {
             return None;
         }
@@ -242,7 +247,7 @@ impl Tcp {
         Some(())
     }
 
-    /// Of the path to a peer, for people.
+    /// Returns the part about bypasses of the description of the path to a peer.
     pub(super) fn bypass_in_words(&self, peer: Peer) -> String {
         let link = self.links.get(peer as usize).and_then(Option::as_deref);
         let link = link.filter(|link| link.is_open());

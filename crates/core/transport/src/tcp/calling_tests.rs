@@ -1,4 +1,5 @@
-//! Calls to tasks that compute: their hosts take the calls, and the tasks answer when they look, however late.
+//! Calls to tasks that compute: the kernels of their hosts accept the connections, and the tasks answer when they
+//! poll, however late.
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -43,7 +44,7 @@ pub(super) fn task_on(me: u32, listeners: &[TcpListener; 2], trusted: bool) -> T
     Tcp::new(Arc::new(job), me, listener).unwrap()
 }
 
-/// Polls until this is so.
+/// Polls until `is_so` returns true.
 pub(super) fn until(task: &mut Tcp, what: &str, mut is_so: impl FnMut(&mut Tcp) -> bool) {
     let start = Instant::now();
     while !is_so(task) {
@@ -57,7 +58,7 @@ fn has_sent_hello(task: &mut Tcp) -> bool {
     call.is_some_and(Handshake::has_sent_hello)
 }
 
-/// Makes the limit of a greeting lie in the past, as if that time had passed, and lets the task settle that.
+/// Sets the timeout of a handshake into the past, and lets the task handle that.
 fn let_time_pass(task: &mut Tcp) {
     let past = Instant::now() - Duration::from_millis(1);
     let link = task.link(1).unwrap();
@@ -88,7 +89,7 @@ fn a_task_that_computes_is_called_once_however_long_that_takes() {
         caller.watch_over();
     }
     assert!(!caller.has_reaches(), "its host answers");
-    // The task looks at last.
+    // At last the task polls.
     let mut listener = task(1, &listeners);
     until(&mut caller, "they meet", |caller| {
         listener.poll();
@@ -118,7 +119,7 @@ fn a_fresh_call_past_a_connection_that_says_nothing_is_made_once_too() {
     assert_eq!(callers(&listeners[1]).len(), 1);
 }
 
-/// A full queue does to a call what a network does that has been cut.
+/// A full queue has the same effect on a call as a network that is cut.
 #[test]
 fn a_call_that_the_other_host_has_not_taken_comes_to_nothing() {
     let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());

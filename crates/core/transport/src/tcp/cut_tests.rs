@@ -1,4 +1,4 @@
-//! Two links whose connection is cut, and a message that is under way meanwhile.
+//! Two links whose connection is cut while a message is in transit.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -14,10 +14,10 @@ const EMPTY: Frame = Frame {
     context: 0,
     tag: 0,
 };
-/// Bytes of the message, more than a socket takes.
+/// Size of the message in bytes, more than the buffers of a socket hold.
 const SIZE: usize = 1 << 20;
 
-/// Gives two links a new connection, in the place of the one that they may have.
+/// Gives two links a new connection, which replaces the one they may have.
 fn connect(links: &mut [Link; 2]) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     for (link, socket) in links.iter_mut().zip([ours, theirs]) {
@@ -37,13 +37,13 @@ fn connected() -> [Link; 2] {
     links
 }
 
-/// The memory of a message, or of the place where it goes.
+/// Returns the memory of a message or of its destination.
 fn views(bytes: &mut [u8]) -> Views {
     // SAFETY: the tests keep the bytes for as long as a link uses them.
     unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Sends and receives of the first link's stream, some of it; whether all has come.
+/// Sends and receives a part of the first link's stream. Returns whether it is complete.
 fn flow(links: &mut [Link; 2], id: u32, into: &Views) -> bool {
     links[0].pump(1);
     links[1].pull(id, into).unwrap();
@@ -67,7 +67,8 @@ fn nothing_is_sent_from_the_memory_of_a_message_that_its_receiver_has() {
     let enough = (0..10_000).any(|_| flow(&mut links, id, &into));
     assert!(enough, "all has come");
     links[1].streams.release_in(id);
-    // The receiver's word that it has all is lost, so the sender begins again; then the word comes.
+    // The receiver's confirmation of the whole message is lost, so the sender begins again; then the confirmation
+    // arrives.
     links
         .iter_mut()
         .for_each(|link| link.trouble(Trouble::Lost));
@@ -81,7 +82,8 @@ fn nothing_is_sent_from_the_memory_of_a_message_that_its_receiver_has() {
     assert!(!links[0].outbox.reads(&bytes.as_ptr_range()));
 }
 
-/// A receiver has room for the frames that its sender keeps, however often the connection is cut before they are taken.
+/// A receiver has room for the frames that its sender keeps, however often the connection is cut before they are
+/// taken.
 #[test]
 fn frames_that_wait_leave_room_for_a_message_after_any_number_of_cuts() {
     let mut links = connected();

@@ -1,7 +1,7 @@
-//! Tasks on different hosts ask each other whom they wait for; the process's `cycle` has the why.
+//! Deadlock probes: tasks on different hosts ask each other for whom they wait; the process's `cycle` explains why.
 //!
-//! An answer goes when everything else has been written that the task had to send, so behind it nothing of that is left on
-//! its way. Questions are answered here, whenever the asked task makes progress.
+//! An answer is sent only after everything else that the task had to send has been written, so nothing of that is in
+//! transit behind the answer. Questions are answered here, whenever the asked task makes progress.
 
 use std::sync::atomic::Ordering;
 
@@ -11,11 +11,11 @@ use regatta_wire::deadlock_probe::{DeadlockProbe, MAX_MEMBERS};
 use super::Tcp;
 
 impl Tcp {
-    /// The last answer of a peer; it is asked anew, unless it still owes an answer. `None`: it has not said anything, or
-    /// is not connected.
+    /// Returns the last answer of a peer, and sends a new question unless an answer is outstanding. Returns `None` if
+    /// the peer has not answered yet, or is not connected.
     pub(crate) fn inquire(&mut self, peer: Peer) -> Option<WaitState> {
         if !self.link_to(peer).ok()?.is_open() {
-            // It may have an address by then.
+            // The peer may have an address by now.
             let _ = self.reach(peer);
             return None;
         }
@@ -28,7 +28,8 @@ impl Tcp {
         link.probes.last_answer()
     }
 
-    /// Tell a peer how it is with this task, as the answer to a question or to none. False: not now.
+    /// Sends this task's wait state to a peer, as the answer to a question or unasked. Returns false if it cannot be
+    /// sent now.
     pub(super) fn answer_probe(&mut self, peer: Peer, number: u32) -> bool {
         let me = self.own.me;
         let state = DeadlockProbe::State {
@@ -39,14 +40,15 @@ impl Tcp {
         self.link(peer).is_some_and(|link| link.send_probe(&state))
     }
 
-    /// Tell a peer that the wait it has shown with `word` is part of a circle. False: not now.
+    /// Notifies a peer that the wait that it has reported with `word` is part of a cycle. Returns false if that
+    /// cannot be sent now.
     pub(crate) fn send_circle(&mut self, peer: Peer, word: u64, members: &[Peer]) -> bool {
         let members = members.to_vec();
         let link = self.link(peer).filter(|_| members.len() <= MAX_MEMBERS);
         link.is_some_and(|link| link.send_probe(&DeadlockProbe::Circle { word, members }))
     }
 
-    /// Deal with what a peer has said.
+    /// Handles the probes of a peer.
     pub(super) fn handle_probes(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else {
             return;
@@ -74,7 +76,8 @@ impl Tcp {
         }
     }
 
-    /// Another task has found this one in a circle. If it still waits as it did then, its wait is about to end.
+    /// Records a cycle that another task has found. If this task still waits as it did then, it is notified and its
+    /// wait is resolved.
     fn believe(&mut self, word: u64, members: &[Peer]) {
         let (job, me) = (&self.job, self.own.me);
         let known = members.iter().all(|&member| member < job.tasks());

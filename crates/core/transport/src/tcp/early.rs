@@ -1,17 +1,19 @@
-//! Frames that have come by a bypass before the bytes of the connection that they come after (see [`super::bypass`]).
+//! Frames that arrived by a bypass before the bytes of the connection that precede them (see [`super::bypass`]).
 //!
-//! They wait in the order in which they came, which is that of their places, and are copied once more when their time has come. There is
-//! room for all that an honest peer sends ahead of its connection. A frame that finds none counts as lost: the connection brings it.
+//! They wait in the order of arrival, which is that of their positions, and are copied once more when their turn
+//! comes. There is room for all that an honest peer sends ahead of its connection. A frame for which there is no room
+//! counts as lost: the connection delivers it.
 
 use regatta_wire::bypass::{WORD_BYTES, Word};
 use regatta_wire::link::{HEAD, Head};
 
-/// Maximum number of bytes of parcels that a sender has ahead of its connection.
+/// Maximum number of bytes of parcels that a sender may have ahead of its connection.
 pub(super) const MAX_AHEAD_BYTES: usize = 4 << 10;
-/// Size of the buffer, in bytes, for that many with a word each: no parcel is shorter than its head.
+/// Size of the buffer in bytes: room for that many bytes with a word for each parcel, since no parcel is shorter than
+/// its header.
 const BUFFER_BYTES: usize = MAX_AHEAD_BYTES + MAX_AHEAD_BYTES.div_ceil(HEAD) * WORD_BYTES;
 
-/// Frames that have come too early.
+/// Frames that arrived too early.
 pub(super) struct Early {
     bytes: Box<[u8; BUFFER_BYTES]>,
     start: usize,
@@ -32,7 +34,7 @@ impl Early {
         self.start == self.end
     }
 
-    /// Keeps a frame, a word and a sound parcel behind it, if there is room.
+    /// Keeps a frame, which is a word with a valid parcel behind it. Drops the frame if there is no room.
     pub(super) fn keep(&mut self, content: &[u8]) {
         if self.end + content.len() > BUFFER_BYTES {
             self.bytes.copy_within(self.start..self.end, 0);
@@ -44,14 +46,15 @@ impl Early {
         }
     }
 
-    /// The first one: its word, and the parcel with its head.
+    /// Returns the first frame: its word, its header, and the parcel with the header. Returns `None` if there is no
+    /// frame.
     pub(super) fn front(&self) -> Option<(Word, Head, &[u8])> {
         let (word, parcels) = Word::decode(&self.bytes[self.start..self.end]).ok()?;
         let head = Head::decode(parcels.first_chunk()?).ok()?;
         Some((word, head, parcels.get(..head.size())?))
     }
 
-    /// Be done with the first one, whose parcel has this many bytes.
+    /// Removes the first frame, whose parcel has `size` bytes.
     pub(super) fn pass(&mut self, size: usize) {
         self.start += WORD_BYTES + size;
         if self.is_empty() {
@@ -87,7 +90,7 @@ mod tests {
     }
 
     proptest! {
-        /// As a queue does that has room for this many bytes.
+        /// Behaves as a queue with room for this many bytes.
         #[test]
         fn frames_come_out_as_they_went_in(steps in prop::collection::vec((0usize..1400, 0usize..3), 0..200)) {
             let (mut early, mut model) = (Early::new(), VecDeque::new());

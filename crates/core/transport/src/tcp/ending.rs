@@ -1,20 +1,21 @@
-//! The end of a peer: after everything that it sent.
+//! The end of a peer, which takes effect after everything that it sent.
 //!
-//! The job's table says that a task has died or left; its connection carries what it sent before. The word of the table may
-//! come first, and a connection that has been closed at the other end still holds unread bytes: frames, and behind or before
-//! them pieces of messages that never became whole. So a peer that the table calls gone stays [`Presence::Here`] until one of
+//! The job's table says that a task has died or left; its connection carries what it sent before. The table's entry
+//! may change first, and a connection that was closed at the other end still holds unread bytes: frames, and pieces
+//! of messages that were never completed. So a peer that the table calls gone stays [`Presence::Here`] until one of
 //! these is true:
 //!
-//! * The end of its connection has been *read*, with everything in front of it. A hang-up that the kernel reports is not
-//!   that: it is reported as soon as it has come, however much is still unread.
-//! * There is no connection, so nothing is on its way.
-//! * Nothing has come for [`DRAIN_IDLE_TIMEOUT`](super::link::farewell): the end does not come from a host that has been cut off.
-//! * [`MAX_DRAIN_TIME`](super::link::farewell) has passed. A task that lives, and that the table calls dead because its host was cut off from the launcher,
-//!   could go on sending.
+//! * The end of its connection has been *read*, with everything before it. A hang-up event of the kernel is not
+//!   sufficient: the kernel reports it as soon as it has received the end, however much is unread.
+//! * There is no connection, so nothing is in transit.
+//! * Nothing has been received for [`DRAIN_IDLE_TIMEOUT`](super::link::farewell): a host that was cut off does not
+//!   send the end of a connection.
+//! * [`MAX_DRAIN_TIME`](super::link::farewell) has passed. A living task that the table calls dead, because its host
+//!   was cut off from the launcher, could go on sending.
 //!
-//! Reading never has to wait for the engine: an inbox has room for every frame that an honest peer sends before it hears that
-//! earlier ones were taken, and streams are held within their windows. Frames that are in the inbox can be taken after the
-//! peer is gone.
+//! Reading never has to wait for the engine: an inbox has room for every frame that an honest peer sends before it
+//! receives the acknowledgement of earlier ones, and streams are limited by their windows. Frames in the inbox can
+//! still be taken after the peer is gone.
 
 use std::time::Instant;
 
@@ -24,11 +25,12 @@ use super::Tcp;
 use super::link::Link;
 use regatta_segment::job::TaskState;
 
-/// Maximum number of reads in one go, each of up to 64 KiB: more than the kernel holds. A peer that lives sends on meanwhile.
+/// Maximum number of reads in one call, each of up to 64 KiB: together more than the kernel's buffers hold. A living
+/// peer may send more meanwhile.
 const MAX_DRAIN_READS: usize = 256;
 
 impl Link {
-    /// Receives everything that is there, also what the drain of a stream would take.
+    /// Receives everything that is available, including what the drain of a stream would take.
     pub(crate) fn read_out(&mut self) {
         for _ in 0..MAX_DRAIN_READS {
             match self.try_receive() {
@@ -41,7 +43,8 @@ impl Link {
 }
 
 impl Tcp {
-    /// Notes that a peer is gone, once all that it sent is here. True: it is not yet.
+    /// Records that a peer is gone, once all that it sent has been received. Returns true if that is not the case
+    /// yet.
     pub(super) fn end(&mut self, peer: Peer, gone: bool, now: Instant) -> bool {
         let ends = |link: &&mut Link| gone && !link.state.is_gone();
         let Some(link) = self.link(peer).filter(ends) else {
@@ -61,7 +64,7 @@ impl Tcp {
         };
         link.read_out();
         if link.bypass.is_some() {
-            // Frames that had to wait for the connection.
+            // These include frames that had to wait for the connection.
             self.take_all_frames();
         }
         let Some(link) = self.link(peer) else {
@@ -79,22 +82,23 @@ impl Tcp {
         false
     }
 
-    /// Does the table say that a peer is gone?
+    /// Returns whether the table says that a peer is gone.
     pub(super) fn is_lost(&self, peer: Peer) -> bool {
         matches!(self.job.state(peer), TaskState::Left | TaskState::Dead)
     }
 
-    /// Whether a peer whose end the table may have told of is gone for this task: not before all that it sent is here.
+    /// Returns the presence of a peer for which the table says `told`: the peer is not gone before all that it sent
+    /// has been received.
     pub(super) fn presence_at_end(&self, peer: Peer, told: Presence) -> Presence {
         match self.links.get(peer as usize) {
             Some(Some(link)) if !link.state.is_gone() => Presence::Here,
-            // It stays so, whatever becomes of that task.
+            // A disowned peer stays dead, whatever becomes of that task.
             Some(Some(link)) if link.state.is_disowned() => Presence::Dead,
             _ => told,
         }
     }
 
-    /// The engine is done with a peer that is gone.
+    /// Ends the link to a peer that is gone. The engine has no more use for the peer.
     pub(crate) fn part(&mut self, peer: Peer) {
         let dead = self.job.state(peer) == TaskState::Dead;
         let Some(link) = self.link(peer) else {
@@ -132,7 +136,7 @@ mod tests {
         let (mut now, mut ticks) = (start, 0);
         while may_receive_more(&mut link, now) {
             theirs.write_all(&word).unwrap();
-            // As any look at the connection does.
+            // Any poll of the connection does this.
             link.receive();
             (now, ticks) = (now + tick, ticks + 1);
         }

@@ -1,4 +1,4 @@
-//! Streams, as the engine uses them.
+//! Streams: the implementation of the engine's trait.
 
 use regatta_engine::{Fault, Flow, Peer, Sent, Streams};
 use regatta_memory::views::Views;
@@ -8,7 +8,7 @@ use super::Tcp;
 use super::link::{Link, Trouble};
 use super::stream::OutStream;
 
-/// Number of chunks written in a turn of one stream.
+/// Maximum number of chunks written in one turn of a stream.
 const CHUNKS_PER_TURN: usize = 2;
 /// First byte of a route.
 const ROUTE_MARK: u8 = 0x54;
@@ -93,7 +93,7 @@ impl Streams for Tcp {
         let moved = or_trouble(link, |link| link.try_pump(CHUNKS_PER_TURN));
         let watched = link.stall.is_watched() || !moved;
         if !moved && !is_complete(link) {
-            // Credit, or the word that all has come, may be there.
+            // The peer may have sent credit, or the confirmation that it has received everything.
             link.receive();
         }
         let flow = match moved {
@@ -186,7 +186,7 @@ impl Tcp {
         let Some(stream) = link.streams.in_stream(id) else {
             return Ok(Flow::Finished);
         };
-        // The sender goes on while what is here is looked after.
+        // The sender can continue while the bytes received are handled.
         stream.extend(total);
         if stream.announce {
             link.pump(0);
@@ -210,7 +210,7 @@ impl Tcp {
         }
         moved |= stream.received != before;
         if stream.cancelled && stream.received < total {
-            // Right behind comes the engine's word that the message was taken back or that its sender left.
+            // Right behind follows the engine's frame that the message was withdrawn or that its sender left.
             return Ok(if moved { Flow::Moved } else { Flow::Still });
         }
         if stream.received > total || stream.total.is_some_and(|end| end != total) {
@@ -239,7 +239,7 @@ impl Tcp {
         }
     }
 
-    /// Calls a peer that is not connected, because a stream needs a connection.
+    /// Connects to a peer that is not connected, because a stream needs a connection.
     fn ensure_called(&mut self, peer: Peer) -> Result<(), Fault> {
         if !self.link_to(peer)?.is_open() {
             if self.link_to(peer)?.needs_connection() {
@@ -251,7 +251,7 @@ impl Tcp {
     }
 }
 
-/// Does something on a link, which handles trouble. Returns whether anything moved.
+/// Runs `work` on a link, and handles its trouble. Returns whether anything moved.
 fn or_trouble(link: &mut Link, work: impl FnOnce(&mut Link) -> Result<bool, Trouble>) -> bool {
     match work(link) {
         Ok(moved) => moved,

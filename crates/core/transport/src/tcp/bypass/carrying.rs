@@ -1,4 +1,5 @@
-//! What a link does with its bypass (see [`super`]): which frames go by it, which come by it, and what is said on it.
+//! The use of a bypass by its link (see [`super`]): which frames are sent by it, how frames that arrive by it are
+//! taken, and the words on it.
 
 use std::time::Instant;
 
@@ -14,9 +15,9 @@ use super::{
 use crate::tcp::early::MAX_AHEAD_BYTES;
 use crate::tcp::link::{Link, MAX_PAYLOAD_BYTES, Trouble};
 
-/// Work of a link for its bypass.
+/// The part of a link that uses its bypass.
 impl Link {
-    /// May a parcel of `size` bytes that is about to be kept go by the bypass?
+    /// Returns whether a parcel of `size` bytes, which is about to be kept in the outbox, may be sent by the bypass.
     #[inline]
     pub(in crate::tcp) fn is_bypass_free(&mut self, size: usize) -> bool {
         let (Some(bypass), Some(channel)) = (&mut self.bypass, self.state.channel()) else {
@@ -41,7 +42,7 @@ impl Link {
             && !self.state.is_mute()
     }
 
-    /// A frame goes by the connection though there is a bypass.
+    /// Records that a frame is sent by the connection although there is a bypass.
     pub(in crate::tcp) fn passes_by_bypass(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.said_at = self.receipts.heard_bytes();
@@ -54,14 +55,14 @@ impl Link {
         }
     }
 
-    /// The connection ends: so many of its bytes have come.
+    /// Records, at the end of the connection, how many of its bytes have been received.
     pub(in crate::tcp) fn note_end_for_bypass(&mut self) {
         if let (Some(bypass), Some(channel)) = (&mut self.bypass, self.state.channel()) {
             bypass.came = channel.received();
         }
     }
 
-    /// Sends by the bypass what was just kept; whether it has gone.
+    /// Sends the parcel that was just kept by the bypass. Returns whether it was sent.
     #[inline]
     pub(in crate::tcp) fn send_by_bypass(&mut self) -> bool {
         let (Some(bypass), Some(channel)) = (&mut self.bypass, self.state.channel()) else {
@@ -77,7 +78,7 @@ impl Link {
         gone
     }
 
-    /// Says on the bypass how far this side is.
+    /// Sends a word without a parcel on the bypass: how much this side has received, and a question if `asks`.
     fn say_by_bypass(&mut self, asks: bool) {
         if self
             .bypass
@@ -97,7 +98,7 @@ impl Link {
         bypass.send(&word, &[]);
     }
 
-    /// Says it, unless too much has had no answer.
+    /// Sends a confirmation on the bypass, unless too many frames and words are unanswered.
     fn confirm_by_bypass(&mut self) {
         let few = |bypass: &Bypass| bypass.unanswered() < WINDOW_FRAMES + WINDOW_WORDS;
         if self.bypass.as_deref().is_some_and(few) {
@@ -105,7 +106,8 @@ impl Link {
         }
     }
 
-    /// Asks on the bypass. It is used again when this, or something after it, has come and is answered.
+    /// Sends a question on the bypass. The bypass is used again once this frame, or one after it, has arrived and is
+    /// answered.
     pub(in crate::tcp) fn ask_by_bypass(&mut self) {
         if let Some(bypass) = &mut self.bypass {
             bypass.need = bypass.keys.next() + 1;
@@ -113,7 +115,7 @@ impl Link {
         }
     }
 
-    /// Offers a bypass that sends by `sender`. None: the connection has no keys for one.
+    /// Offers a bypass whose frames are sent by `sender`. Returns `None` if the connection has no keys for one.
     pub(in crate::tcp) fn set_up_bypass(&mut self, sender: Sender, offer: &Offer) -> Option<()> {
         let channel = self.state.channel_mut()?;
         let keys = channel.take_bypass()?;
@@ -127,7 +129,7 @@ impl Link {
         Some(())
     }
 
-    /// Both sides have offered.
+    /// Completes the bypass with the other side's offer, and asks a question on it.
     pub(in crate::tcp) fn meet_bypass(&mut self, offer: &Offer) {
         if let Some(bypass) = &mut self.bypass
             && !bypass.met
@@ -137,7 +139,8 @@ impl Link {
         }
     }
 
-    /// The key of the bypass has sealed what it should: the connection tells of the next one.
+    /// Changes the key of the bypass if it has sealed the intended maximum, and announces the change on the
+    /// connection.
     #[cold]
     pub(in crate::tcp) fn change_bypass_key(&mut self) {
         if let Some(bypass) = self.bypass.as_mut().filter(|bypass| bypass.keys.is_worn())
@@ -150,7 +153,7 @@ impl Link {
         }
     }
 
-    /// The other side does so.
+    /// Applies the other side's key change. Fails if there is no bypass, or if the key may not change now.
     #[cold]
     pub(in crate::tcp) fn bypass_key_changed(&mut self, number: u64) -> Result<(), Trouble> {
         let bypass = self.bypass.as_mut();
@@ -161,7 +164,7 @@ impl Link {
             .map_err(|_| "a bypass changes its key when it may not".into())
     }
 
-    /// A frame has come that names this bypass.
+    /// Takes a frame that names the bypass in `slot`.
     #[inline]
     pub(in crate::tcp) fn take_frame(&mut self, slot: u8, number: u64, sealed: &[u8]) {
         if let Err(trouble) = self.try_frame(slot, number, sealed) {
@@ -212,7 +215,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes a frame that has just come, or the first one of those that came early; whether its time has come.
+    /// Takes a frame that has just arrived, or the first of the early frames. Returns false if its turn has not come.
     #[inline]
     fn take_from_bypass(&mut self, word: &Word, head: &Head, early: bool) -> Result<bool, Trouble> {
         let is_next =
@@ -244,25 +247,26 @@ impl Link {
         Ok(true)
     }
 
-    /// The frame of this many bytes that has just come waits for the connection, unless that has brought it.
+    /// Keeps the frame of `length` bytes that has just arrived until the connection has delivered what precedes it.
+    /// Drops the frame if the connection has already delivered its parcel.
     #[cold]
     fn keep_early(&mut self, word: &Word, length: usize) {
         let reached = self.inbox.reached;
         if let Some(bypass) = self.bypass.as_mut().filter(|_| word.position >= reached) {
             bypass.early.keep(&bypass.plain[..length]);
-            // No look spares the connection now.
+            // From now on every poll includes the connection.
             bypass.lately = false;
         }
     }
 
-    /// Do frames wait for the connection?
+    /// Returns whether frames wait for the connection.
     #[inline]
     pub(in crate::tcp) fn has_early(&self) -> bool {
         let bypass = self.bypass.as_deref();
         bypass.is_some_and(|bypass| !bypass.early.is_empty())
     }
 
-    /// The connection has brought something that they may come after.
+    /// Takes the early frames whose turn has come, after something was received on the connection.
     #[cold]
     pub(in crate::tcp) fn go_on_with_early(&mut self) -> Result<(), Trouble> {
         self.take_early()?;
@@ -270,8 +274,8 @@ impl Link {
         Ok(())
     }
 
-    /// Takes those whose time has come, and forgets what the connection has brought. It says nothing: a frame that has just been opened lies where
-    /// words are made.
+    /// Takes the early frames whose turn has come, and drops those whose parcels the connection has delivered. Sends
+    /// nothing, because the buffer in which words are made may hold a frame that has just been opened.
     #[cold]
     fn take_early(&mut self) -> Result<(), Trouble> {
         while let Some((word, head, _)) = self.bypass.as_ref().and_then(|one| one.early.front()) {
@@ -291,7 +295,7 @@ impl Link {
         Ok(())
     }
 
-    /// Confirms many frames that were taken, if nothing else has done so.
+    /// Confirms the frames that were taken, if there are many and no other frame has confirmed them.
     #[inline]
     fn confirm_many(&mut self) {
         let owes = |bypass: &Bypass| bypass.owed >= FRAMES_PER_CONFIRMATION;
@@ -300,7 +304,8 @@ impl Link {
         }
     }
 
-    /// Something has been read from the connection, and nothing more is there.
+    /// Records that something was read from the connection and nothing more is available there. Confirms it from time
+    /// to time.
     #[inline]
     pub(in crate::tcp) fn has_read(&mut self) {
         let Some(bypass) = &mut self.bypass else {
@@ -314,14 +319,14 @@ impl Link {
         }
     }
 
-    /// Confirms frames that were taken and have not been confirmed.
+    /// Confirms the frames that were taken and have not been confirmed.
     pub(in crate::tcp) fn confirm_taken(&mut self) {
         if self.bypass.as_ref().is_some_and(|bypass| bypass.owed > 0) {
             self.confirm_by_bypass();
         }
     }
 
-    /// Frames that are not known to have come by the bypass go by the connection.
+    /// Sends the frames that are not known to have arrived by the bypass again, by the connection.
     pub(in crate::tcp) fn repeat_by_connection(&mut self) {
         if self.outbox.is_unsure() && self.is_open() {
             if let Some(bypass) = &mut self.bypass {
@@ -333,13 +338,13 @@ impl Link {
         }
     }
 
-    /// Some milliseconds have passed; whether there is to be another tick.
+    /// Handles a tick, some milliseconds after the last one. Returns whether another tick is needed.
     pub(in crate::tcp) fn tick_bypass(&mut self, now: Instant) -> bool {
         let unsure = self.outbox.first_unsure().filter(|_| self.is_open());
         let Some(bypass) = self.bypass.as_deref_mut() else {
             return false;
         };
-        // Others may come and be confirmed behind one that is lost.
+        // Frames behind a lost one may arrive and be confirmed, so the first unconfirmed byte counts.
         let before = bypass.stale.take();
         if let Some(first) = unsure {
             let since = match before {
@@ -364,7 +369,7 @@ impl Link {
         asks
     }
 
-    /// A bypass that did not answer may do so again.
+    /// Asks a question on a bypass that did not answer: it may answer again.
     pub(in crate::tcp) fn try_bypass_again(&mut self) {
         if self
             .bypass
@@ -376,7 +381,7 @@ impl Link {
     }
 }
 
-/// The head of a parcel on the bypass: it is a frame, and whole.
+/// Decodes the header of a parcel on the bypass. Fails unless the parcel is a complete frame.
 #[inline]
 fn sound_frame(parcel: &[u8]) -> Result<Head, Trouble> {
     let head = parcel.first_chunk::<HEAD>().map(Head::decode);

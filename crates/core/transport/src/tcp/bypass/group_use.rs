@@ -1,26 +1,27 @@
-//! Whether a link takes part in frames for several tasks (see [`crate::tcp::together`]): what became of those before.
+//! Whether a link takes part in frames for several tasks (see [`crate::tcp::together`]), by the fate of the earlier
+//! ones.
 
 use std::time::{Duration, Instant};
 
-/// Maximum number of losses in a row before a link rests.
+/// Maximum number of losses in a row; after it a link takes no part for a while.
 const MAX_LOSSES: u32 = 3;
-/// Time for which a link takes no part after that.
+/// Time for which the link then takes no part.
 const FIRST_REST: Duration = Duration::from_secs(1);
-/// How often that time doubles.
+/// Maximum number of times that this time doubles.
 const MAX_DOUBLINGS: u32 = 10;
 
-/// What became of the frames for several tasks in which a link had a part.
+/// The fate of the frames for several tasks in which a link had a part.
 #[derive(Debug, Default)]
 pub(in crate::tcp) struct GroupUse {
-    /// Number of the first byte of the last parcel that went so, if it is not known to have come.
+    /// Number of the first byte of the last parcel that was sent in such a frame, if it is not known to have arrived.
     last: Option<u64>,
-    /// Losses in a row.
+    /// Number of losses in a row.
     losses: u32,
     rests_until: Option<Instant>,
 }
 
 impl GroupUse {
-    /// May the link take part?
+    /// Returns whether the link may take part.
     pub(in crate::tcp) fn is_free(&mut self) -> bool {
         if self.rests_until.is_some_and(|until| Instant::now() < until) {
             return false;
@@ -29,12 +30,12 @@ impl GroupUse {
         true
     }
 
-    /// The parcel that begins with this byte goes so.
+    /// Records that the parcel that begins with this byte is sent in such a frame.
     pub(in crate::tcp) fn went(&mut self, position: u64) {
         self.last = Some(position);
     }
 
-    /// All before byte `position` has come by the bypass.
+    /// Records that the peer has received all bytes before `position`.
     #[inline]
     pub(in crate::tcp) fn reached(&mut self, position: u64) {
         if self.last.is_some_and(|last| last < position) {
@@ -42,12 +43,12 @@ impl GroupUse {
         }
     }
 
-    /// The connection is used: what it repeats says nothing about the frame.
+    /// Forgets the last parcel. The connection is used, and what it repeats says nothing about the frame.
     pub(in crate::tcp) fn forget(&mut self) {
         self.last = None;
     }
 
-    /// What went by the bypass from byte `position` on has not come in time.
+    /// Records that what was sent by the bypass from byte `position` on has not arrived in time.
     #[cold]
     pub(in crate::tcp) fn lost(&mut self, position: u64) {
         if self.last.take().is_none_or(|last| last < position) {
