@@ -1,6 +1,7 @@
-//! Frames, as the engine uses them.
+//! Frames: the implementation of the engine's trait.
 //!
-//! *Rules of a small message:* one system call to send it, one to receive it, none if it comes by a bypass; no allocation, no clock.
+//! *Rules of a small message:* one system call to send it and one to receive it, none if it arrives by a bypass; no
+//! allocation, no reading of the clock.
 
 use regatta_engine::{Arrival, Fault, Frames, Peer};
 use regatta_memory::held::Held;
@@ -10,12 +11,13 @@ use regatta_wire::link::{Head, Parcel};
 
 use super::Tcp;
 
-/// How to treat a frame while this host lacks something for a connection, such as a descriptor.
+/// How to treat a frame while this host lacks a resource for a connection, such as a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IfShort {
-    /// The call that sends it fails, and may be made again.
+    /// The call that sends the frame fails, and may be repeated.
     Fail,
-    /// The link keeps it until there is a connection. For the engine's own words, which nobody would send again.
+    /// The link keeps the frame until there is a connection. Used for the engine's own frames, which would not be
+    /// sent again.
     Keep,
 }
 
@@ -34,7 +36,7 @@ impl Frames for Tcp {
     }
 
     fn send_body(&mut self, to: Peer, frame: Frame, body: &[u8]) -> Result<bool, Fault> {
-        // SAFETY: the body is only read, before this call ends.
+        // SAFETY: the body is only read, and only during this call.
         let payload = unsafe { Views::block(body.as_ptr().cast_mut(), body.len()) };
         self.send_frame(to, frame, &payload, IfShort::Keep)
     }
@@ -51,7 +53,7 @@ impl Frames for Tcp {
         {
             let payload = link.inbox.payload(&head);
             let keep = payload.len().min(into.len());
-            // SAFETY: `keep` bytes are there, and fit.
+            // SAFETY: `payload` has `keep` bytes, and `into` has room for them.
             unsafe { into.scatter(0, payload.as_ptr(), keep) };
             link.take(&head);
         }
@@ -76,7 +78,7 @@ impl Frames for Tcp {
         bytes
     }
 
-    /// Peers on other hosts, by what `poll` has found.
+    /// Returns the next peer on another host from which `poll` or a bypass has received a frame.
     fn next_ready(&mut self, cursor: &mut usize) -> Option<Peer> {
         if *cursor == 0 {
             self.look_at_bypasses();
@@ -114,7 +116,7 @@ impl Tcp {
         short: IfShort,
     ) -> Result<bool, Fault> {
         let length = payload.len();
-        // A confirmation that has come may open a bypass.
+        // A confirmation that has arrived may make a bypass usable.
         self.look_at_bypasses();
         if let Some(link) = self.link(to)
             && link.is_open()
@@ -136,7 +138,7 @@ impl Tcp {
         self.send_slowly(to, frame, payload, short)
     }
 
-    /// There is no connection, or no room.
+    /// Sends a frame where there is no connection or no room.
     #[cold]
     fn send_slowly(
         &mut self,
@@ -147,7 +149,7 @@ impl Tcp {
     ) -> Result<bool, Fault> {
         let length = payload.len();
         let link = self.link_to(to)?;
-        // The word that makes room may come behind others.
+        // The acknowledgement that makes room may be behind other parcels.
         link.reception.expect_more();
         while link.is_open() && link.reception.expects_more() && !link.outbox.has_room(length) {
             link.receive();
@@ -177,7 +179,8 @@ impl Tcp {
         Ok(true)
     }
 
-    /// The head of the front frame, after a look at the connection if need be.
+    /// Returns the header of the front frame. Polls the connection if there is none yet. Fails if the peer broke the
+    /// protocol, once all frames from before are taken.
     #[inline]
     fn look(&mut self, from: Peer) -> Result<Option<Head>, Fault> {
         if !self.link(from).is_some_and(|link| link.is_open()) {
@@ -189,7 +192,7 @@ impl Tcp {
         };
         let front = link.front();
         match link.state.fault() {
-            // Frames from before the fault are sound.
+            // Frames from before the fault are valid.
             Some(what) if front.is_none() => {
                 link.state.report();
                 Err(Fault::Corrupt { peer: from, what })
@@ -203,7 +206,7 @@ impl Tcp {
         }
     }
 
-    /// Sees to words to a peer that found no room, such as that there is room again.
+    /// Retries to send parcels to a peer for which there was no room, and tends the bypass if that is due.
     pub(super) fn retry_words(&mut self, peer: Peer) {
         let Some(link) = self.link(peer).filter(|link| link.is_open()) else {
             return;
@@ -218,7 +221,7 @@ impl Tcp {
     }
 }
 
-/// A frame at the front, as the engine wants to know it.
+/// Converts a front frame's header to the engine's type.
 #[inline]
 fn arrival(head: &Head) -> Option<Arrival> {
     let Parcel::Frame(kind) = head.parcel else {

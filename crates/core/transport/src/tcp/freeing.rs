@@ -1,15 +1,17 @@
-//! Links of peers that are gone are freed.
+//! Freeing the links of peers that are gone.
 //!
-//! A link has buffers of more than a megabyte, and every look for frames goes through all links. In a long job most peers that a
-//! task has known may be gone. So a link is freed when the engine has dealt with the peer's end, all that it sent has been taken,
-//! and its connection has ended; from then on only its number is kept. If the peer is reached again after all (its host was cut
-//! off), the new link is one of a peer that is gone, and goes the same way.
+//! A link has buffers of more than a megabyte, and every poll for frames goes through all links. In a long job most
+//! peers that a task has known may be gone. So a link is freed when the engine has handled the peer's end, all that
+//! the peer sent has been taken, and its connection has ended. From then on only the peer's number is kept. If the
+//! peer is reached again (its host had been cut off), the new link is that of a peer that is gone, and is freed in
+//! the same way.
 //!
-//! A message that the peer had offered may still wait for its receive then, with a stream of which no byte has come. The new link
-//! does not know how many streams there were. So it accepts any stream number, and nothing ever comes through that stream.
+//! A message that the peer had offered may then still wait for its receive, with a stream of which no byte has been
+//! received. The new link does not know how many streams there were. So it accepts any stream number, and never
+//! receives anything through such a stream.
 //!
-//! A link stays if something is known of the peer that the table does not say: it broke the protocol, or holds this task for
-//! dead.
+//! A link is kept if it holds knowledge of the peer that the table lacks: the peer broke the protocol, or considers
+//! this task dead.
 
 use regatta_engine::Peer;
 
@@ -17,10 +19,10 @@ use super::Tcp;
 use super::link::Link;
 
 impl Link {
-    /// Is nothing left to take from it or to report about it?
+    /// Returns whether nothing is left to take from the link or to report about it.
     fn is_spent(&mut self) -> bool {
         let ended = self.state.is_gone() && self.state.is_unconnected();
-        // Nothing more comes through a stream that nobody wants.
+        // Nothing more is received through a stream that is not wanted.
         let streams = self.streams.are_wanted() || !self.streams.outs().is_empty();
         ended && !streams && self.inbox.front().is_none()
     }
@@ -31,7 +33,8 @@ impl Link {
 }
 
 impl Tcp {
-    /// Frees the links of peers that are gone for the engine, as far as they are spent. Only between two walks over the links.
+    /// Frees the links of peers that are gone for the engine, if nothing is left to take from them. Must not be
+    /// called during a walk over the links.
     #[inline]
     pub(crate) fn free_parted(&mut self) {
         if !self.parted.is_empty() {
@@ -58,7 +61,7 @@ impl Tcp {
         }
     }
 
-    /// A link to begin with; to a peer whose link has been freed, one that is gone.
+    /// Returns an initial link. For a peer whose link has been freed, it is the link of a peer that is gone.
     pub(super) fn new_link(&mut self, peer: Peer) -> Box<Link> {
         if self.freed.contains(&peer) {
             self.parted.push(peer);
@@ -93,7 +96,7 @@ mod tests {
         tag: 0,
     };
 
-    /// Task 0 on a host of its own, all others on another one.
+    /// Returns a task. Task 0 is alone on its host, all others are on another host.
     fn task(me: u32, listener: &TcpListener) -> Tcp {
         let mut host_of = vec![1; 1 + PEERS as usize];
         host_of[0] = 0;
@@ -121,7 +124,7 @@ mod tests {
         }
     }
 
-    /// It has said two words, and is gone.
+    /// Lets a peer send two frames and end.
     fn comes_and_goes(task: &mut Tcp, peer: Peer, listener: &TcpListener) {
         let mut other = self::task(peer, listener);
         for _ in 0..2 {
@@ -160,7 +163,7 @@ mod tests {
             assert!(task.known.is_empty() && task.parted.is_empty());
             assert_eq!(task.presence(peer, Presence::Left), Presence::Left);
         }
-        // One that is reached again is gone all the same, and its link goes again.
+        // A peer that is reached again is still gone, and its link is freed again.
         task.link_to(1).unwrap();
         assert_eq!(task.presence(1, Presence::Left), Presence::Left);
         task.free_parted();
@@ -179,7 +182,7 @@ mod tests {
             task.free_parted();
             task.link(1).is_none()
         });
-        // Its thousandth, as its offer says.
+        // The stream is the peer's thousandth, as its offer says.
         let message = Views::none();
         let id = 2000;
         let mut stream = task.attach(1, &route(id)).unwrap();

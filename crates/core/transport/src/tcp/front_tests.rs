@@ -1,4 +1,4 @@
-//! The beginning of a large message: system calls, words and copies that it does not take.
+//! The beginning of a large message: system calls, parcels and copies that it must not need.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -17,7 +17,7 @@ const OFFER: Frame = Frame {
     tag: 0,
 };
 
-/// Both ends of an encrypted channel.
+/// Returns both ends of an encrypted session, whose keys change after `records` records.
 pub(super) fn sessions(records: u64) -> [Session; 2] {
     let (key, bounds) = ([7; 32], Bounds::CONNECTION);
     let (caller, first) = Caller::begin(&key, b"test").unwrap();
@@ -26,7 +26,7 @@ pub(super) fn sessions(records: u64) -> [Session; 2] {
     [ours, callee.finish(&third, bounds, records).unwrap()]
 }
 
-/// Both ends of a connection over these sockets.
+/// Returns both ends of a connection over these sockets.
 pub(super) fn channels(sockets: [UnixStream; 2], is_secure: bool) -> [Channel; 2] {
     let mut channels = sockets.map(|socket| {
         socket.set_nonblocking(true).unwrap();
@@ -45,13 +45,13 @@ fn links(is_secure: bool) -> [Link; 2] {
     channels([ours, theirs], is_secure).map(Link::over)
 }
 
-/// The memory of a message, or of the place where it goes.
+/// Returns the memory of a message or of its destination.
 fn views(bytes: &mut [u8]) -> Views {
     // SAFETY: the tests keep the bytes for as long as a link uses them.
     unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Offers a message, and has the other link look once.
+/// Offers a message, and lets the other link poll once.
 fn offer(links: &mut [Link; 2], message: &Views) -> u32 {
     let id = links[0].open_out(message).unwrap();
     links[0].send(OFFER, &views(&mut [1; 50]));

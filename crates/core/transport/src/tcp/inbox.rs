@@ -1,34 +1,34 @@
-//! Frames that have come from a peer and have not been taken by the engine.
+//! Frames that have been received from a peer and not been taken by the engine.
 //!
 //! ```text
 //! bytes: taken | whole parcels, looked at | not looked at yet | room
 //!              start                      scanned             end
 //! ```
 //!
-//! Frames are looked at where they were received. Other parcels between them are handled when they are scanned
-//! and passed over later: a hole is a head of kind 0.
+//! Frames stay where they were received until they are taken. Other parcels between them are handled when they are
+//! scanned, and become holes, which are skipped later: a hole is a header of kind 0.
 
 use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::outbox::{RETAIN_BYTES, SPARE_BYTES};
 
-/// Most untaken bytes that an honest peer can cause.
+/// Maximum number of untaken bytes that an honest peer can cause.
 const MAX_UNTAKEN_BYTES: usize = RETAIN_BYTES + SPARE_BYTES;
 /// Size of one read, in bytes.
 const READ_BYTES: usize = 64 << 10;
-/// Kind of a head that stands for a hole.
+/// Kind in the header of a hole.
 const HOLE: u8 = 0;
 
-/// Frames that have come from a peer and wait for the engine.
+/// Frames that have been received from a peer and wait for the engine.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) bytes: Box<[u8]>,
     start: usize,
     pub(crate) scanned: usize,
     pub(crate) end: usize,
-    /// Number of the byte at `start`, of all numbered ones that ever came.
+    /// Number of the byte at `start`, counted over all numbered bytes received.
     pub(crate) taken: u64,
-    /// Number of the byte at `scanned`: earlier bytes need not come again.
+    /// Number of the byte at `scanned`: earlier bytes need not be repeated.
     pub(crate) reached: u64,
 }
 
@@ -44,12 +44,13 @@ impl Inbox {
         }
     }
 
-    /// The connection is lost: what has not come whole will come again.
+    /// Drops the parcels that are incomplete, because the connection is lost. They will be sent again.
     pub(crate) fn cut(&mut self) {
         self.end = self.scanned;
     }
 
-    /// Where the next bytes go. `None` while more bytes lie here than an honest peer may have outstanding; the peer then waits.
+    /// Returns the memory for the next bytes. Returns `None` while more bytes are here than an honest peer may have
+    /// outstanding; the peer then waits.
     #[inline]
     pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
         if self.start == self.end {
@@ -64,32 +65,32 @@ impl Inbox {
         Some(&mut self.bytes[self.end..self.end + READ_BYTES])
     }
 
-    /// Has nothing come of a parcel that is not here as a whole?
+    /// Returns whether no byte of an incomplete parcel is here.
     #[inline]
     pub(crate) fn is_scanned(&self) -> bool {
         self.scanned == self.end
     }
 
-    /// The head at `at`, and bytes of its body that are there.
+    /// Returns the header at `at`, or `None` if it is incomplete.
     #[inline]
     pub(crate) fn head_at(&self, at: usize) -> Option<&[u8; HEAD]> {
         self.bytes[at..self.end].first_chunk()
     }
 
-    /// The body of the parcel at `scanned`, which is whole, lies behind its head.
+    /// Returns the body of the parcel at `scanned`, which must be complete.
     #[inline]
     pub(crate) fn body(&self, head: &Head) -> &[u8] {
         &self.bytes[self.scanned + HEAD..self.scanned + head.size()]
     }
 
-    /// The parcel at `scanned` is whole; it stays until it is taken.
+    /// Keeps the complete parcel at `scanned` until it is taken.
     #[inline]
     pub(crate) fn hold(&mut self, head: &Head) {
         self.scanned += head.size();
         self.reached += head.size() as u64;
     }
 
-    /// The scanned parcel of `size` bytes has been dealt with.
+    /// Passes over the parcel of `size` bytes at `scanned`, which has been handled.
     pub(crate) fn pass(&mut self, size: usize) {
         let (at, after) = (self.scanned, self.scanned + size);
         self.scanned = after;
@@ -102,7 +103,7 @@ impl Inbox {
         self.bytes[at + 4..at + 8].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// The oldest frame.
+    /// Returns the header of the oldest frame, or `None` if there is none.
     #[inline]
     pub(crate) fn front(&mut self) -> Option<Head> {
         while self.start < self.scanned {
@@ -111,7 +112,7 @@ impl Inbox {
                 self.start += HEAD + Head::length_in(head) as usize;
                 continue;
             }
-            // It was read before, so it can be read again.
+            // The header was decoded before, so it can be decoded again.
             let head = Head::decode(head).ok()?;
             if matches!(head.parcel, Parcel::Frame(_)) {
                 return Some(head);
@@ -121,20 +122,20 @@ impl Inbox {
         None
     }
 
-    /// The payload of the frame at the front.
+    /// Returns the payload of the frame at the front.
     #[inline]
     pub(crate) fn payload(&self, head: &Head) -> &[u8] {
         &self.bytes[self.start + HEAD..self.start + head.size()]
     }
 
-    /// Be done with the parcel at the front.
+    /// Removes the parcel at the front.
     #[inline]
     pub(crate) fn take(&mut self, head: &Head) {
         self.start += head.size();
         self.taken += head.size() as u64;
     }
 
-    /// Close the holes, and make room at the end.
+    /// Closes the holes, and moves the free memory to the end.
     fn compact(&mut self) {
         let (mut from, mut to) = (self.start, 0);
         while from < self.scanned

@@ -1,6 +1,7 @@
-//! All that is between this task and one peer on another host. It outlives the connections it uses.
+//! The link between this task and one peer on another host. It outlives the connections that it uses.
 //!
-//! Each part of a [`Link`] is a struct whose fields are private to its file in the folder beside this one; [`state`] is the link's life.
+//! Each part of a [`Link`] is a struct with private fields in its own file in the folder beside this one. [`state`]
+//! is the life cycle of the link.
 
 mod beginning;
 mod chunks;
@@ -35,11 +36,11 @@ use streams::Streams;
 /// Maximum size of a frame's payload, in bytes.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = 16 << 10;
 
-/// The reason of a peer that says [`Parcel::Closed`].
+/// The fault of a peer that sent [`Parcel::Closed`].
 const PEER_CLOSED: &str =
     "it has closed the connection, because what came from this task made no sense to it";
 
-/// Why nothing more can be done on a connection.
+/// The reason why a connection cannot be used any more.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// It is lost; another one will do.
@@ -62,7 +63,7 @@ impl From<&'static str> for Trouble {
     }
 }
 
-/// One peer on another host: what was said and heard, over however many connections.
+/// The link to one peer on another host: what was sent and received, over any number of connections.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(super) state: LinkState,
@@ -83,7 +84,7 @@ impl Link {
         Link::with(LinkState::new(), Streams::new())
     }
 
-    /// A link to a peer that is gone, and whose link before has been freed (see [`super::freeing`]).
+    /// Returns a link to a peer that is gone and whose earlier link has been freed (see [`super::freeing`]).
     pub(crate) fn forgotten() -> Link {
         Link::with(LinkState::gone(), Streams::forgotten())
     }
@@ -108,7 +109,7 @@ impl Link {
         self.state.is_open()
     }
 
-    /// The connection ended, or must. A peer that broke the protocol is told, if a parcel can begin now.
+    /// Ends the connection, for this reason. A peer that broke the protocol is notified, if a parcel can begin now.
     pub(crate) fn trouble(&mut self, trouble: Trouble) {
         if matches!(trouble, Trouble::Corrupt(_)) {
             self.send_last(Parcel::Closed);
@@ -125,17 +126,17 @@ impl Link {
         }
     }
 
-    /// The engine is done with a peer that is dead by the table: neither side says anything more. A peer that lives after all
-    /// (its host was cut off) hears why.
+    /// Ends the link to a peer that is dead according to the table: neither side sends anything more. If the peer
+    /// lives after all (its host had been cut off), it is notified of the reason.
     pub(crate) fn part(&mut self) {
         if self.state.part() {
-            // If that does not arrive, the next connection begins with it.
+            // If the parcel does not arrive, it is the first one of the next connection.
             self.send_last(Parcel::Disowned);
             self.trouble(Trouble::Lost);
         }
     }
 
-    /// Ends a connection with this parcel, if one can begin now.
+    /// Sends this parcel as the last one of a connection, if a parcel can begin now.
     fn send_last(&mut self, parcel: Parcel) {
         if let Some(channel) = self.state.channel_mut()
             && channel.is_flushed()
@@ -145,7 +146,7 @@ impl Link {
         }
     }
 
-    /// Parcels that were on their way on a connection come again on the next one.
+    /// Resets all parts for the next connection, which repeats the parcels that were in transit.
     fn forget_connection(&mut self) {
         self.note_end_for_bypass();
         self.inbox.cut();
@@ -157,20 +158,20 @@ impl Link {
         self.probes.forget_question();
     }
 
-    /// Returns whether there is something to look after of which no event will tell.
+    /// Returns whether there is work of which no event will notify this task.
     #[inline]
     pub(crate) fn is_restless(&self) -> bool {
         self.state.is_lost() || self.is_blocked() || !self.probes.is_empty()
     }
 
-    /// Returns whether the socket has refused a part of what was begun.
+    /// Returns whether the socket has refused a part of what was to be written.
     #[inline]
     pub(crate) fn is_blocked(&self) -> bool {
         let channel = self.state.channel();
         channel.is_some_and(|channel| !channel.is_flushed()) || !self.outbox.is_written()
     }
 
-    /// Returns whether there is something to write as soon as the socket takes it.
+    /// Returns whether there is something to write as soon as the socket has room.
     pub(crate) fn wants_room(&self) -> bool {
         let mut outs = self.streams.outs().iter();
         self.is_blocked() || outs.any(|stream| stream.sendable().is_some())
@@ -184,7 +185,7 @@ impl Link {
 
 #[cfg(test)]
 impl Link {
-    /// A link that has this connection, without a word.
+    /// Returns a link with this connection, without the first parcels.
     pub(super) fn over(channel: regatta_connection::channel::Channel) -> Link {
         let mut link = Link::new();
         link.state.adopted(channel, false);

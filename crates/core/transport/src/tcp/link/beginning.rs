@@ -1,4 +1,4 @@
-//! A link takes a connection: the first parcel each way says how far its sender got before.
+//! The beginning of a connection on a link: the first parcel in each direction says how far its sender got before.
 
 use std::io;
 
@@ -12,13 +12,15 @@ use super::{Link, PEER_CLOSED, Trouble};
 const NONSENSE: &str = "a connection begins with nonsense";
 
 impl Link {
-    /// Takes an authenticated connection in the place of the one before, and tells the peer how far this side got there.
+    /// Adopts an authenticated connection in place of the previous one, and sends the peer the position that this
+    /// side has reached.
     pub(in crate::tcp) fn adopt(
         &mut self,
         mut channel: Channel,
         called: bool,
     ) -> Result<(), Trouble> {
-        // Bytes that came on the previous connection need not come again. A peer that has ended since could not repeat them.
+        // Bytes received on the previous connection need not be repeated. A peer that has ended since could not
+        // repeat them.
         self.read_out();
         self.forget_connection();
         self.bypass = None;
@@ -27,8 +29,8 @@ impl Link {
         Ok(said?)
     }
 
-    /// Receives the first parcel of a connection as far as it has come, and not a byte of the parcels behind it. Fails if the
-    /// connection ends before.
+    /// Receives the first parcel of a connection as far as it has arrived, but no byte of the parcels behind it.
+    /// Fails if the connection ends before.
     pub(in crate::tcp) fn begin(&mut self) -> io::Result<()> {
         let Some(first) = self.state.read_first_head()? else {
             return Ok(());
@@ -65,7 +67,7 @@ impl Link {
         self.try_pump(1).map(drop)
     }
 
-    /// Goes on over a new connection, which the peer has begun with this head.
+    /// Continues over a new connection, whose first parcel from the peer has this header.
     pub(in crate::tcp) fn resume(&mut self, head: &Head) -> Result<(), Trouble> {
         let taken = head.word.checked_sub(head.context.into());
         let taken = taken.ok_or("a connection begins before what was taken")?;

@@ -1,4 +1,5 @@
-//! Chunks of streams, as they come: to where they go at once, if somebody drains their stream, or aside.
+//! Chunks of streams as they arrive: they go straight to their destination if a receive is draining their stream,
+//! otherwise aside.
 
 use std::io::IoSliceMut;
 
@@ -8,11 +9,13 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use super::reception::InChunk;
 use super::{Link, Trouble};
 
-/// Number of bytes received behind the end of a chunk, together with it: the next head, with luck a small frame.
+/// Number of bytes received together with the end of a chunk, from behind it: the next header, and possibly a small
+/// frame.
 const TAIL_BYTES: usize = 4 << 10;
 
 impl Link {
-    /// Counts a poll that met the chunk in the way. Returns whether to leave the chunk to the receive that drains it, and to read nothing now.
+    /// Counts a poll that found this chunk in front of the next frame. Returns whether to leave the chunk to the
+    /// receive that drains it and to read nothing now.
     pub(super) fn leave_chunk(&mut self) -> bool {
         let Some(chunk) = self.reception.chunk() else {
             return false;
@@ -22,7 +25,7 @@ impl Link {
         self.reception.leave_chunk() && wanted
     }
 
-    /// A chunk begins.
+    /// Begins the chunk with this header. Fails if it exceeds the stream's limit or leaves a gap.
     pub(super) fn begin_chunk(&mut self, head: &Head) -> Result<(), Trouble> {
         self.streams.notice(head.context)?;
         let (offset, length) = (head.word, head.length as usize);
@@ -32,7 +35,7 @@ impl Link {
             known: length,
             last: head.last,
         };
-        // A stream that is not there any more: it has ended, and this was sent before that was known.
+        // An unknown stream has ended, and this chunk was sent before the peer knew that.
         let Some(stream) = self.streams.in_stream(head.context) else {
             self.reception.begin_chunk(chunk);
             return Ok(());
@@ -51,7 +54,7 @@ impl Link {
         Ok(())
     }
 
-    /// `n` bytes of the present chunk lie at `at` of the inbox.
+    /// Adds `n` bytes of the current chunk, which are at `at` in the inbox, to its stream.
     pub(super) fn absorb(&mut self, at: usize, n: usize) -> Result<(), Trouble> {
         let Some(chunk) = self.reception.chunk_mut() else {
             return Ok(());
@@ -68,7 +71,7 @@ impl Link {
         Ok(())
     }
 
-    /// Ends the present chunk if all of it has come.
+    /// Ends the current chunk if all of it has been received.
     fn end_chunk(&mut self) {
         let Some(chunk) = self.reception.end_chunk() else {
             return;
@@ -85,10 +88,12 @@ impl Link {
         }
     }
 
-    /// Receives the present chunk of `id`, straight into its place if it can go there.
+    /// Receives a part of stream `id`, straight into the destination `into` if possible. Returns whether anything was
+    /// received.
     pub(crate) fn pull(&mut self, id: u32, into: &Views) -> Result<bool, Trouble> {
         if self.reception.chunk_is_over() && self.inbox.is_scanned() && self.comes_in_pieces() {
-            // The head alone: the bytes of a chunk behind it can go to their place.
+            // Only the header is received, so that the bytes of a chunk behind it can go straight to their
+            // destination.
             let came = self.receive_some(HEAD)?;
             if !came || self.reception.chunk_is_over() {
                 return Ok(came);
@@ -112,7 +117,8 @@ impl Link {
         let Some(room) = self.inbox.room() else {
             return Ok(false);
         };
-        // SAFETY: inside the memory of a message being received, which is nobody else's until it is.
+        // SAFETY: the range is inside the memory of a message that is being received, which nothing else uses until
+        // it is complete.
         let place = unsafe { std::slice::from_raw_parts_mut(base.add(at), chunk.left) };
         let tail = TAIL_BYTES.min(room.len());
         let parts = &mut [IoSliceMut::new(place), IoSliceMut::new(&mut room[..tail])];

@@ -1,25 +1,26 @@
-//! How long to wait for more from a peer that the table calls gone (see [`crate::tcp::ending`]).
+//! The time to wait for more from a peer that the table calls gone (see [`crate::tcp::ending`]).
 
 use std::time::{Duration, Instant};
 
-/// Time without new bytes after which the connection of a peer that is gone is not waited for any more.
+/// Time without new bytes after which a connection to a peer that is gone is no longer drained.
 pub(in crate::tcp) const DRAIN_IDLE_TIMEOUT: Duration = Duration::from_millis(200);
-/// Maximum time for which more is awaited from such a peer.
+/// Maximum time for which such a connection is drained.
 pub(in crate::tcp) const MAX_DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// How long to wait for more from a peer that the table calls gone.
+/// The deadlines for draining the connection to a peer that the table calls gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Farewell {
-    /// Draining ends at this time if no byte has come since it was set.
+    /// Time at which draining ends if no byte is received before.
     quiet: Instant,
-    /// Draining ends at this time at the latest, even if bytes still come.
+    /// Time at which draining ends even if bytes still arrive.
     over: Instant,
-    /// Bytes that had come when `quiet` was last set.
+    /// Number of bytes that had been received when `quiet` was last set.
     heard: u64,
 }
 
 impl Farewell {
-    /// Begins when the table has just called the peer gone; `heard` bytes have come.
+    /// Returns the deadlines for a peer that the table has just called gone. `heard` bytes have been received from it
+    /// so far.
     pub(super) fn begin(now: Instant, heard: u64) -> Farewell {
         Farewell {
             quiet: now + DRAIN_IDLE_TIMEOUT,
@@ -28,7 +29,7 @@ impl Farewell {
         }
     }
 
-    /// Returns whether more may come; `heard` bytes have come.
+    /// Returns whether to wait for more. `heard` bytes have been received so far.
     pub(super) fn has_time(&mut self, now: Instant, heard: u64) -> bool {
         if self.heard != heard {
             (self.quiet, self.heard) = (now + DRAIN_IDLE_TIMEOUT, heard);

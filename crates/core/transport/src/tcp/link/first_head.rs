@@ -1,11 +1,11 @@
-//! The first parcel of a connection, sent whole, and received no byte further: behind it parcels flow.
+//! The first parcel of a connection. It is sent whole, and received without any byte of the parcels behind it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 
 use regatta_connection::channel::Channel;
 use regatta_wire::link::{HEAD, Head};
 
-/// The first parcel of the peer, as far as it has come.
+/// The first parcel of the peer, as far as it has been received.
 #[derive(Debug, Default)]
 pub(super) struct FirstHead {
     bytes: [u8; HEAD],
@@ -13,7 +13,7 @@ pub(super) struct FirstHead {
 }
 
 impl FirstHead {
-    /// Receives more of it; whether it is whole.
+    /// Receives more of the parcel. Returns whether it is complete.
     pub(super) fn read(&mut self, channel: &mut Channel) -> io::Result<bool> {
         while self.have < HEAD {
             let place = &mut self.bytes[self.have..];
@@ -25,13 +25,13 @@ impl FirstHead {
         Ok(true)
     }
 
-    /// The head, if it makes sense.
+    /// Returns the header, or `None` if it is invalid.
     pub(super) fn decoded(&self) -> Option<Head> {
         Head::decode(&self.bytes).ok()
     }
 }
 
-/// Sends the first parcel of a connection, or a parcel that is to be its last. An error: it does not take it whole.
+/// Sends the first parcel of a connection, or its last. Fails if the connection does not take all of it.
 pub(super) fn send_first(channel: &mut Channel, bytes: &[u8]) -> io::Result<()> {
     match channel.send(&[IoSlice::new(bytes)])? {
         n if n == bytes.len() => Ok(()),

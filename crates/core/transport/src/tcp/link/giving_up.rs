@@ -1,4 +1,5 @@
-//! Opening, attaching, ending and giving up streams of a link: what happens to the message's memory, and what the peer is told.
+//! Opening, attaching, ending and abandoning streams of a link: what happens to the message's memory, and what is
+//! sent to the peer.
 
 use regatta_memory::views::Views;
 use regatta_wire::link::Parcel;
@@ -6,7 +7,8 @@ use regatta_wire::link::Parcel;
 use super::{Link, Trouble};
 
 impl Link {
-    /// Opens a stream for a message to the peer, unless too many are open, or no frame could name it.
+    /// Opens a stream for a message to the peer. Returns `None` if too many are open, or if there is no room for a
+    /// frame that offers it.
     pub(crate) fn open_out(&mut self, message: &Views) -> Option<u32> {
         match self.outbox.has_room(0) {
             true => self.streams.open_out(message),
@@ -14,18 +16,18 @@ impl Link {
         }
     }
 
-    /// Uses a stream that the peer has opened to receive.
+    /// Attaches to a stream that the peer has opened in order to receive.
     pub(crate) fn attach_out(&mut self, id: u32) -> Result<(), Trouble> {
         Ok(self.streams.attach_out(id)?)
     }
 
-    /// Uses a stream that the peer has opened to send.
+    /// Attaches to a stream that the peer has opened in order to send.
     pub(crate) fn attach_in(&mut self, id: u32) -> Result<(), Trouble> {
         Ok(self.streams.attach_in(id)?)
     }
 
-    /// Sends the rest of a stream from a copy of its message, which may lack the bytes that have gone for good. The memory of the message is its owner's
-    /// again.
+    /// Sends the rest of a stream from a copy of its message, which may lack the bytes that need not be sent again.
+    /// The link no longer uses the memory of the message.
     pub(crate) fn move_out(&mut self, id: u32, message: &Views) {
         if let Some(stream) = self.streams.out(id) {
             stream.message = Some(message.clone());
@@ -33,17 +35,17 @@ impl Link {
         }
     }
 
-    /// Ends a stream of which the receiver has all. The memory of its message is the user's again, though bytes of it may be on their way once more,
-    /// after a cut.
+    /// Ends a stream whose receiver has received everything. The link no longer uses the memory of the message,
+    /// though a part of it may have been about to be sent again after a cut.
     pub(crate) fn end_out(&mut self, id: u32) {
         self.streams.remove_out(id);
         self.outbox.let_go(id);
     }
 
-    /// Gives up a stream, as its sender.
+    /// Abandons a stream, as its sender.
     ///
-    /// A peer that the table calls `dead` is not told: should it live, the engine's word that takes the message back never
-    /// reaches it, and the end of the stream alone would make no sense to it.
+    /// A peer that the table calls `dead` is not notified: if it lives, the engine's frame that withdraws the message
+    /// never reaches it, and the end of the stream alone would be invalid there.
     pub(crate) fn abandon_out(&mut self, id: u32, dead: bool) {
         self.outbox.let_go(id);
         if self.streams.remove_out(id) && !dead {
@@ -52,7 +54,7 @@ impl Link {
         }
     }
 
-    /// Gives up a stream, as its sender, that nobody else will use. It may have been filled.
+    /// Abandons a stream, as its sender, to which the peer will not attach. It may have been filled.
     pub(crate) fn retract(&mut self, id: u32, dead: bool) {
         self.outbox.let_go(id);
         self.streams.remove_out(id);
@@ -62,14 +64,14 @@ impl Link {
         }
     }
 
-    /// Gives up a stream of the peer's that is not used. The peer is told so by a frame, and retracts it then.
+    /// Declines a stream that the peer has opened. A frame notifies the peer, which then retracts the stream.
     pub(crate) fn decline(&mut self, id: u32) -> Result<(), Trouble> {
         self.attach_in(id)?;
         self.abandon_in(id);
         Ok(())
     }
 
-    /// Gives up a stream, as its receiver.
+    /// Abandons a stream, as its receiver.
     pub(crate) fn abandon_in(&mut self, id: u32) {
         if self.streams.discard(id) {
             self.pump(0);

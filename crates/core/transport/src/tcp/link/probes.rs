@@ -1,4 +1,4 @@
-//! What two tasks have said to each other about being blocked (see [`crate::tcp::deadlock_probe`]).
+//! Deadlock probes between two tasks (see [`crate::tcp::deadlock_probe`]).
 
 use std::mem::discriminant;
 
@@ -8,22 +8,22 @@ use regatta_wire::deadlock_probe::DeadlockProbe;
 /// The probes of a link.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
-    /// The peer's probes that nobody has handled yet.
+    /// The peer's probes that have not been handled yet.
     said: Vec<DeadlockProbe>,
-    /// The last answer of the peer.
+    /// The peer's last answer.
     heard: WaitState,
-    /// Number of the question it has not answered; 0: none.
+    /// Number of the question that the peer has not answered, or 0.
     owes: u32,
 }
 
 impl Probes {
-    /// Whether all that the peer has said has been handled.
+    /// Returns whether all of the peer's probes have been handled.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }
 
-    /// A peer's word about being blocked has come, and is kept if it makes sense.
+    /// Decodes and keeps a probe of the peer. Fails if the probe is invalid.
     pub(super) fn read(&mut self, body: &[u8]) -> Result<(), &'static str> {
         let new =
             DeadlockProbe::decode(body).map_err(|_| "a word about being blocked makes no sense")?;
@@ -31,8 +31,8 @@ impl Probes {
         Ok(())
     }
 
-    /// Keeps what a peer has said until it is dealt with: one of each kind, however much it says. A newer word makes an older one
-    /// void, but the answer to a question stays an answer.
+    /// Keeps a probe of the peer until it is handled: one of each kind, however many the peer sends. A newer probe
+    /// replaces an older one, but the answer to a question stays an answer.
     pub(in crate::tcp) fn keep(&mut self, mut new: DeadlockProbe) {
         let same = |old: &&mut DeadlockProbe| discriminant(&**old) == discriminant(&new);
         let Some(old) = self.said.iter_mut().find(same) else {
@@ -55,22 +55,23 @@ impl Probes {
         std::mem::take(&mut self.said)
     }
 
-    /// The number of the next question, never 0; `None`: the last one has not been answered.
+    /// Returns the number of the next question, never 0. Returns `None` if the last one has not been answered.
     pub(in crate::tcp) fn next_question(&self) -> Option<u32> {
         (self.owes == 0).then(|| self.heard.answers.wrapping_add(1).max(1))
     }
 
-    /// That question has gone to the peer.
+    /// Records that this question was sent to the peer.
     pub(in crate::tcp) fn asked(&mut self, number: u32) {
         self.owes = number;
     }
 
-    /// A question, or its answer, may be lost with the connection.
+    /// Forgets the outstanding question, since it or its answer may be lost with the connection.
     pub(super) fn forget_question(&mut self) {
         self.owes = 0;
     }
 
-    /// Notes the wait state that the peer has sent: the answer to question `number`, or an unasked report if `number` is 0.
+    /// Records the wait state that the peer has sent: the answer to question `number`, or an unasked report if
+    /// `number` is 0.
     pub(in crate::tcp) fn note_state(&mut self, number: u32, (word, looks): (u64, u32)) {
         (self.heard.word, self.heard.looks) = (word, looks);
         if number != 0 && number == self.owes {
@@ -79,7 +80,7 @@ impl Probes {
         }
     }
 
-    /// The last answer of the peer; `None`: it has answered nothing yet.
+    /// Returns the peer's last answer, or `None` if it has not answered yet.
     pub(in crate::tcp) fn last_answer(&self) -> Option<WaitState> {
         (self.heard.answers > 0).then_some(self.heard)
     }

@@ -1,26 +1,28 @@
-//! How far the bytes of both directions have come, beyond what outbox and inbox count themselves.
+//! Byte positions of a link that neither the outbox nor the inbox tracks: what was acknowledged to the peer, and
+//! where the connection's stream is.
 
 use crate::tcp::outbox::RETAIN_BYTES;
 
-/// Positions of a link.
+/// Byte positions of a link.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
-    /// Position of the peer's bytes it has last been told of.
+    /// Position in the peer's stream that was last acknowledged to it.
     told: u64,
-    /// Position of the first byte of the next numbered parcel on the connection. It is below `inbox.reached` while the connection repeats what came by a bypass.
+    /// Position of the first byte of the next numbered parcel on the connection. It is below `inbox.reached` while
+    /// the connection repeats parcels that the bypass has already delivered.
     stream_at: u64,
-    /// Bytes that have come on any connection, or by a bypass.
+    /// Number of bytes received on any connection or by a bypass.
     heard_bytes: u64,
 }
 
 impl Receipts {
-    /// The peer is told that everything up to `taken` has been taken.
+    /// Records that an acknowledgement up to `taken` is sent.
     #[inline]
     pub(in crate::tcp) fn tell(&mut self, taken: u64) {
         self.told = taken;
     }
 
-    /// Whether the peer should be told so, though nothing else is said to it.
+    /// Returns whether an acknowledgement must be sent on its own, because no other parcel has carried one for long.
     #[inline]
     pub(super) fn is_due(&self, taken: u64) -> bool {
         taken - self.told >= RETAIN_BYTES as u64 / 4
@@ -31,30 +33,32 @@ impl Receipts {
         self.heard_bytes
     }
 
-    /// This many bytes have come.
+    /// Adds to the number of bytes received.
     #[inline]
     pub(in crate::tcp) fn hear(&mut self, bytes: usize) {
         self.heard_bytes += bytes as u64;
     }
 
-    /// The next connection begins behind what has been reached, and says what has been taken.
+    /// Resets the positions for a new connection: its stream begins at `reached`, and its first parcel acknowledges
+    /// `taken`.
     pub(super) fn begin_again(&mut self, taken: u64, reached: u64) {
         (self.told, self.stream_at) = (taken, reached);
     }
 
-    /// Returns whether the next numbered parcel on the connection is one that has already come by the bypass.
+    /// Returns whether the next numbered parcel on the connection is one that the bypass has already delivered.
     #[inline]
     pub(super) fn is_behind(&self, reached: u64) -> bool {
         self.stream_at != reached
     }
 
-    /// Notes that the connection has delivered everything up to `reached`, so that nothing is left that only the bypass has brought.
+    /// Records that the connection has delivered everything up to `reached`, including what the bypass had delivered.
     #[inline]
     pub(super) fn catch_up(&mut self, reached: u64) {
         self.stream_at = reached;
     }
 
-    /// A parcel of this many bytes has come again.
+    /// Skips a repeated parcel of `size` bytes, which the bypass has already delivered. Fails if the parcel goes
+    /// beyond `reached`.
     pub(super) fn pass_repeated(&mut self, size: usize, reached: u64) -> Result<(), &'static str> {
         self.stream_at += size as u64;
         match self.stream_at > reached {
@@ -63,7 +67,8 @@ impl Receipts {
         }
     }
 
-    /// The connection goes on at this byte.
+    /// Moves the connection's stream to `position`, at which the peer continues. Fails if that is not between the
+    /// present position and `reached`.
     pub(super) fn go_on_at(&mut self, position: u64, reached: u64) -> Result<(), &'static str> {
         if !(self.stream_at..=reached).contains(&position) {
             return Err("a connection goes on where it cannot");

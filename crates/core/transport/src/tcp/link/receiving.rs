@@ -1,4 +1,4 @@
-//! What a link receives: frames for the engine, chunks, and the other parcels between them.
+//! Receiving on a link: frames for the engine, chunks, and the other parcels between them.
 
 use std::io::IoSliceMut;
 
@@ -8,12 +8,12 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 
 use super::{Link, MAX_PAYLOAD_BYTES, PEER_CLOSED, Trouble};
 
-/// Size of a read of an encrypted connection where nothing is known of what comes, in bytes: room for any frame, and for little of a
-/// large message behind its offer, as that would have to be copied once more.
+/// Size in bytes of a read on an encrypted connection when the kind of the next parcel is unknown. There is room for
+/// any frame, and for little of a large message behind its offer, since that would have to be copied once more.
 const SMALL_READ_BYTES: usize = HEAD + MAX_PAYLOAD_BYTES;
 
 impl Link {
-    /// The oldest frame, as far as has been received.
+    /// Returns the header of the oldest frame. Reads from the connection if none has been received.
     #[inline]
     pub(crate) fn front(&mut self) -> Option<Head> {
         let front = self.inbox.front();
@@ -30,7 +30,7 @@ impl Link {
         self.inbox.front()
     }
 
-    /// Drops the front frame, which has been taken.
+    /// Removes the front frame, which has been taken.
     #[inline]
     pub(crate) fn take(&mut self, head: &Head) {
         self.inbox.take(head);
@@ -39,7 +39,7 @@ impl Link {
         }
     }
 
-    /// Receives what is there. A chunk that a receive drains is left to it for a while.
+    /// Receives what is available. A chunk that a receive is draining is left to that receive for a while.
     #[inline]
     pub(crate) fn receive(&mut self) {
         if !self.reception.chunk_is_over() && self.leave_chunk() {
@@ -51,13 +51,13 @@ impl Link {
         }
     }
 
-    /// Returns whether records have come that no event of the socket will tell of.
+    /// Returns whether records have been received of which no event of the socket will notify.
     pub(in crate::tcp) fn holds_back(&self) -> bool {
         let channel = self.state.channel();
         self.reception.expects_more() && channel.is_some_and(Channel::holds_back)
     }
 
-    /// Receives the records of which no event of the socket will tell, as far as there is room.
+    /// Receives the records of which no event of the socket will notify, as far as there is room.
     pub(in crate::tcp) fn receive_held_back(&mut self) {
         while self.holds_back() {
             self.receive();
@@ -73,13 +73,13 @@ impl Link {
         })
     }
 
-    /// Returns whether small pieces are received as cheaply as large ones. An encrypted connection holds what it has received; of another one
-    /// each piece is a system call, and the kernel's word to the peer that there is room again.
+    /// Returns whether small pieces can be received as cheaply as large ones. An encrypted connection buffers what it
+    /// has received. On a plain one each piece costs a system call, and a window update from the kernel to the peer.
     pub(super) fn comes_in_pieces(&self) -> bool {
         self.state.channel().is_some_and(Channel::is_secure)
     }
 
-    /// Receive so much at most, where no chunk is under way.
+    /// Receives up to `most` bytes, or up to the rest of the current chunk. Returns whether anything was received.
     pub(super) fn receive_some(&mut self, most: usize) -> Result<bool, Trouble> {
         let Some(channel) = self.state.channel_mut() else {
             return Ok(false);
@@ -110,10 +110,10 @@ impl Link {
         Ok(true)
     }
 
-    /// This many bytes have come into the inbox's room.
+    /// Handles `n` bytes that were received into the inbox's room.
     fn arrived(&mut self, n: usize) -> Result<(), Trouble> {
         if !self.reception.chunk_is_over() {
-            // Not kept there: they go on into the stream.
+            // The bytes are not kept in the inbox: they go on into the stream.
             let at = self.inbox.end;
             self.absorb(at, n)?;
             if self.reception.chunk_is_over() {
@@ -125,7 +125,7 @@ impl Link {
         self.scan()
     }
 
-    /// Look at what has come.
+    /// Scans the bytes that have been received, and handles the complete parcels.
     pub(super) fn scan(&mut self) -> Result<(), Trouble> {
         let mut answer = false;
         while let Some(bytes) = self.inbox.head_at(self.inbox.scanned) {
@@ -148,14 +148,14 @@ impl Link {
             }
             answer |= self.parcel(&head)?;
         }
-        // A stream that has come to its end lets its sender go on.
+        // The end of a stream is confirmed, so that its sender can continue.
         if answer {
             self.try_pump(0)?;
         }
         Ok(())
     }
 
-    /// A whole parcel that is no chunk; whether there may be something to say to it.
+    /// Handles a complete parcel that is not a chunk. Returns whether there may be something to send in reply.
     #[inline]
     fn parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
         if self.receipts.is_behind(self.inbox.reached) && head.parcel.is_numbered() {
@@ -171,7 +171,7 @@ impl Link {
             Parcel::Taken => {
                 self.acknowledged(head.word)?;
                 self.inbox.pass(head.size());
-                // There may be room now for a word that was held back.
+                // There may now be room for a release that was held back.
                 return Ok(self.streams.owe_release());
             }
             Parcel::Released => {
@@ -205,7 +205,7 @@ impl Link {
         Ok(false)
     }
 
-    /// A numbered parcel that has come by the bypass comes again on the connection.
+    /// Skips a numbered parcel on the connection that the bypass has already delivered.
     #[cold]
     fn pass_repeated(&mut self, head: &Head) -> Result<bool, Trouble> {
         self.receipts
@@ -214,7 +214,7 @@ impl Link {
         Ok(false)
     }
 
-    /// A word of the connection about the bypass.
+    /// Handles a parcel about the bypass.
     #[cold]
     fn bypass_parcel(&mut self, head: &Head) -> Result<bool, Trouble> {
         match head.parcel {

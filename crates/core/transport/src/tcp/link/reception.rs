@@ -1,32 +1,35 @@
-//! Looks at what comes on a connection: whether there may be something, and the chunk of a stream in the way.
+//! The state of receiving on a connection: whether something may be available, and the chunk that has not been
+//! completely received.
 
-/// Number of polls for a frame, while a chunk that somebody drains is in front of it, after which the chunk is put aside.
+/// Number of polls for a frame, while a chunk that a receive is draining is in front of it, after which the chunk is
+/// put aside.
 const MAX_CHUNK_POLLS: u32 = 64;
 
-/// The chunk at the head of the connection, of which some bytes are still to come.
+/// The current chunk of the connection, of which some bytes have not been received.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InChunk {
     pub(super) stream: u32,
-    /// Bytes of the chunk that are still to come. The first `known` of them are repeats: they came on an earlier connection, which was lost.
+    /// Number of bytes of the chunk that are still to be received. The first `known` of them are repeats: they were
+    /// received on an earlier connection, which was lost.
     pub(super) left: usize,
     pub(super) known: usize,
     pub(super) last: bool,
 }
 
-/// What a link knows of bytes that it has not received yet.
+/// A link's knowledge of bytes that it has not received yet.
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
-    /// Something may be there to be received.
+    /// Whether something may be available to be received.
     expects_more: bool,
-    /// The last look for parcels has filled all its room.
+    /// Whether the last read for parcels filled all its room.
     last_read_was_full: bool,
     chunk: Option<InChunk>,
-    /// Vain looks at the chunk in the way.
+    /// Number of polls that have left the current chunk to its receive.
     chunk_polls: u32,
 }
 
 impl Reception {
-    /// Whether something may be there to be received.
+    /// Returns whether something may be available to be received.
     #[inline]
     pub(crate) fn expects_more(&self) -> bool {
         self.expects_more
@@ -37,7 +40,7 @@ impl Reception {
         self.expects_more = true;
     }
 
-    /// The connection has been read; `more`: something may be left.
+    /// Records a read of the connection. `more` says whether something may be left.
     #[inline]
     pub(super) fn was_read(&mut self, more: bool) {
         self.expects_more = more;
@@ -53,7 +56,7 @@ impl Reception {
         self.last_read_was_full = last_read_was_full;
     }
 
-    /// The chunk in the way.
+    /// Returns the current chunk, if there is one.
     #[inline]
     pub(super) fn chunk(&self) -> Option<InChunk> {
         self.chunk
@@ -64,7 +67,7 @@ impl Reception {
         self.chunk.as_mut()
     }
 
-    /// Whether no chunk is under way.
+    /// Returns whether there is no current chunk.
     #[inline]
     pub(in crate::tcp) fn chunk_is_over(&self) -> bool {
         self.chunk.is_none()
@@ -74,14 +77,15 @@ impl Reception {
         self.chunk = Some(chunk);
     }
 
-    /// Counts one more poll that leaves the chunk in the way to its drainer. Returns whether it may still be left there: false
-    /// from the [`MAX_CHUNK_POLLS`]th poll on.
+    /// Counts one more poll that leaves the current chunk to the receive that drains it. Returns whether the chunk
+    /// may still be left: false from the [`MAX_CHUNK_POLLS`]th poll on.
     pub(super) fn leave_chunk(&mut self) -> bool {
         self.chunk_polls += 1;
         self.chunk_polls < MAX_CHUNK_POLLS
     }
 
-    /// This many bytes of the chunk have gone to their place; `more`: something may be left to be received.
+    /// Records that `bytes` of the chunk were received into their destination. `more` says whether something may be
+    /// left to be received.
     pub(super) fn drained(&mut self, bytes: usize, more: bool) {
         if let Some(chunk) = &mut self.chunk {
             chunk.left -= bytes;
@@ -89,14 +93,14 @@ impl Reception {
         (self.chunk_polls, self.expects_more) = (0, more);
     }
 
-    /// Returns the chunk that is through, if it is, and is done with it.
+    /// Removes and returns the current chunk if it is complete.
     pub(super) fn end_chunk(&mut self) -> Option<InChunk> {
         let chunk = self.chunk.filter(|chunk| chunk.left == 0)?;
         (self.chunk, self.chunk_polls) = (None, 0);
         Some(chunk)
     }
 
-    /// The connection is lost, and what was to come on it.
+    /// Forgets the current chunk, because the connection is lost.
     pub(super) fn cut(&mut self) {
         (self.chunk, self.expects_more) = (None, false);
     }

@@ -1,4 +1,4 @@
-//! What a link sends: frames, words about how far this side is, and the last ones.
+//! Sending on a link: frames, acknowledgements, and the last parcels.
 
 use regatta_memory::views::Views;
 use regatta_wire::Frame;
@@ -9,7 +9,7 @@ use super::{Link, Trouble};
 use crate::tcp::stream::OutStream;
 
 impl Link {
-    /// Queues a frame, and writes it if that can be done at once.
+    /// Queues a frame, and writes it if that is possible at once.
     #[inline]
     pub(crate) fn send(&mut self, frame: Frame, payload: &Views) {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
@@ -26,7 +26,7 @@ impl Link {
             return;
         };
         if self.streams.outs().last().is_some_and(OutStream::is_fresh) {
-            // Its offer goes with its front, by one system call.
+            // The frame that offers the stream is sent together with the front of the message, in one system call.
             return self.pump(1);
         }
         match self.outbox.write_now(channel) {
@@ -36,8 +36,9 @@ impl Link {
         }
     }
 
-    /// The connection takes nothing more. Not every failure ends it for the other side, or for the receiving here, as one
-    /// that comes from there does: a key that cannot be changed, or a kernel without memory. So it is ended here.
+    /// Stops sending on the connection, which takes nothing more. Not every failure to send ends the connection for
+    /// the other side or for receiving here: examples are a key that cannot be changed, or a kernel without memory.
+    /// So the connection is shut down here.
     fn fall_mute(&mut self) {
         if let Some(channel) = self.state.channel() {
             channel.end();
@@ -46,12 +47,12 @@ impl Link {
         self.reception.expect_more();
     }
 
-    /// Queues a numbered parcel that is only a head.
+    /// Queues a numbered parcel that consists of a header only.
     pub(super) fn keep(&mut self, parcel: Parcel, context: u32) {
         self.outbox.keep_bare(parcel, context, self.inbox.taken);
     }
 
-    /// The peer has taken everything up to `position`, which may make room.
+    /// Handles the peer's acknowledgement that it has taken everything up to `position`, which may make room.
     #[inline]
     pub(super) fn acknowledged(&mut self, position: u64) -> Result<(), Trouble> {
         self.outbox.acknowledged(position)?;
@@ -61,7 +62,8 @@ impl Link {
         Ok(())
     }
 
-    /// A frame of the bypass acknowledges so much. One that comes after its connection says nothing about the next one.
+    /// Handles an acknowledgement in a frame of the bypass. It is ignored if the connection has ended, because it
+    /// says nothing about the next one.
     #[inline]
     pub(in crate::tcp) fn acknowledge_by_bypass(&mut self, position: u64) -> Result<(), Trouble> {
         match self.is_open() {
@@ -70,7 +72,8 @@ impl Link {
         }
     }
 
-    /// Sends a deadlock probe behind everything sent before. Returns false, having sent nothing, if there is no connection or something sent before is not written yet.
+    /// Sends a deadlock probe behind everything sent before. Returns false, having sent nothing, if there is no
+    /// connection or if something sent before has not been written yet.
     pub(crate) fn send_probe(&mut self, probe: &DeadlockProbe) -> bool {
         if !self.is_open() || self.is_blocked() {
             return false;
@@ -84,7 +87,7 @@ impl Link {
         true
     }
 
-    /// The last words, once, if they can be said now.
+    /// Sends the last parcel, once, if that is possible now.
     pub(crate) fn send_bye(&mut self) {
         if self.state.say_bye() {
             self.keep(Parcel::Bye, 0);
@@ -92,7 +95,7 @@ impl Link {
         }
     }
 
-    /// Writes what can be written.
+    /// Writes what can be written, with up to `budget` chunks of streams.
     pub(crate) fn pump(&mut self, budget: usize) {
         if let Err(trouble) = self.try_pump(budget) {
             self.trouble(trouble);
@@ -123,7 +126,8 @@ impl Link {
         }
     }
 
-    /// Tells the peer how far this side is, where it must know. False: there is more to say than there is room for now.
+    /// Queues the acknowledgements and credits that the peer needs. Returns false if there is more to send than there
+    /// is room for now.
     fn urge_what_is_due(&mut self) -> bool {
         let taken = self.inbox.taken;
         if self.receipts.is_due(taken) {
@@ -142,7 +146,7 @@ impl Link {
             head.length = 8;
             self.outbox.urge(&head, &stream.received.to_le_bytes());
         }
-        // A peer that is slow to acknowledge is told of no released streams, so it cannot open more.
+        // A peer that is slow to acknowledge is not notified of released streams, so it cannot open more.
         if self.streams.owe_release() && self.outbox.is_acknowledged() {
             if !self.outbox.has_room_to_urge() {
                 return false;

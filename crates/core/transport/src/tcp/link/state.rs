@@ -1,21 +1,22 @@
-//! The life of a link. All its transitions are methods of [`LinkState`]; other files ask (`is_...`) and call transitions.
+//! The life cycle of a link. All its transitions are methods of [`LinkState`]; other files query it (`is_...`) and
+//! call transitions.
 //!
-//! A link has two lives, side by side. *Its connection* comes and goes:
+//! A link has two independent life cycles. *The connection* can be lost and replaced:
 //!
 //! ```text
 //!   from                 transition    to
 //!   Idle, Lost, Resting  called        Calling   this task calls the peer
-//!   Calling              met           Idle      the call has got through, and is adopted at once
-//!   any                  adopted       Resuming  both ends know each other; each says how far it has come
+//!   Calling              met           Idle      the connection is authenticated, and is adopted at once
+//!   any                  adopted       Resuming  both ends are authenticated; each sends the position it has reached
 //!   Resuming             begun         Open      parcels flow; never to a peer that `is_shut_out`
-//!   Open                 fell_mute     Open      it takes nothing more, and is read to its end
-//!   any                  ended         Lost      it has ended, or must
+//!   Open                 fell_mute     Open      nothing more can be sent on it; it is read to its end
+//!   any                  ended         Lost      it has ended, or must end
 //!   Lost                 look_after    Idle      once for each loss
-//!   Idle, Lost           retreated     Resting   the next attempt comes later, and later after each one in vain
+//!   Idle, Lost           retreated     Resting   the next attempt comes later, after each failure by a longer time
 //! ```
 //!
-//! *The peer* comes to its end, and what is known of that is kept over all connections. These are three questions, as each
-//! answer may come before or after the others:
+//! *The peer* comes to its end, and what is known of that is kept over all connections. It answers three questions,
+//! and each answer may change before or after the others:
 //!
 //! ```text
 //!   is it there?             Here -- may_receive_more --> Draining -- go --> Gone
@@ -28,8 +29,8 @@
 //!   the protocol?                                          '--- close ---> Closed <-- close --'
 //! ```
 //!
-//! No arrow leads back. `look_after`, `say_bye`, `part` and `go` say whether they have changed anything, so that what
-//! follows is done once.
+//! No state is entered again after it was left. `look_after`, `say_bye`, `part` and `go` return whether they have
+//! changed anything, so that the follow-up is done once.
 
 use std::time::{Duration, Instant};
 
@@ -42,20 +43,20 @@ use super::first_head::FirstHead;
 /// The state of the connection of a link.
 #[derive(Debug)]
 enum Connection {
-    /// There is none.
+    /// There is no connection.
     Idle,
-    /// It has ended, and nobody has looked after that yet.
+    /// The connection has ended, and the loss has not been handled yet.
     Lost,
-    /// The last attempt came to nothing.
+    /// The last attempt failed.
     Resting {
-        /// The next attempt comes then.
+        /// Time of the next attempt.
         until: Instant,
-        /// The peer's host has refused the last one.
+        /// Whether the peer's host refused the last attempt.
         is_refused: bool,
     },
-    /// This task calls.
+    /// This task is connecting to the peer.
     Calling(Handshake),
-    /// Both have proved who they are; each says how far it got on the connection before.
+    /// Both ends are authenticated; each sends the position that it has reached on earlier connections.
     Resuming(Resuming),
     /// Parcels flow.
     Open(Open),
@@ -66,7 +67,7 @@ enum Connection {
 struct Resuming {
     channel: Channel,
     head: FirstHead,
-    /// This task called.
+    /// Whether this task made the connection.
     called: bool,
 }
 
@@ -74,53 +75,54 @@ struct Resuming {
 #[derive(Debug)]
 struct Open {
     channel: Channel,
-    /// It takes nothing more. Bytes from before its end can still be received, and then its end.
+    /// Whether nothing more can be sent on it. Bytes from before its end can still be received, and then its end.
     is_mute: bool,
-    /// The poller has been asked to tell when the socket takes more.
+    /// Whether the poller notifies when the socket has room.
     awaits_room: bool,
 }
 
-/// Whether the peer is there.
+/// Whether the peer exists.
 #[derive(Debug)]
 enum Presence {
     Here,
-    /// The table of the job says that it is gone; more may come.
+    /// The job's table says that the peer is gone; more may be received.
     Draining(Farewell),
-    /// It is gone, and all that it sent is here.
+    /// The peer is gone, and all that it sent has been received.
     Gone,
 }
 
-/// Who of the two goes on speaking, over all connections.
+/// Which of the two tasks may still send, over all connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speakers {
     Both,
-    /// This task has said that nothing more comes.
+    /// This task has sent that nothing more follows.
     They,
-    /// The peer has.
+    /// The peer has sent that nothing more follows.
     We,
     Nobody,
-    /// The engine is done with the peer, because the table says that it is dead. Should it live, it is told so.
+    /// The engine has ended the link, because the table says that the peer is dead. If the peer lives, it is
+    /// notified.
     Parted,
-    /// The peer lives, but the table of its host says that this task is dead. Nothing more comes from it.
+    /// The peer lives, but its host's table says that this task is dead. Nothing more is received from it.
     Disowned,
 }
 
-/// Whether the peer keeps the protocol, and if not, how.
+/// Whether the peer keeps the protocol, and if not, how it broke it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Conduct {
     Sound,
     Broken(&'static str),
-    /// The engine has been told.
+    /// The fault has been reported to the engine.
     Reported(&'static str),
     /// This task neither sends nor receives any more.
     Closed(&'static str),
 }
 
-/// The life of a link: of its connection, and of its peer.
+/// The life cycle of a link: of its connection and of its peer.
 #[derive(Debug)]
 pub(crate) struct LinkState {
     connection: Connection,
-    /// Attempts to connect since the last connection.
+    /// Number of attempts to connect since the last connection.
     attempts: u32,
     presence: Presence,
     speakers: Speakers,
@@ -138,7 +140,7 @@ impl LinkState {
         }
     }
 
-    /// The state of a link to a peer that was gone for the engine before.
+    /// Returns the state of a link to a peer that is already gone for the engine.
     pub(super) fn gone() -> LinkState {
         LinkState {
             presence: Presence::Gone,
@@ -148,36 +150,36 @@ impl LinkState {
     }
 }
 
-/// The connection, as it is.
+/// Queries of the connection's state.
 impl LinkState {
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.connection, Connection::Open(_))
     }
 
-    /// Whether each end says how far it got, before parcels flow.
+    /// Returns whether the connection is authenticated and the first parcels are being exchanged.
     pub(crate) fn is_resuming(&self) -> bool {
         matches!(self.connection, Connection::Resuming(_))
     }
 
-    /// Whether there is no connection, and none is being made.
+    /// Returns whether there is no connection, and none is being made.
     pub(crate) fn is_unconnected(&self) -> bool {
         use Connection::{Idle, Lost, Resting};
         matches!(self.connection, Idle | Lost | Resting { .. })
     }
 
-    /// Whether there is no connection, and the next attempt need not wait.
+    /// Returns whether there is no connection, and the next attempt need not wait.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.connection, Connection::Idle | Connection::Lost)
     }
 
-    /// Whether a connection has ended of which nobody has looked after the loss.
+    /// Returns whether a connection has ended and the loss has not been handled.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.connection, Connection::Lost)
     }
 
-    /// Whether the last attempt was refused by the peer's host, and none has been made since.
+    /// Returns whether the peer's host refused the last attempt, and none has been made since.
     pub(crate) fn is_refused(&self) -> bool {
         let Connection::Resting { is_refused, .. } = self.connection else {
             return false;
@@ -185,17 +187,18 @@ impl LinkState {
         is_refused
     }
 
-    /// Whether this task's own attempt is under way.
+    /// Returns whether this task's own attempt to connect is in progress.
     pub(crate) fn is_calling(&self) -> bool {
         match &self.connection {
-            // A call whose TCP connection is not made yet may never be: it gives way to the peer's own call, which has got through.
+            // A call whose TCP connection has not been made may never be: it gives way to the peer's own call, which
+            // has got through.
             Connection::Calling(shake) => shake.has_sent_hello(),
             Connection::Resuming(resuming) => resuming.called,
             _ => false,
         }
     }
 
-    /// Whether the peer may be called now.
+    /// Returns whether this task may connect to the peer now.
     pub(crate) fn may_call(&self) -> bool {
         match self.connection {
             _ if self.is_cut_for_good() => false,
@@ -205,18 +208,18 @@ impl LinkState {
         }
     }
 
-    /// Whether the open connection takes nothing more.
+    /// Returns whether nothing more can be sent on the open connection.
     #[inline]
     pub(crate) fn is_mute(&self) -> bool {
         matches!(&self.connection, Connection::Open(open) if open.is_mute)
     }
 
-    /// Whether the poller tells when the socket takes more.
+    /// Returns whether the poller notifies when the socket has room.
     pub(crate) fn awaits_room(&self) -> bool {
         matches!(&self.connection, Connection::Open(open) if open.awaits_room)
     }
 
-    /// The connection on which parcels flow.
+    /// Returns the connection's channel, if it is open.
     #[inline]
     pub(crate) fn channel(&self) -> Option<&Channel> {
         match &self.connection {
@@ -233,7 +236,7 @@ impl LinkState {
         }
     }
 
-    /// The connection, unless it takes nothing more.
+    /// Returns the connection's channel, if it is open and can be sent on.
     #[inline]
     pub(crate) fn sending_channel(&mut self) -> Option<&mut Channel> {
         match &mut self.connection {
@@ -242,7 +245,7 @@ impl LinkState {
         }
     }
 
-    /// This task's call.
+    /// Returns the handshake of this task's own call, if it is in progress.
     pub(crate) fn call(&self) -> Option<&Handshake> {
         match &self.connection {
             Connection::Calling(shake) => Some(shake),
@@ -257,7 +260,7 @@ impl LinkState {
         }
     }
 
-    /// The channel of a connection whose ends know each other, before parcels flow.
+    /// Returns the channel of a connection that is authenticated but not open yet.
     pub(crate) fn resuming_channel(&self) -> Option<&Channel> {
         match &self.connection {
             Connection::Resuming(resuming) => Some(&resuming.channel),
@@ -265,7 +268,7 @@ impl LinkState {
         }
     }
 
-    /// Receives the peer's first parcel as far as it has come; that, once it is whole.
+    /// Receives the peer's first parcel as far as it has arrived. Returns the parcel once it is complete.
     pub(super) fn read_first_head(&mut self) -> std::io::Result<Option<&FirstHead>> {
         let Connection::Resuming(resuming) = &mut self.connection else {
             return Ok(None);
@@ -277,13 +280,13 @@ impl LinkState {
 
 /// The connection's transitions.
 impl LinkState {
-    /// This task calls the peer.
+    /// Records that this task is connecting to the peer.
     pub(crate) fn called(&mut self, shake: Handshake) {
         debug_assert!(self.is_unconnected());
         self.connection = Connection::Calling(shake);
     }
 
-    /// Both ends of a connection know each other; `called`: this task called. It takes the place of the one before.
+    /// Takes an authenticated connection in place of the previous one. `called` says whether this task made it.
     pub(super) fn adopted(&mut self, channel: Channel, called: bool) {
         self.connection = Connection::Resuming(Resuming {
             channel,
@@ -292,7 +295,8 @@ impl LinkState {
         });
     }
 
-    /// Both ends have said how far they are. Returns the channel on which parcels flow from now on.
+    /// Opens the connection after both ends have sent their positions. Returns its channel, or `None` if it must not
+    /// be used.
     pub(super) fn begun(&mut self) -> Option<&mut Channel> {
         if self.is_shut_out() || !self.is_resuming() {
             return None;
@@ -308,26 +312,27 @@ impl LinkState {
         self.channel_mut()
     }
 
-    /// The peer has accepted how far this side is: attempts count anew.
+    /// Resets the count of attempts, as the peer has accepted this side's position.
     pub(super) fn resumed(&mut self) {
         self.attempts = 0;
     }
 
-    /// The connection takes nothing more.
+    /// Records that nothing more can be sent on the connection.
     pub(super) fn fell_mute(&mut self) {
         if let Connection::Open(open) = &mut self.connection {
             open.is_mute = true;
         }
     }
 
-    /// The poller tells when the socket takes more, or does not.
+    /// Records whether the poller notifies when the socket has room.
     pub(crate) fn set_awaits_room(&mut self, awaits_room: bool) {
         if let Connection::Open(open) = &mut self.connection {
             open.awaits_room = awaits_room;
         }
     }
 
-    /// This task's call has got through: the caller gets its channel, to adopt that.
+    /// Ends the handshake of this task's call, which is authenticated. Returns its channel, which the caller must
+    /// adopt.
     pub(crate) fn met(&mut self) -> Option<Channel> {
         match std::mem::replace(&mut self.connection, Connection::Idle) {
             Connection::Calling(shake) => Some(shake.into_channel()),
@@ -338,12 +343,12 @@ impl LinkState {
         }
     }
 
-    /// The connection, or the attempt to make one, has ended, or must.
+    /// Records that the connection, or the attempt to make one, has ended.
     pub(super) fn ended(&mut self) {
         self.connection = Connection::Lost;
     }
 
-    /// Somebody looks after a loss. Returns whether there was one.
+    /// Marks a loss as handled. Returns whether there was one.
     pub(crate) fn look_after(&mut self) -> bool {
         let is_lost = self.is_lost();
         if is_lost {
@@ -352,7 +357,7 @@ impl LinkState {
         is_lost
     }
 
-    /// An attempt came to nothing, and has ended.
+    /// Records that an attempt failed, and sets the time of the next one.
     pub(crate) fn retreated(&mut self, now: Instant, is_refused: bool) {
         debug_assert!(self.is_unconnected());
         self.connection = Connection::Resting {
@@ -363,26 +368,26 @@ impl LinkState {
     }
 }
 
-/// The peer, as it is.
+/// Queries of the peer's state.
 impl LinkState {
-    /// Returns whether the peer is at its end and all that it sent is here. It is at its end if the job's table says that it is gone, or if it
-    /// holds this task for dead.
+    /// Returns whether the peer has ended and all that it sent has been received. It has ended if the job's table
+    /// says that it is gone, or if it considers this task dead.
     #[inline]
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.presence, Presence::Gone)
     }
 
-    /// Whether it lives, and holds this task for dead.
+    /// Returns whether the peer lives and considers this task dead.
     pub(crate) fn is_disowned(&self) -> bool {
         self.speakers == Speakers::Disowned
     }
 
-    /// Whether there is nobody to connect to, whatever is left to be said.
+    /// Returns whether no connection is to be made, even if something is left to be sent.
     pub(crate) fn is_cut_for_good(&self) -> bool {
         matches!(self.speakers, Speakers::Parted | Speakers::Disowned)
     }
 
-    /// How the peer broke the protocol.
+    /// Returns how the peer broke the protocol, if it did.
     #[inline]
     pub(crate) fn fault(&self) -> Option<&'static str> {
         match self.conduct {
@@ -391,19 +396,19 @@ impl LinkState {
         }
     }
 
-    /// Whether it did, and the engine has not been told.
+    /// Returns whether the peer broke the protocol and the engine has not been notified.
     #[inline]
     pub(crate) fn has_news_of_fault(&self) -> bool {
         matches!(self.conduct, Conduct::Broken(_))
     }
 
-    /// Whether this task neither sends nor receives any more.
+    /// Returns whether this task neither sends nor receives any more.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.conduct, Conduct::Closed(_))
     }
 
-    /// Whether no connection to the peer is to begin any more.
+    /// Returns whether no new connection to the peer may be used.
     pub(crate) fn is_shut_out(&self) -> bool {
         self.fault().is_some() || self.is_cut_for_good()
     }
@@ -415,9 +420,9 @@ impl LinkState {
     }
 }
 
-/// The peer's transitions.
+/// Transitions of the peer's state.
 impl LinkState {
-    /// Whether more may come from a peer whose end is known, of which so many bytes have come.
+    /// Returns whether more may be received from a peer whose end is known. `heard_bytes` have been received so far.
     pub(crate) fn may_receive_more(&mut self, now: Instant, heard_bytes: u64) -> bool {
         if !self.is_open() && !self.is_resuming() {
             return false;
@@ -431,7 +436,7 @@ impl LinkState {
         }
     }
 
-    /// All that the peer sent is here. Returns whether it was not gone before.
+    /// Records that the peer is gone and all that it sent has been received. Returns whether that is new.
     pub(crate) fn go(&mut self) -> bool {
         !matches!(
             std::mem::replace(&mut self.presence, Presence::Gone),
@@ -439,7 +444,7 @@ impl LinkState {
         )
     }
 
-    /// This task sends nothing more. Returns whether that is to be said now, for the first time.
+    /// Records that this task sends nothing more. Returns whether to send that now, for the first time.
     pub(crate) fn say_bye(&mut self) -> bool {
         self.speakers = match self.speakers {
             Speakers::Both if self.is_open() => Speakers::They,
@@ -449,7 +454,7 @@ impl LinkState {
         true
     }
 
-    /// The peer sends nothing more.
+    /// Records that the peer sends nothing more.
     pub(super) fn hear_bye(&mut self) {
         self.speakers = match self.speakers {
             Speakers::Both => Speakers::We,
@@ -458,7 +463,8 @@ impl LinkState {
         };
     }
 
-    /// The engine is done with a peer that is dead by the table. Returns whether that is new, and this task is to say so.
+    /// Records that the engine has ended the link to a peer that is dead according to the table. Returns whether that
+    /// is new, so that this task has to notify the peer.
     pub(crate) fn part(&mut self) -> bool {
         let is_new = !self.is_cut_for_good();
         if is_new {
@@ -467,19 +473,19 @@ impl LinkState {
         is_new
     }
 
-    /// The peer says that this task is dead, or is given up by it.
+    /// Records that the peer considers this task dead.
     pub(super) fn disown(&mut self) {
         self.speakers = Speakers::Disowned;
     }
 
-    /// The peer has broken the protocol. The first fault counts.
+    /// Records that the peer has broken the protocol. Only the first fault counts.
     pub(super) fn break_protocol(&mut self, what: &'static str) {
         if self.conduct == Conduct::Sound {
             self.conduct = Conduct::Broken(what);
         }
     }
 
-    /// The engine is told of the fault.
+    /// Records that the fault has been reported to the engine.
     #[cold]
     pub(crate) fn report(&mut self) {
         if let Conduct::Broken(what) = self.conduct {
@@ -487,7 +493,7 @@ impl LinkState {
         }
     }
 
-    /// This task neither sends to a peer that broke the protocol nor receives from it any more.
+    /// Ends sending to and receiving from a peer that broke the protocol.
     pub(crate) fn close(&mut self) {
         if let Some(what) = self.fault() {
             self.conduct = Conduct::Closed(what);
@@ -495,7 +501,7 @@ impl LinkState {
     }
 }
 
-/// Time to rest after so many attempts in vain.
+/// Returns the time to wait after this many failed attempts.
 fn rest(attempts: u32) -> Duration {
     const MIN_REST: Duration = Duration::from_millis(10);
     const MAX_REST: Duration = Duration::from_millis(500);
