@@ -43,7 +43,7 @@ const PEER_CLOSED: &str =
 /// The reason why a connection cannot be used any more.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// It is lost; another one will do.
+    /// The connection is lost; it can be replaced.
     Lost,
     /// The peer broke the protocol.
     Corrupt(&'static str),

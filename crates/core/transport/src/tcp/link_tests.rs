@@ -1,4 +1,4 @@
-//! A peer that has the key, but not our best interest: anything that it may send.
+//! A peer that has the key but may be malicious: anything that it may send.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -21,20 +21,20 @@ const EMPTY: Frame = Frame {
     tag: 0,
 };
 
-/// An open link, and the peer's end of its connection.
+/// Returns an open link, and the peer's end of its connection.
 fn open() -> (Link, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
     (Link::over(Channel::plain(OwnedFd::from(ours))), theirs)
 }
 
-/// Two links with one connection between them.
+/// Returns two links with one connection between them.
 fn pair() -> [Link; 2] {
     let (ours, theirs) = UnixStream::pair().unwrap();
     [ours, theirs].map(|socket| Link::over(Channel::plain(OwnedFd::from(socket))))
 }
 
-/// Ends the streams whose receivers have all.
+/// Ends the streams whose receivers have received everything.
 fn end_complete(link: &mut Link) {
     let complete = |link: &Link| {
         let mut outs = link.streams.outs().iter();
@@ -45,7 +45,8 @@ fn end_complete(link: &mut Link) {
     }
 }
 
-/// Turns of both until everything that can be written has come. The first takes no frames; the second does.
+/// Lets both links write and read until everything that can be written has arrived. Only the second link takes
+/// frames.
 fn exchange(links: &mut [Link; 2]) {
     for _ in 0..4 {
         for link in links.iter_mut() {
@@ -59,7 +60,7 @@ fn exchange(links: &mut [Link; 2]) {
     }
 }
 
-/// Feed the link; take what it takes for frames.
+/// Sends these bytes to the link, and takes all frames that it receives.
 fn feed(link: &mut Link, theirs: &mut UnixStream, mut bytes: &[u8]) {
     let mut idle = 0;
     while idle < 3 && link.is_open() {
@@ -136,15 +137,15 @@ fn who_breaks_the_protocol_is_told() {
     theirs.read_exact(&mut head).unwrap();
     let told = Head::decode(&head).unwrap();
     assert_eq!(told.parcel, Parcel::Closed);
-    // And again, should it come back on another connection.
+    // The parcel is sent again if the peer connects again.
     assert_eq!(
         Head::decode(&link.first_head()).unwrap().parcel,
         Parcel::Closed
     );
 }
 
-/// Credit is dealt with when it comes, the frame that names a stream when the engine takes it: so what its receiver grants
-/// at the beginning must need no word.
+/// Credit is handled when it arrives, but the frame that names a stream only when the engine takes it. So the initial
+/// window must need no credit parcel.
 #[test]
 fn a_stream_its_receiver_has_opened_flows_without_a_word() {
     let (mut receiver, _theirs) = open();
@@ -152,7 +153,7 @@ fn a_stream_its_receiver_has_opened_flows_without_a_word() {
     let (mut sender, _theirs) = open();
     sender.attach_out(id).unwrap();
     let mut bytes = vec![0; 1 << 20];
-    // SAFETY: the bytes outlive the stream, and nobody else uses them.
+    // SAFETY: the bytes outlive the stream, and nothing else uses them.
     let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
     sender.streams.out(id).unwrap().message = Some(message);
     let granted = receiver.streams.in_stream(id).unwrap().limit;
@@ -179,7 +180,7 @@ fn a_frame_cut_short_is_waited_for() {
 fn finished_streams_that_nobody_drains_are_bounded_and_no_fault() {
     let mut links = pair();
     let mut bytes = vec![7; 20_000];
-    // SAFETY: the bytes outlive the streams, and nobody else uses them.
+    // SAFETY: the bytes outlive the streams, and nothing else uses them.
     let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
     let mut told = Vec::new();
     for _ in 0..5 {
@@ -224,8 +225,8 @@ fn streams_of_this_side_are_none_of_the_peers() {
     assert_eq!(link.state.fault(), None);
 }
 
-/// A peer sends on streams with even numbers and receives on streams with odd ones. One of the other kind would be mistaken for
-/// a stream of this task's.
+/// A peer sends on streams with even numbers and receives on streams with odd ones. A stream of the other parity
+/// would be mistaken for one of this task.
 #[test]
 fn a_stream_of_the_wrong_side_is_refused() {
     let (mut link, _theirs) = open();
@@ -240,7 +241,7 @@ fn a_stream_of_the_wrong_side_is_refused() {
     );
 }
 
-/// The frame that names a stream may still wait when the stream is given up, and is dealt with first.
+/// The frame that names a stream may still wait when the stream is abandoned, and must be handled first.
 #[test]
 fn a_stream_is_given_up_behind_the_frame_that_names_it() {
     let given_up = |parcel| {
@@ -263,9 +264,9 @@ fn a_stream_is_given_up_behind_the_frame_that_names_it() {
 fn whoever_takes_no_frames_may_send_streams_on_and_on() {
     let mut links = pair();
     let mut bytes = vec![7; 20_000];
-    // SAFETY: as above.
+    // SAFETY: the bytes outlive the streams, and nothing else uses them.
     let message = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
-    // SAFETY: as above; empty parts of it.
+    // SAFETY: the block is empty.
     let nothing = unsafe { Views::block(bytes.as_mut_ptr(), 0) };
     let frame = Frame {
         kind: Kind::Eager,
@@ -300,7 +301,7 @@ fn whoever_takes_no_frames_may_send_streams_on_and_on() {
         [None, None]
     );
     assert!((1000..10_000).contains(&sent), "{sent} streams");
-    // When it takes them, it may open streams again.
+    // Once it takes them, it may open streams again.
     for _ in 0..frames {
         let head = links[0].front().expect("all have come");
         links[0].take(&head);
@@ -309,7 +310,7 @@ fn whoever_takes_no_frames_may_send_streams_on_and_on() {
     assert!(links[0].streams.outs().is_empty() && links[0].open_out(&message).is_some());
 }
 
-/// A peer that never drains, acknowledges or takes anything makes nothing here grow without end.
+/// A peer may learn late of a connection that was made long ago. The connection is then lost, but that is no fault.
 #[test]
 fn a_connection_heard_of_late_is_only_lost() {
     let (mut link, mut theirs) = open();
@@ -322,7 +323,7 @@ fn a_connection_heard_of_late_is_only_lost() {
         &Views::none(),
     );
     feed(&mut link, &mut theirs, &frame(0, HEAD as u64).encode());
-    // A position from before the peer had that frame.
+    // A position from before the peer received that frame.
     let begins = |untaken, word| Head::bare(Parcel::Resume, untaken, word);
     assert!(matches!(link.resume(&begins(0, 0)), Err(Trouble::Lost)));
     let size = HEAD as u64;
@@ -333,7 +334,7 @@ fn a_connection_heard_of_late_is_only_lost() {
     }
 }
 
-/// Not every failure to send comes from an end that the receiving side would see by itself.
+/// Not every failure to send is caused by an end that the receiving side would notice by itself.
 #[test]
 fn a_connection_that_takes_nothing_more_comes_to_its_end() {
     let (mut link, mut theirs) = open();
@@ -345,7 +346,7 @@ fn a_connection_that_takes_nothing_more_comes_to_its_end() {
     };
     let (context, tag) = (head.context, head.tag);
     link.send(Frame { kind, context, tag }, &Views::none());
-    // The frame that had arrived is handed out before the loss is noticed.
+    // The frame that had arrived is returned before the loss is noticed.
     assert_eq!(link.front(), Some(head));
     link.take(&head);
     assert_eq!(link.front(), None);
@@ -362,7 +363,7 @@ fn who_only_sends_is_held_up() {
     .concat();
     let mut sent = 0usize;
     for _ in 0..1000 {
-        // Nobody takes the frames.
+        // The frames are not taken.
         while let Ok(n) = theirs.write(&one[sent % one.len()..]) {
             sent += n;
         }
@@ -370,7 +371,7 @@ fn who_only_sends_is_held_up() {
     }
     assert!(link.is_open() && link.state.fault().is_none());
     assert!(sent < 4 << 20, "{sent} bytes went in");
-    // A stream for every chunk, each ended at once.
+    // Each chunk is on its own stream, which it ends.
     let (mut link, mut theirs) = open();
     for stream in 1..20_000 {
         let mut last = chunk(2 * stream, 0, 1);
@@ -380,7 +381,7 @@ fn who_only_sends_is_held_up() {
     assert!(link.state.fault().is_some());
 }
 
-/// Words for it wait, of each kind the newest.
+/// Parcels for the peer wait: the newest of each kind.
 #[test]
 fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
     let (mut link, mut theirs) = open();
@@ -406,7 +407,7 @@ fn whoever_sends_and_reads_nothing_is_told_no_more_than_fits() {
             .for_each(|stream| stream.announce = true);
     }
     assert!(link.is_open() && link.outbox.urged() < 2 << 10);
-    // When it reads at last it hears how far this side is.
+    // When it reads at last, it receives the present positions.
     let (mut frames, mut taken, mut streams) = (0, 0, HashSet::new());
     while frames < sent || taken < link.inbox.taken - RETAIN_BYTES as u64 / 4 || streams.len() < 100
     {

@@ -1,10 +1,10 @@
-//! Messages to tasks on other hosts: a connection for each pair that talks.
+//! Messages to tasks on other hosts: one connection for each pair of tasks that communicate.
 //!
-//! The task that sends first opens the connection. If both do at once, the one opened by the lower rank stands. `regatta_wire::link`
-//! describes what flows on it, `regatta_connection::handshake` how both sides prove that they belong to the job.
-//! A [`Link`] is the state between this task and a peer. Connections come and go under it, and nothing is lost,
-//! doubled or overtaken: what was sent is kept until the peer says that it has taken it.
-//! The job's table decides whether a peer is gone, not a connection.
+//! The task that sends first opens the connection. If both do so at the same time, the connection opened by the lower
+//! rank is kept. `regatta_wire::link` describes the protocol on it, and `regatta_connection::handshake` how both
+//! sides prove that they belong to the job. A [`Link`] is the state between this task and a peer. Connections can be
+//! lost and replaced below it without loss, duplication or reordering: what was sent is kept until the peer
+//! acknowledges that it has taken it. The job's table decides whether a peer is gone, not a connection.
 
 #[cfg(test)]
 mod any_cuts;
@@ -61,7 +61,8 @@ use regatta_segment::job::{Job, TaskState};
 use socket_waiter::SocketWaiter;
 use stall::FIRST_SPARE_TOKEN;
 
-/// Tokens of epoll: peers have their numbers; then come guests, and last the socket of bypasses and the listener.
+/// Tokens of epoll: first the numbers of peers, then those of guests, and last the socket of bypasses and the
+/// listener.
 const LISTENER_TOKEN: u64 = u64::MAX;
 const BYPASSES_TOKEN: u64 = LISTENER_TOKEN - 1;
 
@@ -72,39 +73,39 @@ pub struct Tcp {
     own: Identity,
     epoll: Arc<OwnedFd>,
     listener: Listener,
-    /// Callers are no events, because they cannot be let in now.
+    /// Whether the listener is not watched, because no caller can be accepted now.
     listener_paused: bool,
     links: Vec<Option<Box<Link>>>,
     /// Peers that have a link.
     known: Vec<Peer>,
-    /// Peers of these that the engine has finished with; and peers whose links have been freed.
+    /// Those of these peers that the engine has finished with; `freed` are the peers whose links have been freed.
     parted: Vec<Peer>,
     freed: FxHashSet<Peer>,
     losses_seen: u32,
-    /// Whether something has a deadline, or waits for a socket to take more.
+    /// Whether something has a deadline or waits for room in a socket.
     restless: bool,
     /// Whether something has a deadline.
     timed: bool,
     waiter: Option<SocketWaiter>,
     progress: Option<ProgressThread>,
     bypasses: Bypasses,
-    /// The function that a progress thread calls; without it there is no such thread.
+    /// The function that the progress thread calls. Without it there is no such thread.
     pub(crate) go_on: Option<fn()>,
     /// Number of peers found gone so far.
     ended: u32,
-    /// Number of these that live and hold this task for dead.
+    /// Number of these peers that live and consider this task dead.
     disowners: u32,
-    /// Peers that have come out of reach, or back, and are not reported yet.
+    /// Peers that have become unreachable or reachable again, and have not been reported yet.
     reaches: Vec<Reach>,
-    /// Peers to be given up because a host lacks something for a connection.
+    /// Peers to be given up because a host lacks a resource for a connection.
     shortages: Vec<Shortage>,
 }
 
 impl Tcp {
-    /// Longest payload of a frame.
+    /// Maximum length in bytes of a frame's payload.
     pub(crate) const EAGER: usize = link::MAX_PAYLOAD_BYTES;
 
-    /// Makes the transport of task `me`, which others call at `listener`.
+    /// Makes the transport of task `me`, to which other tasks connect at `listener`.
     pub(crate) fn new(job: Arc<Job>, me: Peer, listener: OwnedFd) -> io::Result<Tcp> {
         let (key, trusted) = job.key();
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
@@ -137,8 +138,8 @@ impl Tcp {
         })
     }
 
-    /// Sets the number of records after which this task changes its key on new encrypted connections, within the
-    /// bounds of `regatta_secure`.
+    /// Sets the number of records after which this task changes its key on new encrypted connections. It is limited
+    /// by the bounds of `regatta_secure`.
     pub(crate) fn change_keys_after(&mut self, records: u64) {
         self.own.records = records;
     }
@@ -148,7 +149,7 @@ impl Tcp {
         self.links.get_mut(peer as usize)?.as_deref_mut()
     }
 
-    /// Returns the link to a peer, made now if necessary.
+    /// Returns the link to a peer, and makes it if necessary. Fails if the peer broke the protocol.
     fn link_to(&mut self, peer: Peer) -> Result<&mut Link, Fault> {
         let at = peer as usize;
         if self.links.len() <= at {
@@ -165,7 +166,7 @@ impl Tcp {
         }
     }
 
-    /// Notes that a call ends before all that it has sent is on its way.
+    /// Records that a call ends before all that it has sent is written, and starts the progress thread.
     #[cold]
     fn leave_behind(&mut self) {
         self.restless = true;
@@ -175,14 +176,14 @@ impl Tcp {
         }
     }
 
-    /// Starts the progress thread, if there is none. Without it, what is left behind waits unwatched for the next call.
+    /// Starts the progress thread if there is none. Without it, what is left behind waits for the next call.
     fn make_progress_thread(&mut self) {
         if self.progress.is_none() {
             self.progress = self.go_on.and_then(|go_on| ProgressThread::new(go_on).ok());
         }
     }
 
-    /// Handles whatever has happened on any socket.
+    /// Handles what has happened on any socket. Does not block.
     pub(crate) fn poll(&mut self) {
         let _whole = Uncancelled::begin();
         let mut events = [epoll::Event {
@@ -236,8 +237,9 @@ impl Tcp {
         self.restless = true;
     }
 
-    /// Gives up an outgoing call to have its descriptor for a caller that cannot be let in. The caller may be the task that is called here: after
-    /// a connection that broke it has no other descriptor either, and its call stands. Returns whether there was such a call.
+    /// Gives up an outgoing call, so that its descriptor can serve a caller that cannot be accepted. That caller may
+    /// be the very task that this one is calling: after a connection broke, that task has no other descriptor either,
+    /// and its call is the one to be kept. Returns whether there was such a call.
     fn give_way(&mut self) -> bool {
         let me = self.own.me;
         let mut stand = self.known.iter().copied().filter(|&peer| peer < me);
@@ -252,7 +254,7 @@ impl Tcp {
         true
     }
 
-    /// Stops watching the listener while nobody can be let in: a waiting caller would be reported without end.
+    /// Stops watching the listener while no caller can be accepted: a waiting caller would be reported in a loop.
     fn watch_listener(&mut self) {
         let paused = self.listener.is_paused();
         if std::mem::replace(&mut self.listener_paused, paused) == paused {
@@ -266,7 +268,7 @@ impl Tcp {
         let _ = epoll::modify(&self.epoll, self.listener.fd(), data, flags);
     }
 
-    /// Handles what a guest has said.
+    /// Handles what a guest has sent.
     fn handle_guest(&mut self, token: u64) {
         match self.listener.advance(token, &self.own) {
             Some(Outcome::Authenticated(peer)) if peer >= self.job.tasks() => {
@@ -335,7 +337,7 @@ impl Tcp {
                 }
                 Some(Outcome::Failed) => self.retreat(peer),
                 None if shake.has_sent_hello() => {
-                    // A socket that takes more would be an event without end.
+                    // A socket that has room would be reported in a loop.
                     let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
                 }
                 None => {}
@@ -353,13 +355,13 @@ impl Tcp {
         }
     }
 
-    /// Gives an authenticated connection to its link, unless this task's own call is to stand.
+    /// Hands an authenticated connection to its link, unless this task's own call is to be kept.
     fn adopt(&mut self, peer: Peer, channel: Channel, called: bool) {
         debug_assert_eq!(channel.is_secure(), self.own.encrypted);
         let mine_stands = self.own.me < peer;
-        // One that broke the protocol is told so, and nothing else.
+        // A peer that broke the protocol only receives a notification of that.
         let _ = self.link_to(peer);
-        // A task that has ended does not call: this one was given up while it lived.
+        // A task that has ended does not connect: this peer was declared dead while it lived.
         let outlived = self.job.state(peer) == TaskState::Dead;
         let Some(link) = self.link(peer) else {
             return;
@@ -376,7 +378,7 @@ impl Tcp {
         let flags = epoll::EventFlags::IN;
         let data = epoll::EventData::new_u64(peer as u64);
         let watched = epoll::modify(&self.epoll, channel.as_fd(), data, flags);
-        // Frames that have come by the bypass of the connection before need not come again.
+        // Frames received by the previous connection's bypass need not be repeated.
         self.take_all_frames();
         let Some(link) = self.link(peer) else {
             return;
@@ -397,7 +399,7 @@ impl Tcp {
         self.note_refusal(peer);
     }
 
-    /// Calls a peer, unless a call is under way.
+    /// Connects to a peer, unless a call is in progress or must wait.
     pub(crate) fn reach(&mut self, peer: Peer) -> Result<(), Fault> {
         if !self.link_to(peer)?.state.may_call() {
             return Ok(());
@@ -459,7 +461,7 @@ impl Tcp {
                 }
             } else if let Some(shake) = link.state.call() {
                 waiting |= needs;
-                // If the other host has the call, what happens next is an event on the socket, however late.
+                // Once the other host has accepted the call, its answer is an event on the socket, however late.
                 if !shake.has_sent_hello() {
                     if shake.is_overdue(now) {
                         self.retreat(peer);
@@ -467,10 +469,10 @@ impl Tcp {
                     timed = true;
                 }
             } else if link.state.is_resuming() {
-                // As above.
+                // The peer's first parcel is an event on the socket, however late.
                 waiting |= needs;
             } else if needs && !gone && !link.state.is_over() {
-                // An address that is missing now was there before.
+                // If there is no address, that is no error here: the peer had one before.
                 let _ = self.reach(peer);
                 (timed, waiting) = (true, true);
             }

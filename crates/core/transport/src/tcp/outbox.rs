@@ -1,19 +1,22 @@
-//! The outgoing side of a link: numbered parcels, kept until they are acknowledged; urgent ones, which may be lost;
-//! and chunks of streams, which are taken from user memory.
+//! The outgoing side of a link: numbered parcels, which are kept until they are acknowledged; urgent parcels, which
+//! may be lost; and chunks of streams, which are read from user memory.
 //!
 //! ```text
 //! kept:   acknowledged | written, not acknowledged | not written yet | room
 //!                      start                       sent              end
 //! ```
 //!
-//! Parcels may go by a bypass beside the connection (see `bypass`). They count as written, and the last `unsure` bytes of what is written went
-//! by the bypass alone, and may not have come. Before anything is written on the connection again, the outbox says there with which
-//! byte it goes on ([`Parcel::Place`]), and these bytes follow, before everything else. So the connection alone carries all in its order.
+//! Parcels may be sent by a bypass beside the connection (see `bypass`). They count as written; the last `unsure`
+//! bytes of what is written were sent by the bypass alone, and may not have arrived. Before anything is written on
+//! the connection again, the outbox writes there the number of the byte at which it continues ([`Parcel::Place`]),
+//! and then these bytes, before everything else. So the connection alone carries everything in order.
 //!
-//! Nothing here grows while a peer reads nothing. Kept parcels have limits, [`RETAIN_BYTES`] for frames and [`SPARE_BYTES`] beyond it for bare
-//! parcels. A peer causes urgent parcels by what it sends, however little it reads; each tells a state (how far this side is),
-//! so there are none beyond [`MAX_URGENT_BYTES`] bytes: the link makes the next ones, of the state as it is then, when those are written.
-//! Bare parcels that find no room are late: no more than streams can end that the peer may have open (see `stream_limit`).
+//! The memory here is bounded even if a peer reads nothing. Kept parcels have limits: [`RETAIN_BYTES`] for frames,
+//! and [`SPARE_BYTES`] beyond that for bare parcels. A peer causes urgent parcels by what it sends, however little it
+//! reads. Each of these reports a state, such as a position of this side, so at about [`MAX_URGENT_BYTES`] bytes no
+//! more are added: once they are written, the link makes the next ones from its present state. Bare parcels for which
+//! there is no room are queued as late; their number is bounded by the streams that the peer may have open (see
+//! `stream_limit`).
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -24,23 +27,24 @@ use regatta_wire::link::{HEAD, Head, MAX_CHUNK_BYTES, Parcel};
 use super::stream::OutStream;
 use regatta_connection::channel::Channel;
 
-/// Bytes that may wait for an acknowledgement.
+/// Maximum number of bytes that may wait for an acknowledgement.
 pub(crate) const RETAIN_BYTES: usize = 256 << 10;
-/// Bytes beyond [`RETAIN_BYTES`] for parcels that are only a head and do not wait for room among the frames.
+/// Number of bytes beyond [`RETAIN_BYTES`] for bare parcels, which consist of a header only and need not wait for the
+/// room of frames.
 pub(crate) const SPARE_BYTES: usize = 64 << 10;
 /// Number of bytes of urgent parcels from which on no more are added.
 const MAX_URGENT_BYTES: usize = 1 << 10;
-/// Size of the buffer, in bytes, in which a message that is not one block is collected before it is sent.
+/// Size in bytes of the buffer in which a message that is not contiguous is gathered before it is sent.
 const STAGING_BYTES: usize = 64 << 10;
-/// Size of a chunk, in bytes: a frame that comes up meanwhile goes after it.
+/// Maximum size of a chunk in bytes. A frame that is sent meanwhile follows after it.
 const CHUNK_BYTES: usize = 256 << 10;
 const _: () = assert!(CHUNK_BYTES <= MAX_CHUNK_BYTES);
 
-/// A parcel that has been written in part, and must be finished before anything else is written.
+/// A parcel that has been written in part, and must be completed before anything else is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Midway {
     Nowhere,
-    /// The word that says where the connection goes on.
+    /// The parcel that names the byte at which the connection continues.
     Place,
     Kept,
     Urgent,
@@ -52,7 +56,7 @@ enum Midway {
 struct OnWire {
     stream: u32,
     head: [u8; HEAD],
-    /// In user memory, or in the stage.
+    /// Pointer into user memory, or into the stage.
     payload: *const u8,
     length: usize,
     done: usize,
@@ -65,15 +69,16 @@ pub(crate) struct Outbox {
     start: usize,
     sent: usize,
     end: usize,
-    /// Number of the byte at `start`, of all that were ever kept.
+    /// Number of the byte at `start`, counted over all bytes ever kept.
     base: u64,
-    /// Number of the first byte that the peer had not received when a connection last began.
+    /// Number of the first byte that the peer had not received when the last connection began.
     resumed: u64,
-    /// Bytes before `sent` that went by the bypass, and are not known to have come.
+    /// Number of bytes before `sent` that were sent by the bypass and are not known to have arrived.
     unsure: usize,
-    /// The last parcels went by the bypass: the connection goes on elsewhere than where it was left.
+    /// Whether the last parcels were sent by the bypass, so that the connection continues at another byte than where
+    /// it stopped.
     by_bypass: bool,
-    /// So far parcels have gone by the bypass that are written once more.
+    /// Number of the byte up to which parcels sent by the bypass are being written again.
     repeats: u64,
     place: [u8; HEAD],
     place_sent: usize,
@@ -82,15 +87,15 @@ pub(crate) struct Outbox {
     chunk: Option<OnWire>,
     stage: Vec<u8>,
     midway: Midway,
-    /// Whose chunk is next.
+    /// Index of the stream whose chunk was last; the next one follows.
     turn: usize,
-    /// Bare parcels that found no room, in their order. As many as streams can end at a time: the peer has a
-    /// bounded number, and this task its own.
+    /// Bare parcels for which there was no room, in order. There are no more than streams can end at a time, and both
+    /// sides have a bounded number of streams.
     late: VecDeque<(Parcel, u32)>,
 }
 
-// SAFETY: the pointer of a chunk leads to memory of a message that is being sent (whose owner promised that it
-// stays until then, from whichever thread makes the progress), or into the stage.
+// SAFETY: the pointer of a chunk leads into the stage, or into the memory of a message that is being sent. The
+// message's owner guarantees that this memory stays valid until then, from whichever thread the progress is made.
 unsafe impl Send for Outbox {}
 
 impl Outbox {
@@ -117,40 +122,41 @@ impl Outbox {
         }
     }
 
-    /// Is there room for a frame of this many bytes?
+    /// Returns whether there is room for a frame of this many bytes.
     #[inline]
     pub(crate) fn has_room(&self, length: usize) -> bool {
         self.end - self.start + HEAD + length <= RETAIN_BYTES
     }
 
-    /// Is there room for a bare parcel?
+    /// Returns whether there is room for a bare parcel.
     fn has_spare(&self) -> bool {
         self.end - self.start + HEAD <= RETAIN_BYTES + SPARE_BYTES
     }
 
-    /// Does the peer acknowledge enough of what it is sent? If not, it should give cause to fewer bare parcels.
+    /// Returns whether the peer acknowledges enough of what it is sent. If not, it should be prevented from causing
+    /// more bare parcels.
     #[inline]
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.end - self.start <= RETAIN_BYTES + SPARE_BYTES / 2
     }
 
-    /// Is everything numbered acknowledged?
+    /// Returns whether all numbered parcels are acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         self.start == self.end
     }
 
-    /// Is anything left to write, other than chunks that have not begun?
+    /// Returns whether nothing is left to write, other than chunks that have not begun.
     #[inline]
     pub(crate) fn is_written(&self) -> bool {
         self.sent == self.end && self.midway == Midway::Nowhere && self.urgent.is_empty()
     }
 
-    /// Can a parcel begin on the connection, with none on its way?
+    /// Returns whether a parcel can begin on the connection, as none has been written in part.
     pub(crate) fn is_between(&self) -> bool {
         self.midway == Midway::Nowhere
     }
 
-    /// Keep a numbered parcel and send it in its turn. The caller has asked for room, or the parcel is bare.
+    /// Keeps a numbered parcel, to be sent in its turn. The caller has checked `has_room`, or the parcel is bare.
     #[inline]
     pub(crate) fn keep(&mut self, head: &Head, payload: &Views) {
         let size = head.size();
@@ -162,27 +168,28 @@ impl Outbox {
         }
         let (front, body) = self.kept[self.end..self.end + size].split_at_mut(HEAD);
         front.copy_from_slice(&head.encode());
-        // SAFETY: `body` has as many bytes as the payload, and is memory of ours.
+        // SAFETY: `body` has as many bytes as the payload, and is memory of this outbox.
         unsafe { payload.gather(0, body.as_mut_ptr(), body.len().min(payload.len())) };
         self.end += size;
     }
 
-    /// Keep a numbered parcel that is only a head, and says that everything up to `taken` has been taken.
+    /// Keeps a bare numbered parcel, which acknowledges everything up to `taken`.
     pub(crate) fn keep_bare(&mut self, parcel: Parcel, context: u32, taken: u64) {
         if !self.has_spare() {
-            // A peer whose buffer is full takes no frames and may send on all the same.
+            // A peer whose buffer is full takes no frames, but may still send.
             return self.late.push_back((parcel, context));
         }
         self.keep(&Head::bare(parcel, context, taken), &Views::none());
     }
 
-    /// Does a bare parcel wait for room?
+    /// Returns whether a bare parcel waits for room.
     #[inline]
     pub(crate) fn has_late(&self) -> bool {
         !self.late.is_empty()
     }
 
-    /// No frame overtakes what is late: there is room for bare parcels before there is any for frames.
+    /// Keeps the late parcels for which there is room now. No frame overtakes them, since there is room for bare
+    /// parcels before there is room for frames.
     #[cold]
     pub(crate) fn keep_late(&mut self, taken: u64) {
         while self.has_spare()
@@ -192,31 +199,32 @@ impl Outbox {
         }
     }
 
-    /// Whether an urgent parcel may be added.
+    /// Returns whether an urgent parcel may be added.
     pub(crate) fn has_room_to_urge(&self) -> bool {
         self.urgent.len() < MAX_URGENT_BYTES
     }
 
-    /// Bytes of urgent parcels that wait.
+    /// Returns the number of bytes of urgent parcels that wait.
     #[cfg(test)]
     pub(crate) fn urged(&self) -> usize {
         self.urgent.len()
     }
 
-    /// Is a chunk on its way out of this memory?
+    /// Returns whether a chunk is being written from this memory.
     #[cfg(test)]
     pub(crate) fn reads(&self, memory: &std::ops::Range<*const u8>) -> bool {
         let chunk = self.chunk.as_ref();
         chunk.is_some_and(|chunk| memory.contains(&chunk.payload))
     }
 
-    /// Send a parcel that may be lost, in its turn but before others.
+    /// Queues a parcel that may be lost with the connection. It goes before all numbered parcels and chunks.
     pub(crate) fn urge(&mut self, head: &Head, body: &[u8]) {
         self.urgent.extend_from_slice(&head.encode());
         self.urgent.extend_from_slice(body);
     }
 
-    /// The peer has taken everything up to byte `position`.
+    /// Handles the peer's acknowledgement that it has taken everything up to byte `position`. Fails if that was not
+    /// sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self, position: u64) -> Result<(), &'static str> {
         let Some(more) = position.checked_sub(self.base) else {
@@ -226,7 +234,8 @@ impl Outbox {
         if more > sent && position > self.repeats {
             return Err("a connection acknowledges what was not sent");
         }
-        // It may have come by the bypass and be under way once more: then what the connection has been promised of it stays.
+        // The peer may have received it by the bypass while it is being repeated on the connection: what has begun
+        // there is kept.
         let more = more.min(sent);
         self.start += more as usize;
         self.base += more;
@@ -239,19 +248,19 @@ impl Outbox {
 
     // The bypass.
 
-    /// Number of the byte at `sent`.
+    /// Returns the number of the byte at `sent`.
     #[inline]
     fn sent_to(&self) -> u64 {
         self.base + (self.sent - self.start) as u64
     }
 
-    /// The parcel that was just kept, nothing else being left to write, behind the number of its first byte.
+    /// Returns the parcel that was just kept, and the number of its first byte. Nothing else may be left to write.
     #[inline]
     pub(crate) fn just_kept(&self) -> (u64, &[u8]) {
         (self.sent_to(), &self.kept[self.sent..self.end])
     }
 
-    /// It has gone by the bypass.
+    /// Records that the parcel just kept was sent by the bypass.
     #[inline]
     pub(crate) fn went_by_bypass(&mut self) {
         self.unsure += self.end - self.sent;
@@ -259,25 +268,26 @@ impl Outbox {
         self.by_bypass = true;
     }
 
-    /// Have parcels gone by the bypass that may not have come?
+    /// Returns whether there are parcels that were sent by the bypass and may not have arrived.
     #[inline]
     pub(crate) fn is_unsure(&self) -> bool {
         self.unsure > 0
     }
 
-    /// Number of the first byte of such parcels.
+    /// Returns the number of the first byte of such parcels.
     pub(crate) fn first_unsure(&self) -> Option<u64> {
         self.is_unsure()
             .then(|| self.sent_to() - self.unsure as u64)
     }
 
-    /// Bytes of such parcels.
+    /// Returns the number of bytes of such parcels.
     #[inline]
     pub(crate) fn unsure(&self) -> usize {
         self.unsure
     }
 
-    /// By whichever way, all has come before byte `position`.
+    /// Records that the peer has received everything before byte `position` by either path. Fails if that was not
+    /// sent.
     #[inline]
     pub(crate) fn reached(&mut self, position: u64) -> Result<(), &'static str> {
         let sent = self.sent_to();
@@ -292,7 +302,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Parcels that may not have come by the bypass are written on the connection, when that is pumped.
+    /// Lets the next `pump` write the parcels on the connection that may not have arrived by the bypass.
     #[cold]
     pub(crate) fn repeat_unsure(&mut self) {
         if self.is_unsure() && self.midway == Midway::Nowhere {
@@ -300,7 +310,7 @@ impl Outbox {
         }
     }
 
-    /// The connection goes on behind what is known to have come by the bypass.
+    /// Continues the connection behind the last byte that is known to have arrived by the bypass.
     #[cold]
     fn go_on_here(&mut self) {
         self.repeats = self.sent_to();
@@ -316,15 +326,16 @@ impl Outbox {
         Ok((n, self.place_sent == HEAD))
     }
 
-    /// On a new connection: go on after byte `received`, and keep what comes after byte `taken`. The peer has room for as much as
-    /// is kept, and what it has received and not taken fills some of it. False: the peer is further than that, so what it said is
-    /// old: it has called again since, and this connection is only heard of late.
+    /// Prepares for a new connection: sending continues after byte `received`, and what comes after byte `taken` is
+    /// kept. The peer has room for as much as is kept, and what it has received but not taken fills a part of that
+    /// room. Returns false if the peer's positions are outdated: it has connected again since, and this connection
+    /// became known late.
     pub(crate) fn rewind(&mut self, received: u64, taken: u64) -> Result<bool, &'static str> {
         self.forget_connection();
         if received < self.resumed || taken < self.base {
             return Ok(false);
         }
-        // It may have taken more than the last acknowledgement said, but not more than was kept.
+        // The peer may have taken more than it acknowledged last, but not more than was kept.
         self.sent = self.end;
         let untaken = self.acknowledged(taken).and_then(|()| {
             let untaken = received.checked_sub(taken);
@@ -339,7 +350,7 @@ impl Outbox {
         Ok(true)
     }
 
-    /// The connection is lost, and what was on its way with it.
+    /// Forgets the connection, which is lost, and what was in transit on it.
     pub(crate) fn forget_connection(&mut self) {
         self.urgent.clear();
         self.urgent_sent = 0;
@@ -349,7 +360,8 @@ impl Outbox {
         (self.unsure, self.by_bypass, self.repeats) = (0, false, 0);
     }
 
-    /// A stream's memory is about to go: what the wire has been promised of it is saved.
+    /// Copies the rest of a stream's chunk that is being written, because the message's memory will no longer be
+    /// valid.
     pub(crate) fn let_go(&mut self, stream: u32) {
         let Some(chunk) = self.chunk.as_mut().filter(|chunk| chunk.stream == stream) else {
             return;
@@ -357,14 +369,14 @@ impl Outbox {
         if chunk.payload == self.stage.as_ptr() {
             return;
         }
-        // SAFETY: the message's memory is still there, which is why this is called now.
+        // SAFETY: the message's memory is still valid during this call.
         let rest = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
         self.stage.clear();
         self.stage.extend_from_slice(rest);
         chunk.payload = self.stage.as_ptr();
     }
 
-    /// Write what can be written now, chunks of at most `budget` streams among it; whether any byte was.
+    /// Writes what can be written now, with chunks of at most `budget` streams. Returns whether any byte was written.
     pub(crate) fn pump(
         &mut self,
         channel: &mut Channel,
@@ -405,7 +417,7 @@ impl Outbox {
             if !done {
                 return Ok(moved);
             }
-            // Repeated parcels come before all that was said after them.
+            // Repeated parcels come before everything that was sent after them.
             self.midway = match self.midway {
                 Midway::Place if self.sent < self.end => Midway::Kept,
                 _ => Midway::Nowhere,
@@ -420,13 +432,14 @@ impl Outbox {
         Ok((n, self.sent == self.end))
     }
 
-    /// Write what is kept and a chunk that has not begun, by one system call.
+    /// Writes the kept parcels and a chunk that has not begun, in one system call.
     fn write_both(&mut self, channel: &mut Channel) -> io::Result<(usize, bool)> {
         let kept = &self.kept[self.sent..self.end];
         let Some(chunk) = &mut self.chunk else {
             return Ok((0, false));
         };
-        // SAFETY: as in `write_chunk`.
+        // SAFETY: the payload is in the memory of a message being sent, which its owner keeps until the stream has
+        // ended, or in the stage, which is not changed while a chunk is written from it.
         let payload = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
         let parts = [kept, &chunk.head, payload].map(IoSlice::new);
         let n = channel.send(&parts)?;
@@ -444,7 +457,7 @@ impl Outbox {
         Ok((n, done))
     }
 
-    /// Write what was just kept, if nothing is in its way: the whole of a small send.
+    /// Writes what was just kept, if nothing else must be written first. This is the whole of a small send.
     #[inline]
     pub(crate) fn write_now(&mut self, channel: &mut Channel) -> io::Result<bool> {
         if self.midway != Midway::Nowhere || !self.urgent.is_empty() || self.by_bypass {
@@ -472,8 +485,8 @@ impl Outbox {
         let Some(chunk) = &mut self.chunk else {
             return Ok((0, true));
         };
-        // SAFETY: memory of a message being sent, which its owner keeps until the stream has ended; or of the
-        // stage, which is not touched while a chunk is on its way from it.
+        // SAFETY: the payload is in the memory of a message being sent, which its owner keeps until the stream has
+        // ended, or in the stage, which is not changed while a chunk is written from it.
         let payload = unsafe { std::slice::from_raw_parts(chunk.payload, chunk.length) };
         let n = match chunk.head.get(chunk.done..) {
             Some(head) if !head.is_empty() => {
@@ -489,7 +502,7 @@ impl Outbox {
         Ok((n, done))
     }
 
-    /// Begin a chunk of the next stream that may send one.
+    /// Begins a chunk of the next stream that may send one. Returns false if there is none.
     fn next_chunk(&mut self, streams: &mut [OutStream]) -> bool {
         for _ in 0..streams.len() {
             self.turn = (self.turn + 1) % streams.len();
@@ -507,7 +520,7 @@ impl Outbox {
                     let length = left.min(STAGING_BYTES);
                     self.stage.clear();
                     self.stage.reserve(STAGING_BYTES);
-                    // SAFETY: the room was just made, and the cut lies inside the message.
+                    // SAFETY: the stage has room for `length` bytes, and the range is inside the message.
                     unsafe {
                         message.gather(offset, self.stage.as_mut_ptr(), length);
                         self.stage.set_len(length);

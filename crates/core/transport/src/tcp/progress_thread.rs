@@ -1,16 +1,18 @@
-//! A thread that gets out what a task has said and left behind.
+//! A thread that sends what a task has left behind.
 //!
-//! A call may be over while its words are still here: the connection they are for is being made, or its socket takes no more
-//! just now. The task's next call goes on with that. When none comes within [`TAKEOVER_DELAY`], because the task computes or waits
-//! for something else than messages, this thread does it in its place; otherwise whoever waits for those words would wait
-//! as long as the task stays away.
+//! A call may return before its parcels are written: their connection is being made, or its socket has no room. The
+//! task's next call continues that work. If no call comes within [`TAKEOVER_DELAY`], because the task computes or
+//! waits for something other than messages, this thread does it in the task's place. Without it, the receivers would
+//! wait for as long as the task makes no calls.
 //!
-//! It also has the tick of the watch over what may not be acknowledged (see `stall`): while something is watched, the next look
-//! at the sockets after each [`TICK`] is told so, and is made here if the task makes none.
+//! The thread also ticks for the watch over unacknowledged parcels (see `stall`): while something is watched, it
+//! requests a check at each [`TICK`]. The task's next poll makes the check, or this thread if the task does not poll.
 //!
-//! And it has the shorter tick of bypasses (see `bypass`): while something that has gone by one is not known to have come.
+//! The thread has a shorter tick for bypasses (see `bypass`), while something that was sent by one is not known to
+//! have arrived.
 //!
-//! It is made when something is left behind or watched for the first time, and sleeps while nothing is.
+//! The thread is started when something is left behind or watched for the first time, and sleeps while there is
+//! nothing to do.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,43 +22,43 @@ use std::time::{Duration, Instant};
 
 use regatta_connection::library_thread;
 
-/// Time a task that makes calls has for the next one before this thread acts in its place.
+/// Time that a task has for its next call before this thread acts in its place.
 const TAKEOVER_DELAY: Duration = Duration::from_millis(20);
 /// Interval at which the thread makes progress in the task's place.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(5);
-/// Number of such rounds after which the other side counts as away, too.
+/// Number of such rounds after which the peer is assumed to make no progress either.
 const MAX_FREQUENT_PROGRESS: u32 = 40;
 /// Interval between rounds from then on.
 const RARE_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval between two ticks of the watch.
 const TICK: Duration = Duration::from_millis(250);
-/// Between two ticks of bypasses.
+/// Interval between two ticks of bypasses.
 const BYPASS_TICK: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 struct Shared {
     stop: Mutex<bool>,
     changed: Condvar,
-    /// Something has been left behind.
+    /// Whether something has been left behind.
     owing: AtomicBool,
-    /// Something may not be acknowledged; and it is time to look.
+    /// Whether something may be unacknowledged; `due` says that it is time to check.
     watching: AtomicBool,
     due: AtomicBool,
-    /// Something that has gone by a bypass may not have come; and it is time to look.
+    /// Whether something sent by a bypass may not have arrived; `ticked` says that it is time to check.
     ticking: AtomicBool,
     ticked: AtomicBool,
-    /// The thread sleeps until something is.
+    /// Whether the thread sleeps until there is work.
     asleep: AtomicBool,
-    /// How often the sockets have been looked at.
+    /// Number of times that the sockets have been polled.
     turns: AtomicU32,
 }
 
-/// A thread that sends what a task has left behind.
+/// Handle of the thread that sends what a task has left behind.
 #[derive(Debug)]
 pub(crate) struct ProgressThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// As the thread has been told.
+    /// The values last passed to the thread.
     owing: bool,
     watching: bool,
     ticking: bool,
@@ -72,7 +74,8 @@ impl Shared {
         works.iter().any(|work| work.load(Ordering::SeqCst))
     }
 
-    /// There is something to do: behind the store that says so. A task on its way to sleep sees that, or this call sees the sleeper.
+    /// Wakes the thread if it sleeps. Called after the store that creates work: a thread that is about to sleep sees
+    /// that store, or this call sees the sleeper.
     fn wake(&self) {
         if self.asleep.load(Ordering::SeqCst) {
             drop(self.stop());
@@ -80,7 +83,7 @@ impl Shared {
         }
     }
 
-    /// Sleep until something is left behind. True: stop.
+    /// Sleeps until there is work. Returns true if the thread must stop.
     fn await_work(&self) -> bool {
         let is_idle = |stop: &mut bool| !*stop && !self.has_work();
         let stop = self.stop();
@@ -90,7 +93,7 @@ impl Shared {
         *stop.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sleep for so long, or until there are to be ticks of bypasses. True: stop.
+    /// Sleeps for `limit`, or until the ticks of bypasses begin. Returns true if the thread must stop.
     fn rest(&self, limit: Duration) -> bool {
         let ticks = || self.ticking.load(Ordering::SeqCst);
         let stop = self.stop();
@@ -102,7 +105,7 @@ impl Shared {
 }
 
 impl ProgressThread {
-    /// `go_on` looks at the sockets as a call of the task's would.
+    /// Starts the thread. `go_on` polls the sockets as a call of the task would.
     pub(crate) fn new(go_on: fn()) -> io::Result<ProgressThread> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
@@ -116,19 +119,19 @@ impl ProgressThread {
         })
     }
 
-    /// Somebody looks at the sockets. True: it is time to look what has not been acknowledged.
+    /// Counts a poll of the sockets. Returns whether it is time to check for unacknowledged parcels.
     pub(crate) fn turn(&self) -> bool {
         self.shared.turns.fetch_add(1, Ordering::Relaxed);
         self.shared.due.load(Ordering::Relaxed) && self.shared.due.swap(false, Ordering::Relaxed)
     }
 
-    /// Somebody looks at the sockets. True: it is time to look what has not come by bypasses.
+    /// Returns whether it is time to check what has not arrived by bypasses. Called at each poll of the sockets.
     pub(crate) fn bypass_turn(&self) -> bool {
         self.shared.ticked.load(Ordering::Relaxed)
             && self.shared.ticked.swap(false, Ordering::Relaxed)
     }
 
-    /// Something may not have come by a bypass, or nothing any more.
+    /// Starts or stops the ticks of bypasses.
     pub(crate) fn tick(&mut self, ticking: bool) {
         if self.ticking == ticking {
             return;
@@ -136,13 +139,13 @@ impl ProgressThread {
         self.ticking = ticking;
         self.shared.ticking.store(ticking, Ordering::SeqCst);
         if ticking {
-            // It may sleep until a tick of the watch, which is long.
+            // The thread may be sleeping until a tick of the watch, which is long.
             drop(self.shared.stop());
             self.shared.changed.notify_one();
         }
     }
 
-    /// Something may not be acknowledged, or nothing any more.
+    /// Starts or stops the ticks of the watch.
     pub(crate) fn watch(&mut self, watching: bool) {
         if self.watching == watching {
             return;
@@ -154,7 +157,7 @@ impl ProgressThread {
         }
     }
 
-    /// Something has been left behind, or nothing any more.
+    /// Sets whether something has been left behind.
     pub(crate) fn owe(&mut self, owing: bool) {
         if self.owing == owing {
             return;
@@ -200,7 +203,7 @@ fn finish(shared: &Shared, go_on: fn()) {
             }
             let turns = shared.turns.load(Ordering::Relaxed);
             if turns != seen {
-                // The task is there.
+                // The task makes calls.
                 (seen, patience, looks) = (turns, TAKEOVER_DELAY, 0);
                 continue;
             }
@@ -217,7 +220,7 @@ fn finish(shared: &Shared, go_on: fn()) {
 }
 
 impl Drop for ProgressThread {
-    /// Not under the lock that `go_on` takes.
+    /// Stops the thread and waits for its end. Must not be called under the lock that `go_on` takes.
     fn drop(&mut self) {
         *self.shared.stop() = true;
         self.shared.changed.notify_one();

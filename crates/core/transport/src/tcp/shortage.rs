@@ -1,15 +1,17 @@
-//! Shortages: a host lacks something for a connection, such as a descriptor. No network is to blame, and no peer.
+//! Shortages: a host lacks a resource for a connection, such as a descriptor. Neither the network nor a peer is at
+//! fault.
 //!
-//! *Who calls* and has nothing under way to the peer yet fails the call that needs the connection: nothing was sent, and the
-//! call may be made again. If something is under way, as after a connection that broke, it is tried again; what is
-//! missing may come back.
+//! *The caller:* if nothing is in transit to the peer yet, the call that needs the connection fails. Nothing was
+//! sent, so the call may be repeated. If something is in transit, as after a connection broke, the connection is
+//! tried again, since the resource may become available.
 //!
-//! *Who is called* lets the callers wait while nothing is to be had ([`regatta_connection::listener`]). They notice nothing, because their
-//! hosts are answered. If it calls somebody itself whose own call would stand, it gives that up for the descriptor: after a connection that broke each
-//! of the two has that of the old one alone, and one has to accept.
+//! *The called task* lets the callers wait while it has no resource ([`regatta_connection::listener`]). They notice
+//! nothing, because their hosts' kernels accept the connections. If the task is itself calling a peer whose call
+//! would be the one to be kept, it gives its call up for the descriptor: after a connection broke, each of the two
+//! tasks only has the descriptor of that connection, and one has to accept.
 //!
-//! After [`SHORTAGE_TIMEOUT`] of either, the two give each other up, as tasks do that cannot reach each other: calls that wait for
-//! each other end with an error that says what is missing, and where.
+//! After [`SHORTAGE_TIMEOUT`] in either case, the two tasks give each other up, as tasks do that cannot reach each
+//! other. Calls that wait for the other task fail with an error that says what is missing, and where.
 
 use std::io;
 
@@ -21,7 +23,8 @@ use rustix::io::Errno;
 use super::Tcp;
 
 impl Tcp {
-    /// No call to a peer could be begun. An error: this host lacks something for it, and nothing is under way.
+    /// Handles a call to a peer that could not be started. Fails if this host lacks a resource for it and nothing is
+    /// in transit to the peer.
     #[cold]
     pub(super) fn not_called(&mut self, peer: Peer, error: &io::Error) -> Result<(), Fault> {
         let Some(missing) = dial::shortage(error) else {
@@ -48,12 +51,13 @@ impl Tcp {
         Ok(())
     }
 
-    /// A peer has called, and this task has no descriptor for a connection with it: it is told so.
+    /// Refuses a peer that has connected, because this task has no descriptor for the connection. The peer is
+    /// notified.
     #[cold]
     pub(super) fn refuse(&mut self, peer: Peer, errno: Errno) {
         if let Ok(link) = self.link_to(peer)
             && !link.stall.refuses()
-            // Its connection before gives way to this one.
+            // If the previous connection is open, it gives way to this one.
             && !link.is_open()
         {
             link.stall.refuse();
@@ -69,7 +73,7 @@ impl Tcp {
         }
     }
 
-    /// Looks whether a peer has just said that it has no descriptor for this task.
+    /// Handles a refusal, if the peer has just sent one because it has no descriptor for this task.
     pub(super) fn note_refusal(&mut self, peer: Peer) {
         if let Some(link) = self.link(peer)
             && link.stall.take_refusal()

@@ -1,4 +1,5 @@
-//! A task sleeps while records that it has read with others, and that no socket reports any more, still wait in memory.
+//! A task must not sleep while records wait in memory that it has read together with others, since no socket reports
+//! these any more.
 
 use std::net::TcpListener;
 use std::time::Instant;
@@ -13,7 +14,7 @@ use super::calling_tests::{AWAIT_TIMEOUT, HERE, WORD, task_on, until};
 #[test]
 fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
     let listeners = [0, 1].map(|_| TcpListener::bind((HERE, 0)).unwrap());
-    // The kernel takes all of it before anybody looks.
+    // The kernel receives all of it before the task polls.
     sockopt::set_socket_recv_buffer_size(&listeners[1], 200_000).unwrap();
     let [mut sender, mut receiver] = [0, 1].map(|me| task_on(me, &listeners, false));
     let memory = Scratch::new(40_000).unwrap();
@@ -24,7 +25,7 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
         sender.link(1).unwrap().is_open() && receiver.front(0).unwrap().is_some()
     });
     receiver.accept(0, &nothing);
-    // Messages that nobody receives yet, and behind them a word.
+    // Sends messages that are not received yet, and a frame behind them.
     let message = memory.part(0, 40_000);
     for _ in 0..3 {
         let (mut wire, _) = sender.open(1, &message).unwrap().unwrap();
@@ -36,7 +37,7 @@ fn a_task_does_not_sleep_over_records_that_it_has_not_looked_at() {
         let channel = link.state.channel().expect("the connection is there");
         !link.is_blocked() && channel.is_delivered()
     });
-    // A look takes so much at a time, and finds no word yet.
+    // A poll reads a limited amount, and does not reach the frame.
     receiver.poll();
     assert_eq!(receiver.next_ready(&mut 0), None);
     receiver.arm();

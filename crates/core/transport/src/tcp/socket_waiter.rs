@@ -1,7 +1,8 @@
-//! A thread that waits for a task's sockets while the task sleeps on its doorbell, and rings it when one can be read.
+//! A thread that waits for a task's sockets while the task sleeps on its doorbell, and rings the doorbell when one
+//! becomes readable.
 //!
-//! It listens once each time it is armed: the sockets are read by the task alone, and what the task has not read yet
-//! would wake the waiter again and again. It reads nothing and knows nothing of what comes.
+//! It polls once per `arm`. Only the task reads the sockets, so without this limit unread data would wake the task in
+//! a loop. The thread reads nothing from the sockets.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,7 +20,7 @@ use regatta_segment::job::Job;
 struct State {
     armed: bool,
     stop: bool,
-    /// Ring after so long, even if nothing comes.
+    /// Time after which to ring the doorbell even if no socket becomes readable.
     limit: Option<Duration>,
 }
 
@@ -27,7 +28,7 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    /// Readable: look at the state.
+    /// Readable when `state` has changed.
     nudge: OwnedFd,
 }
 
@@ -49,7 +50,7 @@ impl Shared {
 }
 
 impl SocketWaiter {
-    /// A waiter on everything `sockets` watches.
+    /// Starts a waiter on all sockets that the epoll descriptor `sockets` watches.
     pub(crate) fn new(sockets: &OwnedFd, job: Arc<Job>, me: Peer) -> io::Result<SocketWaiter> {
         let sockets = sockets.as_fd().try_clone_to_owned()?;
         let shared = Arc::new(Shared {
@@ -66,7 +67,7 @@ impl SocketWaiter {
         })
     }
 
-    /// Ring when something comes, or after `limit`.
+    /// Rings the doorbell once when a socket becomes readable, or after `limit`.
     pub(crate) fn arm(&self, limit: Option<Duration>) {
         let mut state = self.shared.state();
         let sooner = limit.is_some() && state.limit != limit;

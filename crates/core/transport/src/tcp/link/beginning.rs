@@ -82,8 +82,9 @@ impl Link {
         Ok(())
     }
 
-    /// Returns the first parcel of a connection: how far this side has come, or that it will not go on. The head counts bytes that
-    /// have come but are not taken separately: the peer must not repeat them, and they still use up its window.
+    /// Returns the first parcel of a connection: the position that this side has reached, or the reason not to
+    /// continue. The header counts bytes that have been received and not taken separately: the peer must not repeat
+    /// them, but they still use its window.
     pub(in crate::tcp) fn first_head(&self) -> [u8; HEAD] {
         let parcel = match self.state.fault() {
             _ if self.stall.refuses() => Parcel::Shortage,

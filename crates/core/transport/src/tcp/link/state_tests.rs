@@ -1,4 +1,4 @@
-//! The life of a link under any events, and what links with that life say to each other.
+//! The life cycle of a link under random events, and the parcels that two links exchange in it.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use regatta_wire::{Frame, Kind};
 use super::Link;
 use super::state::LinkState;
 
-/// What may happen to a link.
+/// An event of a link.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Call,
@@ -42,7 +42,7 @@ use Event::{
     Part, Report, Retreat, SayBye,
 };
 
-/// Those of connections are more frequent than those that end a peer.
+/// Events of connections are more frequent than those that end a peer.
 const EVENTS: [Event; 30] = [
     Call, Call, Call, Meet, Meet, Meet, Adopt, Adopt, Adopt, Begin, Begin, Begin, Begin, End, End,
     LookAfter, LookAfter, Retreat, Retreat, FallMute, SayBye, HearBye, Part, Disown, Break, Report,
@@ -53,7 +53,7 @@ fn socket() -> OwnedFd {
     OwnedFd::from(UnixStream::pair().unwrap().0)
 }
 
-/// How often what is done once has been done.
+/// Counts of the things that must be done at most once.
 #[derive(Debug, Default)]
 struct Done {
     losses: u32,
@@ -64,7 +64,7 @@ struct Done {
     ends: u32,
 }
 
-/// A transition, as the transport makes it.
+/// Makes a transition, as the transport makes it.
 fn step(state: &mut LinkState, event: Event, now: Instant, done: &mut Done) {
     match event {
         Call if state.may_call() => state.called(Handshake::caller(socket(), 1)),
@@ -82,7 +82,7 @@ fn step(state: &mut LinkState, event: Event, now: Instant, done: &mut Done) {
             }
         }
         End => {
-            // A loss that nobody has looked after is the same loss.
+            // A loss that has not been handled is the same loss.
             done.losses += u32::from(!state.is_lost());
             state.ended();
         }
@@ -108,7 +108,7 @@ fn step(state: &mut LinkState, event: Event, now: Instant, done: &mut Done) {
     }
 }
 
-/// Answers that never change back.
+/// Returns the answers that never change back.
 fn verdicts(state: &LinkState) -> HashSet<&'static str> {
     let all = [
         ("gone", state.is_gone()),
@@ -132,10 +132,10 @@ proptest! {
             let (before, was_open) = (verdicts(&state), state.is_open());
             step(&mut state, event, now, &mut done);
             prop_assert!(verdicts(&state).is_superset(&before), "{event:?} after {before:?}");
-            // Nobody speaks any more, whatever connection comes.
+            // A link that is shut out is never opened.
             let is_new = state.is_open() && !was_open;
             prop_assert!(!is_new || before.is_disjoint(&HashSet::from(["shut out"])));
-            // A connection is in one state.
+            // A connection is in exactly one state.
             let states = [
                 state.is_open(),
                 state.is_resuming(),
@@ -152,7 +152,7 @@ proptest! {
         prop_assert!(done.byes <= 1 && done.reports <= 1 && done.partings <= 1 && done.ends <= 1, "{done:?}");
     }
 
-    /// A task that leaves says so once and last, over however many connections.
+    /// A task that leaves sends its bye once and last, over any number of connections.
     #[test]
     fn a_link_says_bye_once_and_nothing_after_it(frames in 0usize..20, cuts in prop::collection::vec(0usize..4, 0..6)) {
         let mut links = [Link::new(), Link::new()];

@@ -1,4 +1,4 @@
-//! The streams of a link: opened, attached to, noticed and released, each by its number.
+//! The streams of a link: each is opened, attached to, noticed and released by its number.
 
 use regatta_memory::views::Views;
 
@@ -10,13 +10,14 @@ use crate::tcp::stream_limit::{Noticed, Opened};
 pub(crate) struct Streams {
     outs: Vec<OutStream>,
     ins: Vec<InStream>,
-    /// Streams that this side has opened to send, counted as both sides count them.
+    /// Count of the streams that this side has opened to send, and that the peer has not released.
     opened: Opened,
-    /// Streams that the peer has opened to send; `None`: unknown, because an earlier link to the peer was freed.
+    /// Count of the streams that the peer has opened to send, or `None` if it is unknown because an earlier link to
+    /// the peer was freed.
     noticed: Option<Noticed>,
     next_out: u32,
     next_in: u32,
-    /// The newest stream the peer has opened.
+    /// Number of the newest stream that the peer has opened.
     newest: u32,
 }
 
@@ -41,7 +42,7 @@ impl Streams {
         }
     }
 
-    /// Returns the sender's end of a stream.
+    /// Returns the sender's end of a stream, if it exists.
     pub(in crate::tcp) fn out(&mut self, id: u32) -> Option<&mut OutStream> {
         self.outs.iter_mut().find(|stream| stream.id == id)
     }
@@ -57,17 +58,17 @@ impl Streams {
         &mut self.outs
     }
 
-    /// Returns the receiver's end of a stream.
+    /// Returns the receiver's end of a stream, if it exists.
     pub(in crate::tcp) fn in_stream(&mut self, id: u32) -> Option<&mut InStream> {
         self.ins.iter_mut().find(|stream| stream.id == id)
     }
 
-    /// Returns whether any stream may still have a receive.
+    /// Returns whether any stream may still be received.
     pub(in crate::tcp) fn are_wanted(&self) -> bool {
         self.ins.iter().any(|stream| !stream.discarded)
     }
 
-    /// Opens a stream for a message to the peer, unless too many are open.
+    /// Opens a stream for a message to the peer. Returns `None` if too many are open.
     pub(in crate::tcp) fn open_out(&mut self, message: &Views) -> Option<u32> {
         let open = self.outs.iter().filter(|stream| stream.is_counted());
         if open.count() >= MAX_OUT_STREAMS || !self.opened.may_open() {
@@ -80,7 +81,7 @@ impl Streams {
         Some(id)
     }
 
-    /// Opens a stream for a message from the peer.
+    /// Opens a stream for a message from the peer, and returns its number.
     pub(in crate::tcp) fn open_in(&mut self) -> u32 {
         let id = self.next_in;
         self.next_in = self.next_in.wrapping_add(2);
@@ -90,7 +91,7 @@ impl Streams {
         id
     }
 
-    /// Uses a stream that the peer has opened to receive.
+    /// Attaches to a stream that the peer has opened in order to receive.
     pub(in crate::tcp) fn attach_out(&mut self, id: u32) -> Result<(), &'static str> {
         if id.is_multiple_of(2) {
             return Err("the receiver of a message names a stream of a sender");
@@ -102,7 +103,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Uses a stream that the peer has opened to send.
+    /// Attaches to a stream that the peer has opened in order to send.
     pub(in crate::tcp) fn attach_in(&mut self, id: u32) -> Result<(), &'static str> {
         if !id.is_multiple_of(2) {
             return Err("the sender of a message names a stream of a receiver");
@@ -117,7 +118,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Notes the number of a stream that the peer has opened. Numbers rise, so skipped ones are opened as well.
+    /// Records the number of a stream that the peer has opened. Numbers ascend, so skipped ones have been opened as
+    /// well. Fails if there are too many streams.
     pub(super) fn notice(&mut self, id: u32) -> Result<(), &'static str> {
         if id % 2 == 1 {
             return Ok(());
@@ -132,13 +134,13 @@ impl Streams {
         Ok(())
     }
 
-    /// Removes the sender's end of a stream. Returns whether it was there.
+    /// Removes the sender's end of a stream. Returns whether it existed.
     pub(super) fn remove_out(&mut self, id: u32) -> bool {
         let at = self.outs.iter().position(|stream| stream.id == id);
         at.inspect(|&at| _ = self.outs.remove(at)).is_some()
     }
 
-    /// Releases a stream of the peer's that is not needed here any more.
+    /// Releases a stream of the peer that is not needed here any more.
     pub(in crate::tcp) fn release_in(&mut self, id: u32) {
         let Some(at) = self.ins.iter().position(|stream| stream.id == id) else {
             return;
@@ -149,43 +151,43 @@ impl Streams {
         }
     }
 
-    /// Returns whether to tell the peer that streams are released.
+    /// Returns whether a release must be sent to the peer.
     #[inline]
     pub(in crate::tcp) fn owe_release(&self) -> bool {
         self.noticed.as_ref().is_some_and(Noticed::is_due)
     }
 
-    /// Takes the count of released streams to tell the peer.
+    /// Takes the count of released streams, to be sent to the peer.
     pub(super) fn take_release(&mut self) -> u64 {
         self.noticed.as_mut().map_or(0, Noticed::take_count)
     }
 
-    /// Notes how many streams the peer has released so far.
+    /// Records how many streams the peer has released so far.
     pub(super) fn released(&mut self, count: u64) -> Result<(), &'static str> {
         self.opened.told(count)
     }
 
-    /// Returns the streams whose senders should hear how far they may go.
+    /// Returns the streams whose senders must receive a new limit.
     pub(super) fn announcing(&mut self) -> impl Iterator<Item = &mut InStream> {
         self.ins.iter_mut().filter(|stream| stream.announce)
     }
 
-    /// Notes what the receiver of a stream has taken, and up to where it accepts bytes.
+    /// Records how much the receiver of a stream has taken, and up to which byte it accepts more.
     pub(super) fn credit(&mut self, id: u32, body: &[u8], limit: u64) -> Result<(), &'static str> {
         stream::credit(&mut self.outs, id, body, limit)
     }
 
-    /// Notes that the receiver of a stream has everything.
+    /// Records that the receiver of a stream has received everything.
     pub(super) fn complete(&mut self, id: u32) {
         if let Some(stream) = self.out(id) {
             stream.complete = true;
         }
     }
 
-    /// Notes that the sender of a stream has given it up.
+    /// Records that the sender of a stream has abandoned it.
     pub(super) fn cancelled(&mut self, id: u32) -> Result<(), &'static str> {
         self.notice(id)?;
-        // The frame that names it may still wait, and finds it later.
+        // The frame that names the stream may still wait, and will be taken later.
         match self.in_stream(id) {
             Some(stream) if !stream.discarded => stream.cancel(),
             _ => self.release_in(id),
@@ -193,7 +195,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Notes that the sender of a stream has given it up, and that no frame names it.
+    /// Records that the sender of a stream has abandoned it, and that no frame names it.
     pub(super) fn retracted(&mut self, id: u32) -> Result<(), &'static str> {
         self.notice(id)?;
         match self.in_stream(id) {
@@ -203,7 +205,8 @@ impl Streams {
         Ok(())
     }
 
-    /// Discards a stream that nobody will drain, and releases it as soon as it has ended. Returns whether it was there.
+    /// Discards a stream that will not be drained, and releases it as soon as it has ended. Returns whether it
+    /// existed.
     pub(super) fn discard(&mut self, id: u32) -> bool {
         let Some(stream) = self.in_stream(id) else {
             return false;
@@ -215,7 +218,8 @@ impl Streams {
         true
     }
 
-    /// Starts over on a new connection: senders go back to where their receivers are known to be, and receivers say where they are.
+    /// Resets the streams for a new connection: senders go back to the last position that their receivers have
+    /// acknowledged, and receivers announce their positions.
     pub(super) fn resume(&mut self) {
         self.outs.iter_mut().for_each(OutStream::rewind);
         for stream in &mut self.ins {
