@@ -9,7 +9,7 @@ use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 use regatta_wire::Route;
 
-/// Two tasks of one host, as they are told to choose.
+/// Returns two tasks of one host with these policies.
 fn two(policies: [Policy; 2]) -> [Shm; 2] {
     let job = Job::create(2).unwrap();
     [0, 1].map(|rank| {
@@ -21,7 +21,8 @@ fn two(policies: [Policy; 2]) -> [Shm; 2] {
     })
 }
 
-/// A message of this many bytes goes from one to the other, and its pipe is given back; what its route says of the footprint.
+/// Sends a message of this many bytes from one task to the other, and returns its pipe to the pool. Returns the
+/// footprint in its route.
 fn pass(from: &mut Shm, (to, rank): (&mut Shm, u32), length: usize) -> Vec<u8> {
     let mut bytes = vec![1; length];
     // SAFETY: the bytes outlive their use.

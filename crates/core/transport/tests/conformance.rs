@@ -1,10 +1,11 @@
-//! Every transport keeps the contract of the traits that `regatta_engine::Transport` joins: one suite (`contract`), with a part for
-//! each trait, run on each. A new transport is one more maker of pairs here.
+//! Checks that every transport keeps the contract of the traits that `regatta_engine::Transport` combines. One suite
+//! (`contract`), with a part for each trait, is run on each transport. A new transport needs one more function here
+//! that makes pairs.
 
 mod contract;
 #[path = "support/hosts.rs"]
 mod hosts;
-/// The network of the engine's tests: what holds there holds for a transport that keeps the contract.
+/// The simulated network of the engine's tests: what holds there holds for every transport that keeps the contract.
 #[allow(dead_code)]
 #[path = "../../engine/tests/support/net/mod.rs"]
 mod net;
@@ -21,7 +22,7 @@ use regatta_transport::footprint::Policy;
 use regatta_transport::paths::{Composite, Far, Paths};
 use regatta_transport::shm::Shm;
 
-/// Two tasks of one job, each with a mapping of its own.
+/// Returns two tasks of one job, each with its own mapping.
 fn shm() -> World<Shm> {
     let job = Job::create(2).unwrap();
     let join = |rank| {
@@ -39,7 +40,7 @@ fn shm() -> World<Shm> {
     }
 }
 
-/// As `shm`, with paths that cycle through much memory.
+/// Returns tasks as `shm` does, with wide footprints.
 fn wide() -> World<Shm> {
     let mut world = shm();
     for task in &mut world.tasks {
@@ -48,7 +49,7 @@ fn wide() -> World<Shm> {
     world
 }
 
-/// As `shm`, with paths that are stored past the caches.
+/// Returns tasks as `shm` does, with non-temporal stores.
 fn non_temporal() -> World<Shm> {
     let mut world = shm();
     for task in &mut world.tasks {
@@ -57,14 +58,14 @@ fn non_temporal() -> World<Shm> {
     world
 }
 
-/// Groups beyond the seventh do without, so that those to come find memory.
+/// Groups beyond the seventh have no wide area, so that memory is left for later groups.
 #[test]
 fn a_task_makes_seven_wide_areas_at_most_for_its_contributions() {
     const AREA: u64 = 2 << 20;
     let [a, b] = &mut wide().tasks;
     let mut bytes = vec![1; 4096];
     let before = a.job().segment().used();
-    // A few more than seven: a host of two tasks has room for some twenty buffers.
+    // A few more than seven groups: a host of two tasks has room for about twenty buffers.
     for _ in 0..16 {
         let (one, name) = a.new_collective_buffer(2).unwrap().unwrap();
         let two = b.enter_collective_buffer(name, 2).unwrap().unwrap();
@@ -77,7 +78,7 @@ fn a_task_makes_seven_wide_areas_at_most_for_its_contributions() {
     assert!((14 * AREA..17 * AREA).contains(&used), "{used} bytes");
 }
 
-/// A task that asked too early was told that there is none, and never had one.
+/// A task that checked before the other one had joined must not conclude that there is no single copy.
 #[test]
 fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
     let job = Job::create(2).unwrap();
@@ -97,7 +98,7 @@ fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
     assert!(!early.path(1).contains("when that task has joined"));
 }
 
-/// Two tasks on different hosts.
+/// Returns two tasks on different hosts.
 fn across(trusted: bool) -> World<Paths> {
     let hosts = Hosts::new(trusted, [42; 32], |address| address);
     World {
@@ -114,7 +115,7 @@ fn encrypted() -> World<Paths> {
     across(false)
 }
 
-/// Encrypted connections whose keys serve few records.
+/// Returns tasks with encrypted connections whose keys are used for few records.
 fn rekeyed() -> World<Paths> {
     let mut world = encrypted();
     for task in &mut world.tasks {
@@ -123,7 +124,7 @@ fn rekeyed() -> World<Paths> {
     world
 }
 
-/// Two tasks of one thread, on hosts of their own: the engine's simulated network, as the smallest transport.
+/// Returns two tasks of one thread, on separate hosts: the engine's simulated network, as the smallest transport.
 fn simulated() -> World<End> {
     let net = net(4096);
     World {
@@ -145,7 +146,7 @@ fn net(eager: usize) -> Net {
     net
 }
 
-/// All that a transport needs to stand in the list of a task's transports.
+/// The minimum that a transport needs to be a far one.
 impl Far for End {
     fn end_of_look(&self) -> usize {
         self.peers() as usize
@@ -156,7 +157,8 @@ impl Far for End {
     }
 }
 
-/// The simulated network as a third transport, behind those of a task that is not called from other hosts.
+/// Returns tasks with the simulated network as a third transport, behind those of a task to which other hosts cannot
+/// connect.
 fn third() -> World<Composite<Paths, End>> {
     let hosts = Hosts::new(true, [42; 32], |address| address);
     let paths = [0, 1].map(|rank| hosts.join_at(rank, None));
@@ -171,7 +173,7 @@ fn third() -> World<Composite<Paths, End>> {
     }
 }
 
-/// The other host's launcher hears of it.
+/// Records a loss in the table of the other task's host.
 fn lose_on(hosts: Hosts) -> Box<dyn Fn(Peer, Presence)> {
     Box::new(move |peer, how| match how {
         Presence::Here => {}
@@ -191,7 +193,8 @@ macro_rules! tests {
     };
 }
 
-/// The traits that concern every transport; and `shares_memory`, those of one whose tasks have memory in common.
+/// The tests of the traits that concern every transport. `shares_memory` has those for transports whose tasks share
+/// memory.
 macro_rules! conforms {
     ($maker:ident) => {
         tests!($maker:

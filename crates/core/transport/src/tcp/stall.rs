@@ -1,22 +1,27 @@
-//! Peers that cannot be reached: noticing it soon, saying it, and getting through again soon after the network is back.
+//! Unreachable peers: detecting them soon, reporting them, and reconnecting soon after the network is back.
 //!
-//! *When.* A watch (a tick of the progress thread, see [`super::progress_thread`]) runs only while something that was written is
-//! perhaps not acknowledged, or a connection is being made; a send pays one look at a flag for it. At each tick the
-//! kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes, or is stopped, still acknowledges: what
-//! is noticed is the network. After [`UNREACHABLE_TIMEOUT`] without progress, with at least one attempt repeated, the peer is out of reach.
+//! *Detection.* A watch (a tick of the progress thread, see [`super::progress_thread`]) runs only while something
+//! that was written may be unacknowledged, or a connection is being made; for this a send checks one flag. At each
+//! tick the kernel is asked how far the peer's *kernel* has acknowledged. A peer that computes or is stopped still
+//! acknowledges, so only the network's state counts. After [`UNREACHABLE_TIMEOUT`] without progress, with at least
+//! one retransmission, the peer is unreachable.
 //!
-//! A connection that is being made is asked for by the kernel each second ([`regatta_connection::dial::set_keepalive`]), so that a call which
-//! waits in the queue of a task that computes is told from one to a host that has been cut off. Once a question is left without an
-//! answer, each tick has the kernel ask again, so that one lost packet is no silence.
+//! On a connection that is being made, the kernel sends keepalive probes each second
+//! ([`regatta_connection::dial::set_keepalive`]). They distinguish a call that waits in the queue of a task that
+//! computes from one to a host that has been cut off. Once a probe is left unanswered, each tick makes the kernel
+//! send another one, so that a single lost packet does not count as silence.
 //!
-//! *Saying it.* That is a [`Reach`](regatta_engine::Reach), and so is the end of it. The process passes them on to its launcher, who tells the user.
+//! *Reporting.* An unreachable peer is reported as a [`Reach`](regatta_engine::Reach), and so is the end of that
+//! state. The process passes them on to its launcher, which tells the user.
 //!
-//! *Getting through.* The kernel's own next attempt may be long in coming (Linux before 6.15 doubles the time between them). So
-//! the peer is called on a fresh connection every [`CALL_INTERVAL`], the link's *spare*, while the old one stays as it is. The spare takes the old
-//! one's place as soon as both ends have met on it, exactly as after a broken connection: nothing is lost or doubled. If both
-//! ends call at once, the lower rank's call stands, once it has reached the other kernel.
+//! *Reconnecting.* The kernel's own next attempt may be far off (Linux before 6.15 doubles the time between
+//! attempts). So every [`CALL_INTERVAL`] a new connection to the peer is tried, the link's *spare*, while the old one
+//! stays as it is. The spare replaces the old connection as soon as both ends are authenticated on it, exactly as
+//! after a broken connection: nothing is lost or duplicated. If both ends call at the same time, the lower rank's
+//! call is kept, provided that the other kernel has accepted it.
 //!
-//! *Giving up.* Whether to wait is for the launcher to decide (`--unreachable`). [`give_up`](super::Tcp::give_up) makes a peer dead for this task.
+//! *Giving up.* The launcher decides how long to wait (`--unreachable`). [`give_up`](super::Tcp::give_up) makes a
+//! peer dead for this task.
 
 mod watch;
 
@@ -24,74 +29,80 @@ use std::time::{Duration, Instant};
 
 use regatta_connection::handshake::Handshake;
 
-/// Time without acknowledgement after which a peer is out of reach: three ticks after the first that finds it so, or four where the
-/// kernel need not have repeated anything; the last may seem a little early, because the first was late.
+/// Time without acknowledgement after which a peer is unreachable. That is three ticks after the first that finds no
+/// progress, or four if the kernel need not have retransmitted anything. It is slightly less than that many ticks,
+/// since the first tick may have been late.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_millis(900);
-/// Minimum time between the last acknowledgement and the kernel's first retransmission, so that the tick that finds one is later.
+/// Minimum time between the last acknowledgement and the kernel's first retransmission. A tick that finds a
+/// retransmission is at least that much later than the acknowledgement.
 const MIN_RETRANSMISSION_DELAY: Duration = Duration::from_millis(200);
 /// Minimum silence of a peer that a tick finds without an answer on a connection that is being made: the kernel asks only when nothing
 /// has come for a second. Such a peer is out of reach two ticks and two more questions later.
 const MIN_UNANSWERED_TIME: Duration = Duration::from_millis(450);
-/// Time a call has to get through before another one is made, a little less than two ticks.
+/// Time that a call has to get through before another one is made, slightly less than two ticks.
 const CALL_INTERVAL: Duration = Duration::from_millis(450);
-/// The same for a first call, a little less than four ticks: no connection has shown yet how far away the peer is.
+/// The same time for a first call, slightly less than four ticks: no connection has shown the round-trip time to the
+/// peer yet.
 const FIRST_CALL_INTERVAL: Duration = Duration::from_millis(950);
-/// Time by which, on a slow network, the timeout is longer than a round trip: an answer to the second question still counts.
+/// Time by which the timeout exceeds a round trip on a slow network, so that an answer to the second probe still
+/// counts.
 const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_millis(700);
-/// Interval at which a peer that stays out of reach is reported again, a little less than four ticks: somebody else may be the launcher
-/// by then, and a launcher gives nobody up without a report that is new.
+/// Interval at which a peer that stays unreachable is reported again, slightly less than four ticks. Another process
+/// may be the launcher by then, and a launcher gives up a peer only after a recent report.
 const REPORT_INTERVAL: Duration = Duration::from_millis(900);
-/// Tokens of spare connections: this and the peer's number.
+/// Base of the tokens of spare connections, to which the peer's number is added.
 pub(super) const FIRST_SPARE_TOKEN: u64 = 1 << 31;
 
 /// The silence of a link, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Stall {
-    /// Something was written since the last tick that found all acknowledged.
+    /// Whether something was written since the last tick that found everything acknowledged.
     watched: bool,
-    /// Nothing has been acknowledged since, and the position that was acknowledged then.
+    /// Start of the present silence, if there is one; `acknowledged` is the position that was acknowledged then.
     since: Option<Instant>,
     acknowledged: u64,
-    /// When this was last looked at.
+    /// Time of the last tick for this link.
     looked: Option<Instant>,
-    /// When the process was last told that the peer is out of reach.
+    /// Time of the last report that the peer is unreachable.
     told: Option<Instant>,
-    /// When the peer was last called anew.
+    /// Time of the last new call to the peer.
     called: Option<Instant>,
-    /// How long the peer's kernel takes to answer, once a connection has shown it.
+    /// Time that the peer's kernel takes to answer, once a connection has shown it.
     round_trip: Option<Duration>,
-    /// Since when this host lacks something for a connection to the peer, such as a descriptor.
+    /// Time since when this host has lacked a resource for a connection to the peer, such as a descriptor.
     short: Option<Instant>,
-    /// This task has no descriptor for the peer, and gives it up; and the other way round.
+    /// Whether this task gives the peer up because it has no descriptor for it; `refused` says that the peer has
+    /// given this task up for that reason.
     refuses: bool,
     refused: bool,
-    /// A second connection, under way while the first one says nothing.
+    /// A second connection, being made while the first one is silent.
     spare: Option<Handshake>,
 }
 
 impl Stall {
-    /// Whether something was written since the last tick that found all acknowledged.
+    /// Returns whether something was written since the last tick that found everything acknowledged.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watched
     }
 
-    /// Whether a call on a second connection has got through to the peer's host.
+    /// Returns whether the spare connection has been accepted by the peer's host.
     pub(super) fn has_called_anew(&self) -> bool {
         self.spare.as_ref().is_some_and(Handshake::has_sent_hello)
     }
 
-    /// Returns since when this host lacks something for a connection to the peer: since now, if it did not before.
+    /// Returns since when this host has lacked a resource for a connection to the peer. Sets that to now if it had
+    /// all resources before.
     pub(super) fn short_since(&mut self) -> Instant {
         *self.short.get_or_insert_with(Instant::now)
     }
 
-    /// There is all that a call to the peer takes.
+    /// Records that this host has all resources for a call to the peer.
     pub(super) fn end_shortage(&mut self) {
         self.short = None;
     }
 
-    /// Whether this task gives the peer up because it has no descriptor for it.
+    /// Returns whether this task gives the peer up because it has no descriptor for it.
     pub(super) fn refuses(&self) -> bool {
         self.refuses
     }
@@ -100,12 +111,12 @@ impl Stall {
         self.refuses = true;
     }
 
-    /// The peer gives this task up so.
+    /// Records that the peer gives this task up because it has no descriptor for it.
     pub(super) fn hear_refusal(&mut self) {
         self.refused = true;
     }
 
-    /// Whether it has just said so.
+    /// Returns whether such a refusal was received since the last call.
     pub(super) fn take_refusal(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
@@ -115,17 +126,17 @@ impl Stall {
         self.spare.as_mut()
     }
 
-    /// A connection stands: what was noticed of the one before does not count.
+    /// Resets the silence, the shortage and the spare, because a new connection has been adopted.
     pub(super) fn begin_again(&mut self) {
         self.since = None;
         self.short = None;
         self.spare = None;
     }
 
-    /// Takes note of the state in which a tick finds the link; how long it has been silent.
+    /// Records the state in which a tick finds the link. Returns how long the link has been silent.
     fn note(&mut self, found: &Liveness, now: Instant) -> Duration {
-        // A process that was stopped has tried nothing meanwhile, and its kernel may have tried last long ago. It reports only what
-        // it finds after attempts of its own.
+        // A process that was stopped has tried nothing meanwhile, and its kernel's last attempt may have been long
+        // ago. It reports a silence only after attempts of its own.
         let away = self
             .looked
             .is_some_and(|looked| now - looked >= REPORT_INTERVAL * 2);
@@ -144,7 +155,7 @@ impl Stall {
             }
             Liveness::Silent(position) => {
                 self.acknowledged = position;
-                // A call that has had no answer yet need not have been repeated.
+                // A call that has not been answered yet need not have been retransmitted.
                 let before = if position == 0 {
                     Duration::ZERO
                 } else {
@@ -161,9 +172,9 @@ impl Stall {
         }
     }
 
-    /// Whether the peer is to be called anew now.
+    /// Returns whether to call the peer anew now, and records the call.
     fn may_call(&mut self, now: Instant) -> bool {
-        // A call that is given up before its answer can be there never gets through.
+        // A call that is given up before its answer can arrive would never get through.
         let rest = self.round_trip.map_or(FIRST_CALL_INTERVAL, |trip| {
             CALL_INTERVAL.max(trip + trip / 4)
         });
@@ -174,12 +185,12 @@ impl Stall {
         may
     }
 
-    /// So long nothing is acknowledged when the peer is out of reach.
+    /// Returns the length of silence after which the peer is unreachable.
     fn silence(&self) -> Duration {
         UNREACHABLE_TIMEOUT.max(ROUND_TRIP_ALLOWANCE + self.round_trip.unwrap_or_default())
     }
 
-    /// Whether a silence of this length is to be reported now.
+    /// Returns whether a silence of this length is to be reported now, and records the report.
     fn is_due(&mut self, silent: Duration, now: Instant) -> bool {
         let due =
             silent >= self.silence() && self.told.is_none_or(|told| now - told >= REPORT_INTERVAL);
@@ -192,13 +203,13 @@ impl Stall {
 
 /// The state in which a tick finds a link.
 enum Liveness {
-    /// All is acknowledged, or nothing has to be said.
+    /// Everything is acknowledged, or there is nothing to send.
     Quiet,
     /// The peer's kernel answers.
     Moving,
-    /// Nothing is acknowledged beyond this position, which the kernel has tried again.
+    /// Nothing is acknowledged beyond this position, although the kernel has retransmitted.
     Silent(u64),
-    /// A connection is being made on which the peer's kernel has answered, and answers no more.
+    /// On a connection that is being made, the peer's kernel has answered before and no longer does.
     Unanswered,
 }
 
@@ -217,11 +228,11 @@ mod tests {
             let silent = stall.note(&Liveness::Silent(7), now);
             stall.is_due(silent, now)
         };
-        // The first tick sees the position, the others that nothing is acknowledged beyond it.
+        // The first tick sees the position; the others see that nothing is acknowledged beyond it.
         let said: Vec<bool> = (0..13).map(|_| tick(TICK)).collect();
         let due: Vec<usize> = (0..13).filter(|&at| said[at]).collect();
         assert_eq!(due, [3, 7, 11]);
-        // Stopped for a while: four ticks of attempts come before the next report.
+        // The process is stopped for a while: four ticks with attempts come before the next report.
         let said: Vec<bool> = std::iter::once(tick(TICK * 40))
             .chain((0..4).map(|_| tick(TICK)))
             .collect();
@@ -237,12 +248,12 @@ mod tests {
             stall.is_due(silent, now)
         };
         assert!(!tick(Liveness::Unanswered) && !tick(Liveness::Unanswered));
-        // An answer has come: the silence begins anew.
+        // An answer arrives, so the silence begins anew.
         assert!(
             !tick(Liveness::Moving) && !tick(Liveness::Unanswered) && !tick(Liveness::Unanswered)
         );
         assert!(tick(Liveness::Unanswered));
-        // The call is given up for another, which nobody takes: it is the same silence.
+        // The call is given up for another, which is not accepted: it is the same silence.
         let said: Vec<bool> = (0..4).map(|_| tick(Liveness::Silent(0))).collect();
         assert_eq!(said, [false, false, false, true]);
     }
@@ -255,7 +266,7 @@ mod tests {
             let silent = stall.note(&found, now);
             stall.is_due(silent, now)
         };
-        // Something was once repeated on the connection, and acknowledged.
+        // Something was retransmitted on the connection, and acknowledged.
         assert!(!tick(Liveness::Silent(4096)) && !tick(Liveness::Moving));
         // The kernel repeats the call after a second.
         let said: Vec<bool> = (0..5).map(|_| tick(Liveness::Silent(0))).collect();

@@ -1,19 +1,19 @@
 //! The two ends of a stream.
 //!
-//! A stream is numbered by the side that opens it: even numbers by its sender, odd ones by its receiver. The
-//! receiver lets the sender run ahead of what has been drained by a window, small until it has attached: what
-//! it cannot put into its place at once it must hold.
+//! A stream is numbered by the side that opens it: even numbers by its sender, odd numbers by its receiver. The
+//! receiver lets the sender run ahead of what has been drained by a window. The window is small until the receiver
+//! has attached, since it must hold bytes that it cannot put into their destination at once.
 
 use regatta_engine::Sent;
 use regatta_memory::views::Views;
 use regatta_wire::fields::whole;
 
-/// Bytes that a sender may send before it has heard from the receiver.
+/// Number of bytes that a sender may send before it has received credit.
 pub(crate) const FIRST_WINDOW_BYTES: u64 = 64 << 10;
-/// Bytes that a sender may be ahead of a receiver that drains.
+/// Maximum number of bytes that a sender may be ahead of a receiver that drains.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
-/// The first limit of a stream's sender. A receiver that opens one is attached to it, and a word of
-/// credit could overtake the frame that tells the sender of the stream.
+/// Returns the first limit of a stream's sender. A receiver that opens a stream is attached to it, and its credit
+/// could overtake the frame that names the stream to the sender.
 fn first_window(id: u32) -> u64 {
     match id.is_multiple_of(2) {
         true => FIRST_WINDOW_BYTES,
@@ -24,19 +24,19 @@ fn first_window(id: u32) -> u64 {
 /// Maximum number of streams that a sender fills at a time; more would only share the same connection.
 pub(crate) const MAX_OUT_STREAMS: usize = 16;
 
-/// The sender's end.
+/// The sender's end of a stream.
 #[derive(Debug)]
 pub(crate) struct OutStream {
     pub(crate) id: u32,
-    /// Known from the first `fill` on.
+    /// The message, known from the first `fill` on.
     pub(crate) message: Option<Views>,
     pub(crate) sent: u64,
-    /// How far it had been sent on a connection that was lost.
+    /// Position up to which the stream had been sent on connections that were lost.
     furthest: u64,
-    /// The receiver has so much, at least.
+    /// Position that the receiver has confirmed.
     pub(crate) taken: u64,
     limit: u64,
-    /// The receiver has everything.
+    /// Whether the receiver has everything.
     pub(crate) complete: bool,
 }
 
@@ -53,12 +53,12 @@ impl OutStream {
         }
     }
 
-    /// Opened by this side, its sender?
+    /// Returns whether this side, as the sender, has opened the stream.
     pub(crate) fn is_counted(&self) -> bool {
         self.id.is_multiple_of(2)
     }
 
-    /// The message, and how much of it may be sent now.
+    /// Returns the message, and how many bytes of it may be sent now. Returns `None` if there are none.
     pub(crate) fn sendable(&self) -> Option<(&Views, usize)> {
         let message = self.message.as_ref()?;
         let end = self.limit.min(message.len() as u64);
@@ -66,25 +66,26 @@ impl OutStream {
         Some((message, left as usize))
     }
 
-    /// Opened just now, and nothing sent of it?
+    /// Returns whether this side has opened the stream and sent nothing of it yet.
     #[inline]
     pub(crate) fn is_fresh(&self) -> bool {
         self.sent == 0 && self.is_counted()
     }
 
-    /// The receiver has said how far it is, and how far to go.
+    /// Handles credit from the receiver: its position, and the new limit. Fails if the receiver claims more than was
+    /// sent.
     pub(crate) fn credit(&mut self, taken: u64, limit: u64) -> Result<(), &'static str> {
         if taken > self.sent.max(self.furthest) {
             return Err("a stream's receiver has more than was sent");
         }
         self.taken = self.taken.max(taken);
-        // It may have more from the connection before than it could say on that.
+        // The receiver may have received more on the previous connection than it could confirm there.
         self.sent = self.sent.max(taken);
         self.limit = self.limit.max(limit);
         Ok(())
     }
 
-    /// Returns how much of the message has gone. Bytes that the receiver has not confirmed may be sent again.
+    /// Returns how much of the message has been sent. Bytes that the receiver has not confirmed may be sent again.
     pub(crate) fn sent(&self) -> Sent {
         Sent {
             bytes: self.sent,
@@ -92,14 +93,14 @@ impl OutStream {
         }
     }
 
-    /// On a new connection: again from where the receiver is known to be.
+    /// Resets the stream for a new connection to the last position that the receiver has confirmed.
     pub(crate) fn rewind(&mut self) {
         self.furthest = self.furthest.max(self.sent);
         self.sent = self.taken;
     }
 }
 
-/// The stream of this number, if it is still there, hears how far its receiver is and how far it may go itself.
+/// Hands credit to the stream with this number, if it still exists.
 pub(crate) fn credit(
     outs: &mut [OutStream],
     id: u32,
@@ -113,27 +114,28 @@ pub(crate) fn credit(
     }
 }
 
-/// The receiver's end.
+/// The receiver's end of a stream.
 #[derive(Debug)]
 pub(crate) struct InStream {
     pub(crate) id: u32,
-    /// Somebody drains it.
+    /// Whether a receive drains the stream.
     pub(crate) attached: bool,
-    /// Nobody will: what comes is dropped.
+    /// Whether the stream will not be drained: what is received is dropped.
     pub(crate) discarded: bool,
-    /// Bytes that have come, and bytes that have gone to their place.
+    /// Number of bytes received; `drained` counts those that have reached their destination.
     pub(crate) received: u64,
     pub(crate) drained: u64,
-    /// The sender may go so far.
+    /// Position up to which the sender may send.
     pub(crate) limit: u64,
-    /// Length of the message, when its last chunk has come; or what there is of it, when its sender has given it up.
+    /// Length of the message, once its last chunk has been received; or the number of bytes received when its sender
+    /// abandoned it.
     pub(crate) total: Option<u64>,
-    /// Its sender has given it up.
+    /// Whether its sender has abandoned it.
     pub(crate) cancelled: bool,
     /// Bytes that have come and not gone: from `read` on.
     held: Vec<u8>,
     read: usize,
-    /// The sender should hear how far it may go.
+    /// Whether the new limit must be sent to the sender.
     pub(crate) announce: bool,
 }
 
@@ -154,7 +156,8 @@ impl InStream {
         }
     }
 
-    /// Let the sender of a message of `total` bytes go on, well before it has to stop. One that may send all of it needs no word.
+    /// Raises the limit of the sender of a message of `total` bytes, well before the sender has to stop. A sender
+    /// that may already send all of it gets no credit.
     pub(crate) fn extend(&mut self, total: u64) {
         let may_stop = self.limit < total.min(self.drained + WINDOW_BYTES / 2);
         if self.total.is_none() && may_stop {
@@ -163,7 +166,7 @@ impl InStream {
         }
     }
 
-    /// Bytes have come that cannot go to their place now.
+    /// Holds bytes that cannot go to their destination now, or drops them if the stream is discarded.
     pub(crate) fn hold(&mut self, bytes: &[u8]) {
         self.received += bytes.len() as u64;
         if self.discarded {
@@ -174,23 +177,23 @@ impl InStream {
         }
     }
 
-    /// Bytes have gone straight to their place.
+    /// Counts bytes that were received straight into their destination.
     pub(crate) fn passed(&mut self, bytes: usize) {
         self.received += bytes as u64;
         self.drained += bytes as u64;
     }
 
-    /// Is nothing held?
+    /// Returns whether no bytes are held.
     pub(crate) fn is_empty(&self) -> bool {
         self.read == self.held.len()
     }
 
-    /// Put what is held into its place, as far as `into` goes; how much it was.
+    /// Copies what is held into the destination, as far as that has room. Returns how many bytes were held.
     pub(crate) fn release(&mut self, into: &Views) -> usize {
         let held = &self.held[self.read..];
         let at = (self.drained as usize).min(into.len());
         let keep = held.len().min(into.len() - at);
-        // SAFETY: `keep` bytes are held, and fit behind `at`.
+        // SAFETY: `keep` bytes are held, and there is room for them behind `at`.
         unsafe { into.scatter(at, held.as_ptr(), keep) };
         let n = held.len();
         self.drained += n as u64;
@@ -202,8 +205,8 @@ impl InStream {
         n
     }
 
-    /// Its sender has given it up: no more of the message will come. A stream that nobody drains yet need not be held,
-    /// unless it is the whole message.
+    /// Records that the sender has abandoned the stream: no more of the message will be received. What was received
+    /// is dropped if the stream is not attached, unless it is the whole message.
     pub(crate) fn cancel(&mut self) {
         self.cancelled = true;
         if self.total.is_none() {
@@ -214,7 +217,7 @@ impl InStream {
         }
     }
 
-    /// Nobody will drain it.
+    /// Discards the stream, which will not be drained.
     pub(crate) fn discard(&mut self) {
         self.discarded = true;
         self.release(&Views::none());

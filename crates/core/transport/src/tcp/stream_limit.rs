@@ -1,23 +1,23 @@
-//! How many streams a task may open to a peer.
+//! The limit on the streams that a task may open to a peer.
 //!
-//! A stream that its sender has opened takes memory of the receiver until the receiver has emptied or dropped it. That may
-//! be long after its sender has heard that all bytes have come: a short stream fits into the first window, and waits there
-//! for its receive. So both sides count *held* streams, from the same words:
+//! A stream that its sender has opened takes memory of the receiver until the receiver has emptied or dropped it.
+//! That may be long after the receiver has confirmed all bytes: a short stream fits into the first window, and waits
+//! there for its receive. So both sides count *held* streams, by the same messages:
 //!
 //! ```text
 //! sender    opened  - released, as last told   is at most MAX_HELD_STREAMS
 //! receiver  noticed - released, as last told   is at most MAX_HELD_STREAMS, or the peer broke the protocol
 //! ```
 //!
-//! The receiver tells with `Parcel::Released` how many streams of the sender it has released since the link began. The count
-//! only rises, so a word that is lost with a connection is said again on the next one. The sender knows no more releases
-//! than it was told, and the receiver notices no stream before it is opened, so an honest sender never exceeds what the
-//! receiver checks. A sender that has used up its streams offers messages without one. Their receiver then opens it, and
-//! such streams do not count here.
+//! With `Parcel::Released` the receiver reports how many streams of the sender it has released since the link began.
+//! The count only rises, so a parcel that is lost with a connection is sent again on the next one. The sender never
+//! knows of more releases than were reported, and the receiver notices no stream before it is opened, so an honest
+//! sender never exceeds what the receiver checks. A sender that has used up its streams offers messages without one.
+//! Their receiver then opens the stream, and such streams do not count here.
 
 /// Maximum number of a sender's streams that its receiver holds.
 pub(crate) const MAX_HELD_STREAMS: u64 = 64;
-/// Maximum number of released streams of which the sender has not been told.
+/// Maximum number of released streams that have not been reported to the sender.
 const MAX_UNTOLD_RELEASES: u64 = MAX_HELD_STREAMS / 4;
 
 /// The streams that this task has opened to a peer.
@@ -28,17 +28,17 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Returns whether one more may be opened.
+    /// Returns whether one more stream may be opened.
     pub(crate) fn may_open(&self) -> bool {
         self.opened - self.released < MAX_HELD_STREAMS
     }
 
-    /// Counts one more.
+    /// Counts one more opened stream.
     pub(crate) fn open(&mut self) {
         self.opened += 1;
     }
 
-    /// Notes how many the receiver has released so far.
+    /// Records how many streams the receiver has released so far. Fails if that is more than were opened.
     pub(crate) fn told(&mut self, released: u64) -> Result<(), &'static str> {
         if released > self.opened {
             return Err("a peer has done with more streams than there were");
@@ -54,12 +54,12 @@ pub(crate) struct Noticed {
     noticed: u64,
     released: u64,
     told: u64,
-    /// Whether the last word may have been lost with a connection.
+    /// Whether the last report may have been lost with a connection.
     again: bool,
 }
 
 impl Noticed {
-    /// Counts one more, if the peer may have opened it.
+    /// Counts one more stream. Fails if the peer may not have opened it.
     pub(crate) fn notice(&mut self) -> Result<(), &'static str> {
         if self.noticed - self.told >= MAX_HELD_STREAMS {
             return Err("a peer opens more streams than it may");
@@ -68,12 +68,12 @@ impl Noticed {
         Ok(())
     }
 
-    /// Counts one that takes no memory any more.
+    /// Counts a stream that no longer takes memory.
     pub(crate) fn release(&mut self) {
         self.released += 1;
     }
 
-    /// Notes that a new connection has begun.
+    /// Records that a new connection has begun.
     pub(crate) fn reconnected(&mut self) {
         self.again = self.told > 0;
     }
@@ -84,7 +84,7 @@ impl Noticed {
         self.again || self.released - self.told >= MAX_UNTOLD_RELEASES
     }
 
-    /// Takes the count to tell the peer.
+    /// Returns the count to report to the peer, and records it as reported.
     pub(crate) fn take_count(&mut self) -> u64 {
         self.again = false;
         self.told = self.released;
@@ -98,7 +98,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// An honest sender is never refused, whatever is delayed or lost, and it never has more streams out than it may.
+        /// An honest sender is never refused, whatever is delayed or lost, and never has more streams open than it
+        /// may.
         #[test]
         fn both_sides_agree(steps in prop::collection::vec(0u8..8, 0..4000)) {
             let (mut ours, mut theirs) = (Opened::default(), Noticed::default());
@@ -131,7 +132,7 @@ mod tests {
                 }
                 prop_assert!(on_the_way + held <= MAX_HELD_STREAMS);
             }
-            // Once all has come and been released, all may be used again.
+            // Once all have been noticed and released, all may be opened again.
             (0..on_the_way).for_each(|_| theirs.notice().unwrap());
             (0..on_the_way + held).for_each(|_| theirs.release());
             theirs.reconnected();

@@ -1,14 +1,16 @@
-//! One frame of Ethernet for several tasks: what goes to each of them by its bypass, side by side in a frame to the job's group of interfaces.
+//! One Ethernet frame for several tasks: their entries are side by side in a frame to the job's group of interfaces.
 //!
-//! A receiver's entry is what a frame for it alone would carry: sealed under the keys of its bypass, with a number and a [`Word`](regatta_wire::bypass::Word) of that. So a
-//! receiver takes it as it takes any frame, and loss, delay and doubling are the bypass's business ([`super::bypass`]). Only sending is
-//! different: one system call and one way through the kernel for all.
+//! A receiver's entry has the contents of a frame for it alone: it is sealed with the keys of its bypass, and has
+//! that bypass's number and [`Word`](regatta_wire::bypass::Word). So a receiver takes it like any other frame, and
+//! the bypass handles loss, delay and duplication ([`super::bypass`]). Only sending differs: one system call, and one
+//! pass through the kernel for all receivers.
 //!
-//! A switch, or an interface, may pass no frames to groups. The connection then repeats what was lost. After a few losses in a row a link takes
-//! no part in such frames for a while (`bypass/group_use.rs`).
+//! A switch or an interface may drop frames to groups. The connection then repeats what was lost. After a few losses
+//! in a row a link takes no part in such frames for a while (`bypass/group_use.rs`).
 //!
-//! Why not one parcel for all under a key of the group: the key would have to be agreed on, and changed whenever a task goes; positions and confirmations
-//! differ by receiver in any case. The price is the payload once for each receiver, so that this is for short messages.
+//! Why not one parcel for all under a key of the group: the key would have to be agreed on, and changed whenever a
+//! task leaves, and positions and confirmations differ by receiver in any case. The price is one copy of the payload
+//! for each receiver, so this is for short messages.
 
 use regatta_engine::Peer;
 use regatta_memory::views::Views;
@@ -24,14 +26,16 @@ use super::bypass::TAG;
 use super::link::Link;
 
 impl Link {
-    /// Returns the bytes of the longest packet of its bypass, if frames for several tasks may have a part for it.
+    /// Returns the maximum packet length in bytes of the link's bypass, or `None` if the link cannot take part in
+    /// frames for several tasks.
     fn shares_frames(&mut self) -> Option<usize> {
         let is_open = self.is_open();
         let bypass = self.bypass.as_deref_mut().filter(|_| is_open)?;
         bypass.packet().filter(|_| bypass.group.is_free())
     }
 
-    /// Keeps a frame and seals it into `room` as an entry of a frame for several tasks. Returns the receiver's tag; `None`: nothing has happened.
+    /// Keeps a frame, and seals it into `room` as an entry of a frame for several tasks. Returns the receiver's tag,
+    /// or `None` if nothing was kept.
     fn send_as_entry(&mut self, frame: Frame, payload: &Views, room: &mut [u8]) -> Option<u32> {
         let head = Head::frame(frame, payload.len() as u32, self.inbox.taken);
         if !self.outbox.has_room(payload.len()) || !self.is_bypass_free(head.size()) {
@@ -50,7 +54,7 @@ impl Link {
         Some(tag)
     }
 
-    /// The frame with its entry could not be sent.
+    /// Sends the kept parcel by the connection, because the frame with its entry could not be sent.
     #[cold]
     fn take_back_entry(&mut self) {
         if let Some(bypass) = &mut self.bypass {
@@ -60,14 +64,14 @@ impl Link {
     }
 }
 
-/// Returns the places whose bits are set.
+/// Returns the indices of the bits that are set.
 fn places(bits: u64) -> impl Iterator<Item = usize> {
     (0..MAX_RECEIVERS).filter(move |place| bits & 1 << place != 0)
 }
 
 impl Tcp {
-    /// Sends a frame to several peers at once, as [`regatta_engine::Frames::send_to_all`] says. Not inlined: its callers lie in the pages that every idle
-    /// task has.
+    /// Sends a frame to several peers at once; see [`regatta_engine::Frames::send_to_all`]. It is not inlined,
+    /// because its callers are in pages that every idle task has in memory.
     #[inline(never)]
     pub(super) fn send_to_all(&mut self, to: &[Peer], frame: Frame, payload: &Views) -> u64 {
         self.look_at_bypasses();
@@ -84,7 +88,7 @@ impl Tcp {
                 longest = longest.min(ETHERNET_HEAD_BYTES + packet);
             }
         }
-        // For one receiver it would be no gain.
+        // For a single receiver there is no gain.
         if sharers.count_ones() < 2 || GROUP_FRONT_BYTES + 2 * size > longest {
             return 0;
         }

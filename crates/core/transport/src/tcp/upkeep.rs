@@ -1,5 +1,5 @@
-//! Sleeping, leaving and peers out of reach, as the process that holds the transport asks; and what
-//! [`Composite`](crate::paths::Composite) asks of a transport to other hosts.
+//! Sleeping, leaving and unreachable peers, for the process that owns the transport; and the trait that
+//! [`Composite`](crate::paths::Composite) requires of a transport to other hosts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::link::Trouble;
 use super::socket_waiter::SocketWaiter;
 use crate::paths::Far;
 
-/// Time between two looks of a sleeper at deadlines.
+/// Interval at which a sleeping task checks deadlines.
 const TICK: Duration = Duration::from_millis(5);
 
 impl Upkeep for Tcp {
@@ -65,15 +65,15 @@ impl Upkeep for Tcp {
                 link.state.set_awaits_room(is_asked);
             }
         }
-        // An engine whose buffer is full looks at no frames, and a word behind them may be what it waits for.
+        // An engine whose buffer is full polls no frames, and a parcel behind them may be what it waits for.
         self.restless |= holds_back;
         if self.waiter.is_none() {
-            // Without a waiter the task looks around now and then.
+            // Without a waiter the task polls from time to time.
             self.waiter = SocketWaiter::new(&self.epoll, self.job.clone(), self.own.me).ok();
         }
         if let Some(waiter) = &self.waiter {
             let limit = self.timed.then_some(TICK);
-            // Records that have come already are on no socket that would tell of them.
+            // Records that have already been received are reported by no socket.
             waiter.arm(match holds_back {
                 true => Some(Duration::ZERO),
                 false => limit,
@@ -100,7 +100,7 @@ impl Upkeep for Tcp {
             }
             link.receive();
             if leaves && link.state.is_mute() {
-                // Nobody will ask for anything else that may have come.
+                // Nothing else that may have arrived will be received.
                 link.trouble(Trouble::Lost);
             }
             done &= match link.state.channel() {

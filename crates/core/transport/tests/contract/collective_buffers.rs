@@ -5,10 +5,10 @@ use regatta_memory::views::Views;
 
 use super::{World, block, pattern};
 
-/// So many that wide areas are gone round.
+/// Number of rounds, large enough to go round wide areas.
 const ROUNDS: u32 = 700;
 
-/// Both members contribute, both read, more rounds than a collective buffer keeps.
+/// Lets both members contribute and read, for more rounds than a collective buffer keeps.
 fn run_rounds<T: CollectiveBuffers>(tasks: &[T; 2], buffers: &[T::CollectiveBuffer; 2]) {
     let capacity = tasks[0].collective_buffer_capacity(&buffers[0]);
     let lengths = [0, 1, 8, 55, 56, 57, 64, capacity - 1, capacity];
@@ -69,7 +69,7 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
 ) {
     let mut tasks = make().tasks;
     let mut last = None;
-    // More than a host of two tasks has buffers.
+    // More groups than a host of two tasks has buffers.
     for _ in 0..40 {
         let [a, b] = &mut tasks;
         let (one, name) = a
@@ -79,7 +79,7 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
         if let Some(last) = last.replace(name) {
             assert_eq!(b.enter_collective_buffer(last, 2).unwrap().map(drop), None);
         }
-        // Not this one: one of its members is still there. Nor one of another size.
+        // A buffer with a remaining member is not reused, nor is one of another size.
         let (_, other) = b
             .new_collective_buffer(2)
             .unwrap()
@@ -89,7 +89,7 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
             .unwrap()
             .expect("memory is shared");
         assert!(name != other && name != large);
-        // Their groups are of no use, and no other member has entered.
+        // These groups are given up, and no other member has entered.
         b.leave_collective_buffer(other, 2, true);
         b.leave_collective_buffer(large, 3, true);
         assert_eq!(a.enter_collective_buffer(other, 2).unwrap().map(drop), None);

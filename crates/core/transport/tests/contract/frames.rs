@@ -74,7 +74,7 @@ pub fn any_interleaving_is_a_queue_each_way<T: Frames>(make: impl Fn() -> World<
         }
         Ok(())
     };
-    // A case that fails waits for as long as `AWAIT_TIMEOUT`: to make it shorter a thousand times would take hours.
+    // A failing case takes as long as `AWAIT_TIMEOUT`: a thousand attempts to shrink it would take hours.
     let config = Config {
         max_shrink_iters: 4,
         ..Config::default()
@@ -86,7 +86,7 @@ pub fn without_room_nothing_is_sent<T: Frames>(make: impl Fn() -> World<T>) {
     for len in [0, 48, 49, make().tasks[0].eager_limit()] {
         let mut tasks = make().tasks;
         let (mut sent, mut got) = (0, 0);
-        // Several times full and empty: what was refused has left no trace.
+        // Fills and empties the path several times: what was refused must leave no trace.
         for _ in 0..5 {
             send_soon(&mut tasks, 0, sent, len);
             sent += 1;
@@ -200,7 +200,7 @@ pub fn ready_peers_are_those_with_frames<T: Frames>(make: impl Fn() -> World<T>)
     assert_eq!(ready(&mut tasks[1]), []);
     assert!(send(&mut tasks[0], 1, 1, 8) && send(&mut tasks[0], 1, 2, 8));
     for n in [1, 2] {
-        // Found by looking for anybody, not for that one.
+        // The peer is found by polling for any peer, not for this one.
         let found = soon(&mut tasks, |tasks| {
             Some(ready(&mut tasks[1])).filter(|peers| !peers.is_empty())
         });

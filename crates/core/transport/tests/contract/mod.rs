@@ -1,4 +1,4 @@
-//! The contract as tests, a file for each of its traits; each test is a function of a maker of pairs.
+//! The contract as tests, with a file for each of its traits. Each test is a function that takes a maker of pairs.
 
 pub mod collective_buffers;
 pub mod frames;
@@ -13,14 +13,14 @@ use regatta_engine::{Arrival, Frames, Peer, Presence};
 use regatta_memory::views::Views;
 use regatta_wire::{Frame, Kind};
 
-/// Two tasks that can talk to each other; task `n` is peer `n`.
+/// Two tasks that can communicate; task `n` is peer `n`.
 pub struct World<T> {
     pub tasks: [T; 2],
-    /// Let a task leave or die.
+    /// Makes a task leave or die.
     pub lose: Box<dyn Fn(Peer, Presence)>,
 }
 
-/// An eager frame.
+/// Returns an eager frame.
 fn eager(context: u32, tag: i32) -> Frame {
     Frame {
         kind: Kind::Eager,
@@ -29,13 +29,13 @@ fn eager(context: u32, tag: i32) -> Frame {
     }
 }
 
-/// The memory of `bytes`, which must outlive the message and not move.
+/// Returns the memory of `bytes`, which must outlive the message and not move.
 fn block(bytes: &mut [u8]) -> Views {
-    // SAFETY: the tests keep `bytes` alive and untouched while they are moved.
+    // SAFETY: the tests keep `bytes` alive and do not access it during a transfer.
     unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
 }
 
-/// Bytes that tell one message from another.
+/// Returns bytes that differ between messages.
 fn pattern(len: usize, n: u32) -> Vec<u8> {
     let byte = |i: usize| (i as u32).wrapping_mul(31).wrapping_add(n.wrapping_mul(97)) >> 3;
     (0..len).map(|i| byte(i) as u8).collect()
@@ -47,10 +47,11 @@ fn send<T: Frames>(task: &mut T, to: Peer, n: u32, len: usize) -> bool {
         .unwrap()
 }
 
-/// Time for which a transport is polled before what it was to bring counts as lost.
+/// Time for which a transport is polled before what it should deliver counts as lost.
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Give both tasks turns until `found` finds something: a transport may need both sides for what one of them sends.
+/// Polls both tasks until `found` returns something: a transport may need both sides for what one of them sends.
+/// Returns `None` after [`AWAIT_TIMEOUT`].
 fn soon<T: Frames, R>(
     tasks: &mut [T; 2],
     mut found: impl FnMut(&mut [T; 2]) -> Option<R>,
@@ -70,7 +71,7 @@ fn soon<T: Frames, R>(
     }
 }
 
-/// A path with nothing on it has room, at the latest when both sides have looked.
+/// Sends a message on an empty path, which must have room at the latest when both sides have polled.
 fn send_soon<T: Frames>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
     let to = 1 - from as Peer;
     let sent = soon(tasks, |tasks| {
@@ -79,13 +80,13 @@ fn send_soon<T: Frames>(tasks: &mut [T; 2], from: usize, n: u32, len: usize) {
     assert_eq!(sent, Some(()), "an empty path has room");
 }
 
-/// The front frame at task `to`, from the other one.
+/// Returns the front frame at task `to` from the other task.
 fn front<T: Frames>(tasks: &mut [T; 2], to: usize) -> Arrival {
     let from = 1 - to as Peer;
     soon(tasks, |tasks| tasks[to].front(from).unwrap()).expect("a frame has arrived")
 }
 
-/// The next message at task `to` is number `n` with this many bytes.
+/// Checks that the next message at task `to` is number `n` and has this many bytes, and takes it.
 fn expect<T: Frames>(tasks: &mut [T; 2], to: usize, n: u32, len: usize) {
     let first = front(tasks, to);
     let (task, from) = (&mut tasks[to], 1 - to as Peer);

@@ -10,7 +10,7 @@ pub fn tasks_know_themselves_and_each_other<T: Peers>(make: impl Fn() -> World<T
         assert_eq!((task.me(), task.peers(), task.world()), (me, 2, (0, 2)));
         let there = [task.presence(0), task.presence(1)];
         assert_eq!(there, [Presence::Here, Presence::Here]);
-        // Memory is shared by the tasks of a host.
+        // The tasks of a host share memory.
         let same = task.host(0) == task.host(1);
         assert_eq!(task.shares_memory(1 - me), same);
     }
@@ -47,7 +47,7 @@ pub fn what_the_lost_sent_can_be_received<T: Peers + Frames>(make: impl Fn() -> 
         lose(0, how);
         let [a, b] = tasks;
         drop(a);
-        // A third task stands in for the one that is gone.
+        // A third task replaces the one that is gone.
         let mut tasks = [b, make().tasks.into_iter().next().unwrap()];
         let told = soon(&mut tasks, |tasks| {
             (tasks[0].presence(0) != Presence::Here).then_some(())
@@ -56,7 +56,7 @@ pub fn what_the_lost_sent_can_be_received<T: Peers + Frames>(make: impl Fn() -> 
         let [mut b, _] = tasks;
         assert_ne!(b.losses(), before);
         assert_eq!((b.presence(0), b.presence(1)), (how, Presence::Here));
-        // All is there by then: one look must do.
+        // By then everything has been received: one poll must suffice.
         for (n, len) in [(1, 8), (2, 1000)] {
             let front = b.front(0).unwrap().expect("it was sent");
             assert_eq!((front.frame, front.length), (eager(n, n as i32), len));

@@ -58,7 +58,7 @@ pub fn either_side_opens_a_stream<T: Streams + Frames>(make: impl Fn() -> World<
     }
 }
 
-/// The engine may take the frame that names a stream late: what the receiver says meanwhile must not be lost.
+/// The engine may take the frame that names a stream late: what the receiver sends meanwhile must not be lost.
 pub fn a_sender_may_attach_late<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     for n in 0..2 {
@@ -81,16 +81,16 @@ pub fn a_sender_may_attach_late<T: Streams + Frames>(make: impl Fn() -> World<T>
 }
 
 pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn() -> World<T>) {
-    // Runs of turns of one side: long enough for a receiver to lose patience with its sender.
+    // Runs of turns of one side, some long enough for a receiver to take over from its sender.
     let runs = prop::collection::vec((any::<bool>(), prop_oneof![1..9usize, Just(5000)]), 1..8);
-    // The message is copied after so many runs, and what it was copied from is used for something else.
+    // After `moves` runs the message is copied, and its original memory is overwritten.
     let run = |(runs, len, strided, moves): (Vec<(bool, usize)>, usize, bool, usize)| {
         let mut tasks = make().tasks;
         let (mut from, mut to) = (pattern(2 * len, 3), vec![0; 2 * len]);
         let layout = |bytes: &mut Vec<u8>| match strided {
-            // SAFETY: `len` blocks of a byte each, all inside; alive until compared below.
+            // SAFETY: `len` blocks of one byte each, all inside `bytes`, which is alive until it is compared below.
             true => {
-                // SAFETY: every second byte of `bytes`, which outlives the views.
+                // SAFETY: the view covers every second byte of `bytes`, which outlives it.
                 Views::strided(vec![unsafe { View::new(bytes.as_mut_ptr(), 1, len, 2) }]).unwrap()
             }
             false => block(&mut bytes[..len]),
@@ -104,7 +104,7 @@ pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn()
         let (mut sent, mut got) = (Flow::Still, Flow::Still);
         for (turn, (sends, times)) in runs.into_iter().cycle().enumerate() {
             if turn == moves && sent != Flow::Finished {
-                // The copy lacks the bytes that have gone for good.
+                // The copy lacks the bytes that need not be sent again.
                 if let Some(sent) = a.sent(&out) {
                     copy[..sent.for_good as usize].fill(0xee);
                 }
@@ -124,7 +124,7 @@ pub fn a_stream_ends_however_the_turns_fall<T: Streams + Frames>(make: impl Fn()
             if (sent, got) == (Flow::Finished, Flow::Finished) {
                 break;
             }
-            // A side that never got a turn gets one now.
+            // A side that had no turn gets one now.
             if sends && got != Flow::Finished {
                 got = b.drain(0, &mut inn, &into, len as u64).unwrap();
             } else if !sends && sent != Flow::Finished {
@@ -150,7 +150,7 @@ pub fn streams_do_not_hold_each_other_up<T: Streams + Frames>(make: impl Fn() ->
         let (out, route) = a.open(1, message).unwrap().unwrap();
         [out, b.attach(0, &route).unwrap()]
     });
-    // The first is begun, and waits until the second is through.
+    // The first stream is begun, and waits until the second has finished.
     a.fill(1, &mut streams[0][0], &messages[0]).unwrap();
     for n in [1, 0] {
         flow(&mut tasks, &mut streams[n], &messages[n], &intos[n]);
@@ -172,7 +172,7 @@ pub fn bytes_beyond_the_buffer_are_dropped<T: Streams + Frames>(make: impl Fn() 
     }
 }
 
-/// The engine says when a message was taken back: until then its receiver has it neither whole nor damaged.
+/// The engine reports when a message was withdrawn: until then its receiver has it neither whole nor damaged.
 pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     let mut tasks = make().tasks;
     let (mut from, mut to) = (pattern(LONG_BYTES, 6), vec![0; LONG_BYTES]);
@@ -198,7 +198,7 @@ pub fn what_its_sender_gives_up_is_waited_for<T: Streams + Frames>(make: impl Fn
             }
         }
         b.reclaim(inn);
-        // The next one is not disturbed.
+        // The next stream is not affected.
         let (out, route) = a.open(1, &message).unwrap().unwrap();
         let inn = b.attach(0, &route).unwrap();
         flow(&mut tasks, &mut [out, inn], &message, &into);
@@ -232,7 +232,7 @@ pub fn streams_are_limited_and_come_back<T: Streams + Frames>(make: impl Fn() ->
     assert_eq!(to, from);
 }
 
-/// A short stream may have arrived before its receive is made; its sender goes on to the next.
+/// A short stream may have arrived before its receive is made; its sender continues with the next.
 pub fn short_streams_wait_for_their_receives<T: Streams + Frames>(make: impl Fn() -> World<T>) {
     const LEN: usize = 20_000;
     let mut tasks = make().tasks;
@@ -240,7 +240,7 @@ pub fn short_streams_wait_for_their_receives<T: Streams + Frames>(make: impl Fn(
     let (message, into) = (block(&mut from), block(&mut to));
     for _ in 0..3 {
         let mut waiting = Vec::new();
-        // The sender may have to hear first that those before are received.
+        // The sender may first have to learn that the earlier streams have been received.
         let mut opened = soon(&mut tasks, |[a, _]| a.open(1, &message).unwrap());
         assert!(opened.is_some(), "none is open");
         while waiting.len() < 300

@@ -1,4 +1,5 @@
-//! The watch over what may not be acknowledged: each tick asks the kernel how far the peer's has, reports, and calls anew (see [`super`]).
+//! The watch over unacknowledged parcels: each tick asks the kernel how far the peer's kernel has acknowledged,
+//! reports silences, and tries new connections (see [`super`]).
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::tcp::Tcp;
 use crate::tcp::link::{Link, Trouble};
 
 impl Link {
-    /// As the connection shows it, if there is one.
+    /// Returns the round-trip time of the connection, if there is one that has measured it.
     fn round_trip(&self) -> Option<Duration> {
         let channel = self.state.channel().or(self.state.resuming_channel());
         let channel = channel.or(self.state.call().map(Handshake::channel));
@@ -27,7 +28,7 @@ impl Link {
         }
         if let Some(channel) = self.state.channel() {
             return match channel.progress() {
-                // Parcels that may not have come by a bypass may have to go by the connection yet.
+                // Parcels that may not have arrived by a bypass may still have to go by the connection.
                 Some(progress) if progress.idle && self.outbox.is_unsure() => Liveness::Moving,
                 Some(progress) if progress.idle => Liveness::Quiet,
                 Some(progress) if progress.repeated > 0 => Liveness::Silent(progress.acknowledged),
@@ -37,7 +38,7 @@ impl Link {
         if !self.needs_connection() {
             return Liveness::Quiet;
         }
-        // A peer whose host has taken the call, and that says nothing, is busy with something else: for hours, perhaps.
+        // A peer whose host has accepted the call and that does not answer is busy, possibly for hours.
         let call = self.state.call().filter(|shake| shake.has_sent_hello());
         let asking = call
             .map(Handshake::channel)
@@ -52,7 +53,8 @@ impl Link {
     }
 }
 
-/// On a connection on which the kernel asks now and then: it is to ask again soon what has had no answer.
+/// Returns the liveness of a connection that is being made, on which the kernel sends keepalive probes. If a probe is
+/// unanswered, makes the kernel send the next one soon.
 fn liveness_of_call(channel: &Channel) -> Liveness {
     match channel.progress() {
         Some(progress) if progress.repeated == 0 => Liveness::Moving,
@@ -66,7 +68,7 @@ fn liveness_of_call(channel: &Channel) -> Liveness {
 }
 
 impl Tcp {
-    /// Something has been written to a peer: look now and then whether it arrives.
+    /// Starts watching a link to which something has been written.
     #[cold]
     pub(in crate::tcp) fn begin_watch(&mut self, peer: Peer) {
         self.make_progress_thread();
@@ -79,7 +81,7 @@ impl Tcp {
         }
     }
 
-    /// A tick of the watch.
+    /// Handles a tick of the watch.
     #[cold]
     pub(in crate::tcp) fn watch_over(&mut self) {
         let now = Instant::now();
@@ -124,13 +126,13 @@ impl Tcp {
         }
     }
 
-    /// Tries a fresh connection to a peer that says nothing, unless one has got through to it.
+    /// Tries a new connection to a silent peer, unless one has been accepted by the peer's host.
     pub(in crate::tcp) fn call_anew(&mut self, peer: Peer) {
         let Some(link) = self.link(peer) else {
             return;
         };
         if !link.is_open() {
-            // The call under way may have been lost with the network, and the kernel repeats it late.
+            // The call in progress may have been lost in the network, and the kernel retransmits it late.
             link.trouble(Trouble::Lost);
             let _ = self.reach(peer);
             return;
@@ -155,7 +157,7 @@ impl Tcp {
         }
     }
 
-    /// Something has happened on a link's spare connection.
+    /// Handles an event on a link's spare connection.
     #[cold]
     pub(in crate::tcp) fn handle_spare_event(&mut self, peer: Peer) {
         let own = &self.own;
@@ -174,7 +176,7 @@ impl Tcp {
             }
             Some(_) => link.stall.spare = None,
             None if shake.has_sent_hello() => {
-                // A socket that takes more would be an event without end.
+                // A socket that has room would be reported in a loop.
                 let data = epoll::EventData::new_u64(FIRST_SPARE_TOKEN | peer as u64);
                 let _ = epoll::modify(&self.epoll, shake.fd(), data, epoll::EventFlags::IN);
             }
@@ -182,7 +184,7 @@ impl Tcp {
         }
     }
 
-    /// A peer that cannot be reached is dead for this task from now on.
+    /// Gives up an unreachable peer: it is dead for this task from now on.
     pub(crate) fn give_up(&mut self, peer: Peer) {
         if let Ok(link) = self.link_to(peer)
             && !link.state.is_gone()
