@@ -1,4 +1,4 @@
-//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+//! The inputs kept for the fuzzer, and what must hold for them, compiled without the fuzzer's instrumentation.
 
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;

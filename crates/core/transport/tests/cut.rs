@@ -1,4 +1,4 @@
-//! Connections that are cut, again and again, anywhere: every message arrives once, whole and in order.
+//! Connections that are cut repeatedly, at any byte: every message arrives once, whole and in order.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -25,7 +25,8 @@ fn hash(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Between whoever calls and `target`: passes so many bytes on, then cuts, until `mercy` is over.
+/// Starts a proxy to `target` that passes a number of bytes on and then cuts the connection, until `mercy` cuts have
+/// been made. Returns the proxy's address.
 fn scissors(target: SocketAddr, seed: u64, cuts: Arc<AtomicU64>, mercy: u64) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -37,7 +38,7 @@ fn scissors(target: SocketAddr, seed: u64, cuts: Arc<AtomicU64>, mercy: u64) -> 
             for stream in [&caller, &callee] {
                 stream.set_nodelay(true).unwrap();
             }
-            // From within the greeting to far into a large message.
+            // The cut is anywhere from within the handshake to far into a large message.
             let most = 1 << (4 + hash(seed ^ n) % 18);
             for (side, pair) in [[&caller, &callee], [&callee, &caller]].iter().enumerate() {
                 let [from, to] = pair.map(|stream| stream.try_clone().unwrap());
@@ -106,7 +107,7 @@ impl Task {
     fn turn(&mut self, count: u64) -> bool {
         while self.sends.len() < 12 && self.sent < count {
             let mut bytes = contents(self.me, self.sent);
-            // SAFETY: the bytes stay where they are until the request is complete.
+            // SAFETY: the bytes stay valid and unmoved until the request is complete.
             let views = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
             let tag = self.sent as i32;
             let sent = self
@@ -119,7 +120,7 @@ impl Task {
         while self.receives.len() < 12 && self.received + (self.receives.len() as u64) < count {
             let n = self.received + self.receives.len() as u64;
             let mut bytes = vec![0; 1 << 20];
-            // SAFETY: as above.
+            // SAFETY: the bytes stay valid and unmoved until the request is complete.
             let views = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
             let select = Select {
                 context: 0,

@@ -1,4 +1,5 @@
-//! A task that another host's table calls dead, and that lives: both sides hear of a death, and neither takes the other's words for nonsense.
+//! A living task that another host's table calls dead: both sides are notified of a death, and neither takes what the
+//! other sent for damage.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -12,7 +13,7 @@ use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Larger than what a sender may send before its receiver asks for it.
+/// Longer than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
 
 type Task = Engine<Paths>;
@@ -35,7 +36,7 @@ fn receive(task: &mut Task, from: u32, tag: i32, bytes: &mut [u8]) -> Result<Han
     task.start_receive(select, memory(bytes))
 }
 
-/// Both go on until this is so.
+/// Makes progress in both tasks until `is_so` returns true.
 fn until(tasks: &mut [Task; 2], what: &str, mut is_so: impl FnMut(&mut [Task; 2]) -> bool) {
     let start = Instant::now();
     while !is_so(tasks) {
@@ -64,14 +65,14 @@ fn start(trusted: bool) -> (Hosts, [Task; 2]) {
     (hosts, tasks)
 }
 
-/// Task 1 is declared dead on the host of task 0, while each has offered the other a large message.
+/// Declares task 1 dead on the host of task 0, after each has offered the other a large message.
 fn declared_dead_with_messages_under_way(trusted: bool) {
     let (hosts, mut tasks) = start(trusted);
     let (mut small, mut there, mut back) = ([5; 4], vec![1; LARGE], vec![2; LARGE]);
     send(&mut tasks[0], 1, 1, &mut small).unwrap();
     let there = send(&mut tasks[0], 1, 2, &mut there).unwrap();
     let back = send(&mut tasks[1], 0, 3, &mut back).unwrap();
-    // The last word of each is behind what it has offered.
+    // The last message of each task is behind its offer.
     for me in [0, 1] {
         let (mut word, mut heard) = ([me as u8; 4], [9; 4]);
         send(&mut tasks[me], 1 - me as u32, 4, &mut word).unwrap();
@@ -86,7 +87,7 @@ fn declared_dead_with_messages_under_way(trusted: bool) {
     });
     assert!(tasks[1].transport().is_disowned_by(0));
     assert_eq!(outcome(&mut tasks, 1, back), Some(Error::Dead(0)));
-    // A message that had come whole is there; of the others it is known that they will not come.
+    // A message that had arrived whole is received; the other receives fail, because their messages will not arrive.
     let mut heard = [0; 4];
     let whole = receive(&mut tasks[1], 0, 1, &mut heard).unwrap();
     assert_eq!((outcome(&mut tasks, 1, whole), heard), (None, small));

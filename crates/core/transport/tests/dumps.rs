@@ -1,4 +1,5 @@
-//! A core dump of a task does not have the job's key: neither in the task's own memory nor in what it shares with others.
+//! A core dump of a task does not contain the job's key: neither the task's own memory nor the shared memory has it
+//! there.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -13,17 +14,17 @@ use regatta_memory::views::Views;
 
 /// Longer than the test takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(100);
-/// Number of bytes of each mapping that are searched: all of the program's own, and the front of a job's segment, of which little is
-/// used.
+/// Number of bytes of each mapping that are searched: all of the program's own mappings, and the front of a job's
+/// segment, of which little is used.
 const MAX_SCANNED_BYTES: u64 = 16 << 20;
 const PAGE: usize = 4096;
 const ZEROS: [u8; PAGE] = [0; PAGE];
 
-/// Memory of this process that can be written to.
+/// A writable mapping of this process.
 struct Mapping {
     start: u64,
     end: u64,
-    /// A core dump does not have it.
+    /// Whether core dumps exclude it.
     left_out: bool,
 }
 
@@ -50,7 +51,7 @@ fn mappings() -> Vec<Mapping> {
     found
 }
 
-/// Whether these bytes, of which the first is not 0, are in that mapping.
+/// Returns whether these bytes, of which the first must not be 0, are in the mapping.
 fn holds(memory: &File, mapping: &Mapping, wanted: &[u8; 32]) -> bool {
     let mut bytes = [0; PAGE + 32];
     (mapping.start..mapping.end.min(mapping.start + MAX_SCANNED_BYTES))
@@ -74,7 +75,7 @@ fn no_core_dump_of_a_task_has_the_jobs_key() {
     );
     let mut tasks = [0, 1].map(|rank| Engine::new(hosts.join(rank), Settings::default()));
     let (mut bytes, mut into) = ([7_u8; 8], [0_u8; 8]);
-    // SAFETY: both stay where they are until both requests are finished.
+    // SAFETY: both stay valid and unmoved until both requests are finished.
     let [message, place] =
         [&mut bytes, &mut into].map(|bytes| unsafe { Views::block(bytes.as_mut_ptr(), 8) });
     let select = Select {
@@ -97,7 +98,7 @@ fn no_core_dump_of_a_task_has_the_jobs_key() {
 
     let (key, _) = hosts.jobs[0].key();
     let memory = File::open("/proc/self/mem").unwrap();
-    // Functions that were called have left copies here.
+    // Functions that were called have left copies on the stack.
     let stack = &raw const start as u64;
     let (mut dumped, mut left_out) = (0, 0);
     for mapping in mappings() {
@@ -117,7 +118,7 @@ fn no_core_dump_of_a_task_has_the_jobs_key() {
             }
         }
     }
-    // Of each task's segment there are two mappings, and a key is here.
+    // The key is in two mappings of each task's segment, and in `key` here.
     assert!(
         left_out >= 5,
         "it is looked for where it cannot be found: {left_out}"

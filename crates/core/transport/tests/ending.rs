@@ -1,4 +1,4 @@
-//! Messages that a task has sent in full are received, however soon after that it dies or leaves.
+//! Messages that a task has sent in full are received, however soon afterwards it dies or leaves.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -12,9 +12,9 @@ use regatta_segment::job::Cause;
 use regatta_transport::paths::Paths;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Larger than what a sender may send before its receiver asks for it.
+/// Longer than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
-/// Bytes of a small message, and how many of them are sent.
+/// Length in bytes of a small message, and below how many of them are sent.
 const SMALL: usize = 1000;
 const SMALL_MESSAGES: usize = 20;
 
@@ -39,7 +39,7 @@ fn receive(task: &mut Task, from: u32, tag: i32, bytes: &mut [u8]) -> Result<Han
     task.start_receive(select, memory(bytes))
 }
 
-/// The outcome of a receive, of which this task alone sees to its progress.
+/// Returns the outcome of a receive while only this task makes progress.
 fn outcome(task: &mut Task, handle: Result<Handle, Error>) -> Option<Error> {
     let handle = match handle {
         Ok(handle) => handle,
@@ -55,7 +55,7 @@ fn outcome(task: &mut Task, handle: Result<Handle, Error>) -> Option<Error> {
     }
 }
 
-/// Two tasks that have said something to each other.
+/// Returns two tasks that have exchanged messages.
 fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
     let hosts = Hosts::new(trusted, [11; 32], |address| address);
     let mut tasks = [0, 1].map(|me| Engine::new(hosts.join(me), Settings::default()));
@@ -72,7 +72,7 @@ fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
     (hosts, tasks)
 }
 
-/// Task 0 begins `streams` large messages, sends small ones in full behind them, and is gone before task 1 looks.
+/// Lets task 0 begin `streams` large messages, send small ones in full behind them, and be gone before task 1 polls.
 fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl Fn(&Hosts)) {
     let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
     let mut large = vec![1; LARGE];
@@ -84,11 +84,12 @@ fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl F
         let handle = send(&mut sender, 1, 3, bytes);
         assert!(sender.finish(handle).unwrap().is_some(), "it is sent");
     }
-    // Nothing of it waits for more than room in the socket, of which there is enough.
+    // These messages wait for nothing but room in the socket, and there is enough of it.
     while sender.progress() {}
     drop(sender);
     lose(&hosts);
-    // The first look at the sockets finds the connection closed at the other end, and most of what came on it unread.
+    // The first poll of the sockets finds the connection closed at the other end, and most of the received bytes
+    // unread.
     receiver.transport_mut().go_on();
     for bytes in &small {
         let mut heard = vec![255; SMALL];
@@ -133,7 +134,7 @@ fn small_messages_outlive_a_sender_that_leaves_large_ones_behind() {
     }
 }
 
-/// Its receiver has taken a large message whole and leaves; the last word of that is still unread.
+/// The receiver has taken a large message whole and leaves; its confirmation is still unread.
 #[test]
 fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
     for trusted in [true, false] {
@@ -161,7 +162,7 @@ fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
     }
 }
 
-/// Its host was cut off from the launcher, and it has not heard of that.
+/// The host of this task was cut off from the launcher, and the task does not know that.
 #[test]
 fn a_task_that_is_called_dead_and_sends_on_and_on_is_dead_all_the_same() {
     let (hosts, [mut caller, mut lives]) = acquainted(true);

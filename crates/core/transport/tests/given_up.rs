@@ -1,5 +1,5 @@
-//! Messages that their sender gives up: it leaves, takes them back, or never gets to offer them. Their receiver sees the same
-//! whether it shares memory with the sender or not, and nothing is taken for damage.
+//! Messages that their sender gives up: it leaves, withdraws them, or never gets to offer them. Their receiver sees
+//! the same whether or not it shares memory with the sender, and takes nothing for damage.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -17,7 +17,7 @@ use regatta_transport::paths::Paths;
 use regatta_transport::shm::Shm;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Larger than what a sender may send before its receiver asks for it.
+/// Longer than what a sender may send before its receiver asks for it.
 const LARGE: usize = 1 << 20;
 
 fn memory(bytes: &mut [u8]) -> Views {
@@ -44,7 +44,7 @@ fn receive<T: Transport>(
     task.start_receive(select, memory(bytes))
 }
 
-/// Both go on until this is so.
+/// Makes progress in both tasks until `is_so` returns true.
 fn until<T: Transport>(
     tasks: &mut [Engine<T>; 2],
     what: &str,
@@ -73,7 +73,7 @@ fn outcome<T: Transport>(
     found.unwrap().1
 }
 
-/// A message of this length goes through, so nothing that came before is left in its way.
+/// Checks that a message of this length gets through, so that nothing earlier blocks it.
 fn goes_through<T: Transport>(tasks: &mut [Engine<T>; 2], from: usize, length: usize) {
     let (mut there, mut heard) = (vec![from as u8 + 1; length], vec![0; length]);
     let sent = send(&mut tasks[from], 1 - from as u32, 9, &mut there);
@@ -93,14 +93,14 @@ fn near(settings: Settings) -> ([Engine<Shm>; 2], impl Fn()) {
     (tasks, move || job.leave(0))
 }
 
-/// Two tasks on different hosts, and what happens when task 0 leaves.
+/// Returns two tasks on different hosts, and a function that makes task 0 leave.
 fn far(trusted: bool, settings: Settings) -> ([Engine<Paths>; 2], impl Fn()) {
     let hosts = Hosts::new(trusted, [13; 32], |address| address);
     let tasks = [0, 1].map(|me| Engine::new(hosts.join(me), settings));
     (tasks, move || hosts.jobs[1].leave(0))
 }
 
-/// Task 0 leaves in the middle of a large message, which has small ones around it.
+/// Makes task 0 leave in the middle of a large message, with small messages before and after it.
 fn leaves_in_the_middle<T: Transport>(
     (mut tasks, leave): ([Engine<T>; 2], impl Fn()),
     say_bye: impl Fn(&mut Engine<T>) -> bool,
@@ -117,7 +117,7 @@ fn leaves_in_the_middle<T: Transport>(
         say_bye(&mut tasks[0])
     });
     leave();
-    // The small message behind the large one is there, so the offer of that has been taken in.
+    // The small message behind the large one has been received, so the large one's offer has been taken.
     for (tag, expected, error) in [
         (6, [6; 4], None),
         (7, [7; 4], None),
@@ -143,18 +143,18 @@ fn a_message_its_sender_left_in_the_middle_of_ends_as_left() {
     }
 }
 
-/// Task 0 takes a message back before its receiver has dealt with the offer of it. A short one may have come whole.
+/// Makes task 0 withdraw a message before its receiver has handled its offer. A short message may have arrived whole.
 fn taken_back_at_once<T: Transport>(mut tasks: [Engine<T>; 2], length: usize, early: bool) {
     for from in [0, 1] {
         goes_through(&mut tasks, from, 4);
     }
-    // More of them than a sender may have under way at a time.
+    // More messages than a sender may have in transit at a time.
     for round in 0..200 {
         let mut heard = vec![0; length];
         let posted = early.then(|| receive(&mut tasks[1], 0, 5, &mut heard));
         let mut bytes = vec![5; length];
         let sent = send(&mut tasks[0], 1, 5, &mut bytes);
-        // All that there is about it comes at once.
+        // Everything about the message arrives at once.
         tasks[0].forget(sent);
         match posted.and_then(|posted| outcome(&mut tasks, 1, posted)) {
             Some(error) => assert_eq!(error, Error::Cancelled, "round {round}"),
@@ -184,7 +184,8 @@ fn a_message_that_is_taken_back_at_once_harms_nothing() {
     }
 }
 
-/// Task 0 asks for a large message back that nobody has begun to receive, again and again; or forgets about that, too.
+/// Makes task 0 recall a large message whose receive has not begun, repeatedly; if `forget`, it also forgets the
+/// request.
 fn asked_back<T: Transport>(mut tasks: [Engine<T>; 2], forget: bool) {
     for from in [0, 1] {
         goes_through(&mut tasks, from, 4);
@@ -212,11 +213,11 @@ fn streams_of_messages_that_were_asked_back_are_used_again() {
     }
 }
 
-/// The queue of task 0 holds the offer of a message whose bytes have all arrived. It takes that back.
+/// The queue of task 0 holds the offer of a message whose bytes have all arrived. The task withdraws the message.
 fn filled_and_never_offered<T: Transport>(mut tasks: [Engine<T>; 2]) {
     const SMALL: usize = 990;
     const SMALL_MESSAGES: usize = 400;
-    // The streams of one side have other numbers than those of the other side.
+    // The streams of the two sides have different numbers.
     for from in [0, 0, 0, 1] {
         goes_through(&mut tasks, from, 40_000);
     }
@@ -230,7 +231,7 @@ fn filled_and_never_offered<T: Transport>(mut tasks: [Engine<T>; 2]) {
         let never = send(&mut tasks[0], 1, 2, &mut large);
         let full = |task: &Engine<T>| task.buffer_is_full();
         until(&mut tasks, "the buffer is full", |tasks| full(&tasks[1]));
-        // Some turns more in which the bytes arrive that nobody has been told of.
+        // Some more turns, in which the bytes arrive whose offer is still queued.
         (0..200).for_each(|_| tasks.iter_mut().for_each(|task| _ = task.progress()));
         tasks[0].forget(never);
         for handle in sent {

@@ -1,4 +1,5 @@
-//! Encrypted connections outlive their keys: both directions change them as often as they need to, and nobody notices.
+//! Encrypted connections outlive their keys: both directions change keys as often as they need to, without any effect
+//! on messages.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -19,28 +20,28 @@ use regatta_wire::hello::{HELLO, PROOF_BYTES, WELCOME};
 
 /// Longer than any of these tests takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(100);
-/// Number of records sealed under one key.
+/// Number of records sealed with one key.
 const RECORDS_PER_KEY: u64 = 1024;
 
-/// Bytes that caller and callee say before their first records.
+/// Number of bytes that caller and callee send before their first records.
 const BEFORE: [usize; 2] = [
     HELLO + PROOF_BYTES + FIRST + THIRD,
     WELCOME + PROOF_BYTES + SECOND,
 ];
-/// Bytes of messages that nobody on the way is to see.
+/// Contents of messages that must not be readable in transit.
 const SECRET: [u8; 16] = *b"nobody may know!";
 
 /// Counts of a proxy between the two tasks.
 #[derive(Default)]
 struct Seen {
     calls: AtomicU32,
-    /// Changes of keys, by the caller and by the callee of a connection.
+    /// Number of key changes, by the caller and by the callee of a connection.
     changes: [AtomicU32; 2],
     secrets: AtomicU32,
 }
 
 impl Seen {
-    /// One connection has served for all, and both ends have changed their keys at least so often.
+    /// Checks that there was only one connection, and that both ends have changed their keys at least `least` times.
     fn assert_changes(&self, least: u32) {
         let changes = [0, 1].map(|side| self.changes[side].load(Ordering::SeqCst));
         assert!(changes.iter().all(|&n| n >= least), "{changes:?}");
@@ -48,7 +49,7 @@ impl Seen {
     }
 }
 
-/// A proxy between whoever calls and `target`.
+/// Starts a proxy to `target`, and returns its address.
 fn watched(target: SocketAddr, seen: Arc<Seen>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -72,15 +73,15 @@ fn watched(target: SocketAddr, seen: Arc<Seen>) -> SocketAddr {
     address
 }
 
-/// Follows the records of one side, as anybody on the way can: by the lengths before them.
+/// Follows the records of one side by the lengths before them, as any eavesdropper can.
 struct Records {
-    /// Bytes until the next head, and what has come of that.
+    /// Number of bytes until the next record header; `head` has the bytes of that header received so far.
     left: usize,
     head: Vec<u8>,
 }
 
 impl Records {
-    /// How often the side has changed its key in these bytes: by a record without content.
+    /// Returns how often the side has changed its key in these bytes. A record without content is a key change.
     fn changes(&mut self, bytes: &[u8]) -> u32 {
         let (mut changes, mut at) = (0, 0);
         while at < bytes.len() {
@@ -107,7 +108,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, side: usize, seen: &Seen) {
         left: BEFORE[side],
         head: Vec::new(),
     };
-    // The last bytes stay in front of those that come: what is looked for may be cut in two.
+    // The last bytes are kept in front of the next read, since the secret may be split across two reads.
     let kept = SECRET.len() - 1;
     while let Ok(n @ 1..) = from.read(&mut bytes[kept..]) {
         let windows = bytes[..kept + n].windows(SECRET.len());
@@ -122,14 +123,14 @@ fn pass(mut from: TcpStream, mut to: TcpStream, side: usize, seen: &Seen) {
     }
 }
 
-/// Two tasks whose keys serve few records, and what a proxy between them sees.
+/// Two tasks whose keys are used for few records, and the counts of a proxy between them.
 struct Pair {
     tasks: [Engine<Paths>; 2],
     seen: Arc<Seen>,
 }
 
 impl Pair {
-    /// Each task changes its keys after this many records.
+    /// Makes a connected pair. Each task changes its keys after this many records.
     fn new(trusted: bool, records: u64) -> Pair {
         let seen = Arc::new(Seen::default());
         let hosts = Hosts::new(trusted, [3; 32], |address| watched(address, seen.clone()));
@@ -139,16 +140,17 @@ impl Pair {
             Engine::new(paths, Settings::default())
         });
         let mut pair = Pair { tasks, seen };
-        // One calls the other. When both have something to say at once both call, and one of the two connections goes.
+        // Only task 0 connects. If both tasks connected at the same time, one of the two connections would be
+        // dropped, and the count of connections would be wrong.
         let (mut bytes, mut into) = ([7], [0]);
         let requests = pair.start(0, &mut bytes, &mut into);
         pair.finish(requests);
         pair
     }
 
-    /// Sends `bytes` from that task to the other one; the two requests.
+    /// Starts to send `bytes` from task `from` to the other one. Returns the two requests.
     fn start(&mut self, from: usize, bytes: &mut [u8], into: &mut [u8]) -> [(usize, Handle); 2] {
-        // SAFETY: both stay where they are until `finish` has returned.
+        // SAFETY: both stay valid and unmoved until `finish` has returned.
         let [message, into] =
             [bytes, into].map(|bytes| unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) });
         let to = 1 - from;
@@ -179,7 +181,7 @@ impl Pair {
     }
 }
 
-/// Small ones, in one frame and in pieces, also after the keys have changed.
+/// Sends small messages, messages of one frame and messages in pieces, before and after a key change.
 #[test]
 fn messages_can_be_read_on_the_way_only_where_the_network_is_trusted() {
     for trusted in [true, false] {
@@ -245,7 +247,7 @@ fn large_messages_outlive_many_keys_on_one_connection() {
     pair.seen.assert_changes(2);
 }
 
-/// Two who have met, as daemons do, and the launchers and agents of jobs.
+/// Returns two authenticated ends, connected as daemons are, and as launchers and agents are.
 fn conversations(seen: &Arc<Seen>) -> [Conversation; 2] {
     let mut keys = Keys::new(&[5; 32]);
     keys.change_after(RECORDS_PER_KEY);

@@ -1,4 +1,4 @@
-//! The ends of large sends: taken back again and again, or taken whole by a receiver that then leaves.
+//! The ends of large sends: withdrawn repeatedly, or received whole by a task that then leaves.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn two(policy: Policy) -> [Engine<Shm>; 2] {
 }
 
 fn block(bytes: &mut [u8]) -> Views {
-    // SAFETY: the test keeps `bytes` alive and untouched while the engines run.
+    // SAFETY: the test keeps `bytes` alive and does not access it while the engines run.
     unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) }
 }
 
@@ -37,7 +37,7 @@ const SELECT: Select = Select {
     tag: TagSelect::Exactly(1),
 };
 
-/// One send taken back after `turns` turns, with a receive that has begun or without.
+/// Withdraws a send after `turns` turns, with or without a receive that has begun.
 fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], turns: usize) {
     let mode = [Mode::Standard, Mode::Synchronous][turns / 2 % 2];
     let [from, into] = bytes;
@@ -60,7 +60,7 @@ fn round([sender, receiver]: &mut [Engine<Shm>; 2], bytes: &mut [Vec<u8>; 2], tu
 
 #[test]
 fn ten_thousand_sends_taken_back_use_up_no_memory() {
-    // Where a footprint is learned, the one that is wide takes memory once it is found to be better.
+    // `Policy::Learn` is left out, because a wide footprint takes memory once it is found to be better.
     for policy in [Policy::Narrow, Policy::Wide, Policy::NonTemporal] {
         let mut engines = two(policy);
         let mut bytes = [vec![1; LENGTH], vec![0; LENGTH]];
@@ -78,7 +78,7 @@ fn ten_thousand_sends_taken_back_use_up_no_memory() {
     }
 }
 
-/// The sender is away from its first turn on; the receiver takes the rest out of its memory.
+/// The sender makes no progress after its first turn; the receiver reads the rest from the sender's memory.
 #[test]
 fn what_was_taken_before_the_receiver_left_was_sent() {
     let [mut sender, mut receiver] = two(Policy::Narrow);
@@ -94,7 +94,7 @@ fn what_was_taken_before_the_receiver_left_was_sent() {
     let mut round = sender
         .begin_round(GroupId::WORLD, Need::All, Some(Views::none()))
         .expect("usable");
-    // Hears of the departure, without a look at streams.
+    // Notices the departure without polling streams.
     let missed = sender.check_round(&mut round);
     assert_eq!(missed, Err(Error::Left(1)));
     let (_, error) = sender.finish(send).expect("a live handle").expect("over");

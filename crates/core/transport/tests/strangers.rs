@@ -1,5 +1,5 @@
-//! A caller without the job's key learns nothing from a task's port and changes nothing, and the tasks of the job still
-//! find each other.
+//! A caller without the job's key learns nothing from a task's port and has no effect, and the tasks of the job can
+//! still connect.
 
 #[path = "support/hosts.rs"]
 mod hosts;
@@ -23,7 +23,7 @@ fn turn(task: &mut Paths) {
     while task.next_ready(&mut cursor).is_some() {}
 }
 
-/// Checks that a message gets through, from task 0 to task 1.
+/// Checks that a message gets through from task 0 to task 1.
 fn talk(tasks: &mut [Paths; 2], tag: i32) {
     let frame = Frame {
         kind: Kind::Eager,
@@ -56,7 +56,7 @@ fn call(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Returns a task's answer to a caller before it hangs up.
+/// Returns what a task sends to a caller before it closes the connection.
 fn answer(stream: &mut TcpStream, task: &mut Paths) -> Vec<u8> {
     let (mut said, mut bytes) = (vec![], [0; 512]);
     let start = Instant::now();
@@ -99,7 +99,7 @@ fn who_says_nothing_is_hung_up_on() {
     let hosts = Hosts::new(true, [1; 32], |address| address);
     let mut tasks = [hosts.join(0), hosts.join(1)];
     let mut stream = call(address(&hosts, 1));
-    // The beginning of a greeting, and no more.
+    // The beginning of a handshake, and no more.
     stream.write_all(b"regatta").unwrap();
     assert_eq!(answer(&mut stream, &mut tasks[1]), []);
     talk(&mut tasks, 1);
@@ -140,7 +140,7 @@ fn another_key_opens_nothing() {
     assert_eq!(task.presence(0), Presence::Here);
 }
 
-/// Returns two tasks that have met through an eavesdropper, and all that the caller has said.
+/// Returns two tasks that have connected through an eavesdropper, and all that the caller has sent.
 fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
     let overhear = TcpListener::bind("127.0.0.1:0").unwrap();
     let between = overhear.local_addr().unwrap();
@@ -159,7 +159,7 @@ fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
     let (mut caller, _) = overhear.accept().unwrap();
     let mut callee = call(real[1]);
     caller.set_nonblocking(true).unwrap();
-    // Pass everything on, and write down what the caller says.
+    // Passes everything on, and records what the caller sends.
     let mut said = vec![];
     let start = Instant::now();
     let mut bytes = [0; 512];
@@ -174,13 +174,13 @@ fn overheard(trusted: bool) -> (Hosts, [Paths; 2], SocketAddr, Vec<u8>) {
         }
         assert!(start.elapsed() < AWAIT_TIMEOUT, "the two do not meet");
     }
-    // The connection stays.
+    // The connection stays open.
     std::mem::forget((caller, callee));
     (hosts, tasks, real[1], said)
 }
 
-/// An overheard greeting opens nothing a second time: what follows its answer must prove the listener's new nonce,
-/// or new key.
+/// A recorded handshake cannot be replayed: what follows the listener's answer must prove its new nonce, or use its
+/// new key.
 #[test]
 fn what_was_overheard_is_of_no_use() {
     for (trusted, answered) in [
@@ -191,18 +191,18 @@ fn what_was_overheard_is_of_no_use() {
         assert!(said.len() > HELLO + PROOF_BYTES + FIRST + THIRD);
         let mut again = call(address);
         again.write_all(&said).unwrap();
-        // It is welcomed, as anybody with the key would be; then it fails to prove that it has the key.
+        // The replay is answered like any caller with the key; then it fails to prove that it has the key.
         let told = answer(&mut again, &mut tasks[1]);
         assert_eq!(told.len(), answered);
         assert_eq!(tasks[1].accept_bytes(0), []);
         assert!(tasks[1].front(0).unwrap().is_none());
-        // And the connection it was to take over is still there.
+        // The connection that it should have replaced still exists.
         let path = tasks[1].path(0);
         assert!(path.contains("; connected"), "{path}");
     }
 }
 
-/// A greeting that was overheard, and a made-up key behind it.
+/// A recorded handshake with a forged key behind it.
 #[test]
 fn a_greeting_that_was_overheard_is_not_answered_with_other_words_behind_it() {
     let (_hosts, mut tasks, address, mut said) = overheard(false);

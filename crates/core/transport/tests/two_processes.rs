@@ -1,5 +1,5 @@
-//! Two real processes on one segment: every message arrives once, whole and in order, whatever
-//! its size, while one side is stopped, and up to the moment one side is killed.
+//! Two real processes on one segment: every message arrives once, whole and in order, whatever its size, also while
+//! one side is stopped, and until one side is killed.
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::traffic::{Mix, Plan, Traffic};
 
 const CHILD: &str = "the_other_task";
 
-/// The child's part. Without a parent there is nothing to do.
+/// The child's part. Without a parent it does nothing.
 #[test]
 fn the_other_task() {
     be_the_child();
@@ -72,7 +72,7 @@ fn one_side_is_stopped_again_and_again() {
             .run(|traffic| traffic.received >= stop * 60 || traffic.loss.is_some());
         pair.signal(libc::SIGSTOP);
         assert_eq!(pair.news.recv().unwrap(), News::Stopped);
-        // Long enough to take over messages that the stopped task has begun.
+        // Enough turns to take over messages that the stopped task has begun.
         let started = pair.counts().0;
         for _ in 0..10_000 {
             pair.traffic.turn();
@@ -87,8 +87,8 @@ fn one_side_is_stopped_again_and_again() {
     assert_eq!(cause, Cause::Exited(0));
 }
 
-/// Messages that the dead task had sent, by its own count, are received; one that it had begun to send is
-/// received whole or not at all; then, and for all of this task's own sends, comes the loss.
+/// Messages that the dead task had sent, by its own count, are received. One that it had begun to send is received
+/// whole or not at all. After these, receives fail with the loss, and so do all of this task's own sends.
 #[test]
 fn one_side_is_killed_and_every_message_is_accounted_for() {
     for round in 0..24 {

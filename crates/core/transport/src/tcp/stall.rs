@@ -36,8 +36,9 @@ const UNREACHABLE_TIMEOUT: Duration = Duration::from_millis(900);
 /// Minimum time between the last acknowledgement and the kernel's first retransmission. A tick that finds a
 /// retransmission is at least that much later than the acknowledgement.
 const MIN_RETRANSMISSION_DELAY: Duration = Duration::from_millis(200);
-/// Minimum silence of a peer that a tick finds without an answer on a connection that is being made: the kernel asks only when nothing
-/// has come for a second. Such a peer is out of reach two ticks and two more questions later.
+/// Minimum silence of a peer when a tick first finds a keepalive probe unanswered on a connection that is being made:
+/// the kernel sends probes only after a second without packets. Such a peer is unreachable two ticks and two probes
+/// later.
 const MIN_UNANSWERED_TIME: Duration = Duration::from_millis(450);
 /// Time that a call has to get through before another one is made, slightly less than two ticks.
 const CALL_INTERVAL: Duration = Duration::from_millis(450);
@@ -268,7 +269,7 @@ mod tests {
         };
         // Something was retransmitted on the connection, and acknowledged.
         assert!(!tick(Liveness::Silent(4096)) && !tick(Liveness::Moving));
-        // The kernel repeats the call after a second.
+        // The kernel retransmits the call after a second.
         let said: Vec<bool> = (0..5).map(|_| tick(Liveness::Silent(0))).collect();
         assert_eq!(said, [false, false, false, false, true]);
     }

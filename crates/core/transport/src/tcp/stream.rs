@@ -132,7 +132,7 @@ pub(crate) struct InStream {
     pub(crate) total: Option<u64>,
     /// Whether its sender has abandoned it.
     pub(crate) cancelled: bool,
-    /// Bytes that have come and not gone: from `read` on.
+    /// Bytes that were received and not drained, from `read` on.
     held: Vec<u8>,
     read: usize,
     /// Whether the new limit must be sent to the sender.

@@ -78,7 +78,7 @@ impl Noticed {
         self.again = self.told > 0;
     }
 
-    /// Returns whether the peer should be told now.
+    /// Returns whether a report is to be sent to the peer now.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.again || self.released - self.told >= MAX_UNTOLD_RELEASES

@@ -1,13 +1,14 @@
-//! Upkeep: a task goes away, sleeps and leaves, and nothing that it sent is lost; of peers that answer nothing is reported.
+//! Upkeep: nothing that a task has sent is lost while it makes no calls, sleeps or leaves; and unreachable peers are
+//! reported.
 
 use regatta_engine::{Frames, Peers, Presence, Upkeep};
 
 use super::{World, expect, send, soon};
 
-/// Frames that go at once, in each test.
+/// Number of frames that are sent at once in each test.
 const FRAMES: u32 = 3;
 
-/// The two have met.
+/// Returns two tasks that have exchanged messages.
 fn met<T: Frames>(make: impl Fn() -> World<T>) -> World<T> {
     let mut world = make();
     for (from, to) in [(0, 1), (1, 0)] {
@@ -43,7 +44,7 @@ pub fn whoever_leaves_has_delivered_what_it_sent<T: Peers + Frames + Upkeep>(
         for n in 1..=FRAMES {
             assert!(send(&mut tasks[0], 1, n, 100));
         }
-        // The receiver makes progress, and takes nothing.
+        // The receiver makes progress, but takes nothing.
         let delivered = soon(&mut tasks, |[a, b]| {
             b.go_on();
             a.deliver(leaves).then_some(())
@@ -53,7 +54,7 @@ pub fn whoever_leaves_has_delivered_what_it_sent<T: Peers + Frames + Upkeep>(
         lose(0, Presence::Left);
         drop(a);
         for n in 1..=FRAMES {
-            // A third task stands in for the one that has left.
+            // A third task replaces the one that has left.
             let mut both = [b, make().tasks.into_iter().next().unwrap()];
             let front = soon(&mut both, |[b, _]| b.front(0).unwrap());
             [b, _] = both;
@@ -87,7 +88,7 @@ pub fn of_peers_that_answer_nothing_is_reported<T: Frames + Upkeep>(make: impl F
     }
 }
 
-/// Peers of the own host are seen in its table, and need not answer.
+/// Peers on the same host are seen in the host's table, and need not answer.
 pub fn questions_about_being_blocked_are_answered_in_their_order<T: Frames + Upkeep>(
     make: impl Fn() -> World<T>,
 ) {

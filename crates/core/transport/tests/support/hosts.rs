@@ -8,14 +8,14 @@ use regatta_segment::job::{Job, JoinToken};
 use regatta_segment::place::{Key, Places};
 use regatta_transport::paths::Paths;
 
-/// Two hosts, with their tables.
+/// Two hosts with their tables.
 pub struct Hosts {
     pub jobs: [Arc<Job>; 2],
     pub listeners: [TcpListener; 2],
 }
 
 impl Hosts {
-    /// A task on each. `seen` is where others find what listens at an address.
+    /// Makes two hosts with a task each. `seen` maps a listener's address to the one that the other tasks use for it.
     pub fn new(
         trusted: bool,
         mut key: [u8; 32],
@@ -49,7 +49,7 @@ impl Hosts {
         self.join_at(rank, Some(OwnedFd::from(listener)))
     }
 
-    /// Returns the transport of a task that tasks of other hosts call at `listener`.
+    /// Returns the transport of a task to which tasks of other hosts connect at `listener`.
     pub fn join_at(&self, rank: u32, listener: Option<OwnedFd>) -> Paths {
         let fd = self.jobs[rank as usize].fd().try_clone_to_owned().unwrap();
         let token = JoinToken::handed(rank, 2);

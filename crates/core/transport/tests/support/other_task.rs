@@ -1,8 +1,7 @@
-//! The other task: this test program, started once more as a process of its own.
+//! The other task: this test program, started again as a separate process.
 //!
-//! The parent makes the job and watches over the child as a launcher would. The child ends with
-//! the thread that started it, and by an alarm if something hangs: the parent then hears of its
-//! death and the test fails.
+//! The parent makes the job and supervises the child as a launcher would. The child ends with the thread that started
+//! it, and by an alarm if something hangs. The parent then notices its death, and the test fails.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +14,7 @@ use regatta_segment::job::{Cause, Job, JoinToken};
 
 use super::traffic::{Counts, Mix, Plan, Traffic};
 
-/// Where the child is told the plan.
+/// Environment variable with the child's plan.
 const PLAN: &str = "REGATTA_TEST_PLAN";
 /// Longer than any of these tests takes.
 const ALARM_SECONDS: u32 = 120;
@@ -27,7 +26,7 @@ pub enum News {
     Ended(Cause),
 }
 
-/// A job of two: this process is task 0 of it and the child task 1.
+/// A job of two tasks: this process is task 0 and the child is task 1.
 pub struct Pair {
     pub traffic: Traffic,
     pub news: Receiver<News>,
@@ -37,12 +36,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Start the child. `test` is the name of the test that calls [`be_the_child`].
+    /// Starts the child. `test` is the name of the test that calls [`be_the_child`].
     pub fn start(plan: Plan, test: &str) -> Pair {
         let job = Arc::new(Job::create(2).unwrap());
         let place = || job.segment().allocate(size_of::<Counts>(), 64).unwrap();
         let (mine, counts) = (place(), place());
-        // SAFETY: duplicates a descriptor; the copy is nobody else's, and children inherit it.
+        // SAFETY: `dup` returns a new descriptor, which nothing else owns; children inherit it.
         let fd = unsafe { OwnedFd::from_raw_fd(libc::dup(job.fd().as_raw_fd())) };
         let token = JoinToken {
             fd: fd.as_raw_fd(),
@@ -75,16 +74,16 @@ impl Pair {
         }
     }
 
-    /// Send the child a signal. It must not have been told to have ended.
+    /// Sends the child a signal. The child's end must not have been reported.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: the process is ours and has not been waited for: `watch` tells when it has.
+        // SAFETY: the process is a child that has not been waited for; `watch` reports when it has.
         let sent = unsafe { libc::kill(self.child.id() as i32, signal) };
         assert_eq!(sent, 0);
     }
 
-    /// The child's counts: sends started, and complete without a gap.
+    /// Returns the child's counts: sends started, and sends complete without a gap.
     pub fn counts(&self) -> (u64, u64) {
-        // SAFETY: atomics only.
+        // SAFETY: `Counts` consists of atomics only.
         let counts: &Counts = unsafe { self.traffic.job.segment().words(self.counts) }.unwrap();
         (
             counts.started.load(Ordering::SeqCst),
@@ -92,7 +91,7 @@ impl Pair {
         )
     }
 
-    /// Wait for the child's end.
+    /// Waits for the child's end. Returns the parent's traffic and how the child ended.
     pub fn end(mut self) -> (Traffic, Cause) {
         self.watch.take().unwrap().join().unwrap();
         let ended = self.news.try_iter().last();
@@ -106,7 +105,7 @@ impl Pair {
 fn watch(job: &Job, pid: u32, tell: &Sender<News>) {
     loop {
         let mut status = 0;
-        // SAFETY: waits for our own child and writes to a variable of ours.
+        // SAFETY: the call waits for a child of this process, and writes to a local variable.
         let waited = unsafe { libc::waitpid(pid as i32, &mut status, libc::WUNTRACED) };
         assert_eq!(waited, pid as i32);
         if libc::WIFSTOPPED(status) {
@@ -123,12 +122,12 @@ fn watch(job: &Job, pid: u32, tell: &Sender<News>) {
     }
 }
 
-/// In the child: be task 1 until all is done, and leave. In the parent: nothing.
+/// Runs task 1 until all is done, and leaves, if this process is the child. Does nothing in the parent.
 pub fn be_the_child() {
     let Ok(plan) = std::env::var(PLAN) else {
         return;
     };
-    // SAFETY: both calls take numbers only.
+    // SAFETY: both calls only take numbers.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::alarm(ALARM_SECONDS);
@@ -146,7 +145,7 @@ pub fn be_the_child() {
         seed,
     };
     let token = JoinToken::parse(&std::env::var(JoinToken::VARIABLE).unwrap()).unwrap();
-    // SAFETY: the descriptor was inherited for this.
+    // SAFETY: the descriptor was inherited for this purpose, and nothing else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(token.fd) };
     let job = Arc::new(Job::join(fd, token).unwrap());
     let mut traffic = Traffic::new(job.clone(), 1, plan, counts);

@@ -1,8 +1,8 @@
-//! Traffic between two tasks, both ways at once, of which every byte can be told beforehand.
+//! Traffic between two tasks in both directions at once, of which every byte is known beforehand.
 //!
-//! Message `n` of a task has a size, a layout and contents that follow from the seed, the task and
-//! `n`; `n` is also its tag. So each side knows what it must receive, in which order, and a
-//! message that is lost, doubled, overtaken or damaged is noticed at once.
+//! Size, layout and contents of message `n` of a task follow from the seed, the task and `n`; `n` is also the
+//! message's tag. So each side knows what it must receive and in which order, and notices at once if a message is
+//! lost, duplicated, reordered or damaged.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,39 +15,39 @@ use regatta_segment::ring_memory::WIDE_EAGER;
 use regatta_transport::footprint::Policy;
 use regatta_transport::shm::Shm;
 
-/// Number of polls in vain before a task sleeps.
+/// Number of polls without progress before a task sleeps.
 const POLLS_BEFORE_SLEEP: u32 = 500;
-/// Strided messages: bytes of a block, and bytes between two blocks.
+/// Layout of strided messages: bytes of a block, and bytes between two blocks.
 const BLOCK: usize = 24;
 const GAP: usize = 8;
 const UNTOUCHED: u8 = 0xa5;
 
-/// Which sizes.
+/// The sizes of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// Up to a line and a little more.
+    /// Up to a line and slightly more.
     Small,
     /// Around every threshold of the transport, up to several MiB.
     Every,
 }
 
-/// The traffic; both tasks have the same plan.
+/// The plan of the traffic, which both tasks share.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub mix: Mix,
-    /// Messages each way.
+    /// Number of messages in each direction.
     pub count: u64,
-    /// Sends, and receives, under way at a time.
+    /// Number of sends, and of receives, in progress at a time.
     pub window: usize,
     pub seed: u64,
 }
 
-/// How far a task has come, for the other to see; survives it.
+/// A task's progress, in shared memory. It outlives the task.
 #[repr(C, align(64))]
 pub struct Counts {
-    /// Sends that have been started.
+    /// Number of sends that have been started.
     pub started: AtomicU64,
-    /// Sends complete, from the first on without a gap.
+    /// Number of complete sends, counted from the first on without a gap.
     pub completed: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ fn hash(mut x: u64) -> u64 {
 }
 
 impl Plan {
-    /// Each seed has its footprints: narrow, wide, or what the paths learn.
+    /// Returns the footprints, which depend on the seed: narrow, wide, or learned.
     fn footprints(&self) -> Policy {
         [Policy::Learn, Policy::Wide, Policy::Narrow][self.seed as usize % 3]
     }
@@ -68,7 +68,7 @@ impl Plan {
         hash(self.seed ^ hash((task as u64) << 32 | n))
     }
 
-    /// Length of message `n` of a task.
+    /// Returns the length of message `n` of a task.
     pub fn length(&self, task: u32, n: u64) -> usize {
         let key = self.key(task, n);
         if self.mix == Mix::Small {
@@ -109,7 +109,7 @@ impl Plan {
     }
 }
 
-/// Memory of one message, in one piece or in many.
+/// The memory of one message, contiguous or strided.
 struct Buffer {
     bytes: Vec<u8>,
     views: Views,
@@ -119,14 +119,14 @@ impl Buffer {
     fn new(len: usize, strided: bool) -> Buffer {
         if !strided {
             let mut bytes = vec![UNTOUCHED; len];
-            // SAFETY: `bytes` does not move while the message is under way: nothing is pushed.
+            // SAFETY: `bytes` does not move while the message is in transit, since nothing is pushed.
             let views = unsafe { Views::block(bytes.as_mut_ptr(), len) };
             return Buffer { bytes, views };
         }
         let blocks = len / BLOCK;
         let mut bytes = vec![UNTOUCHED; blocks * (BLOCK + GAP) + BLOCK];
         let base = bytes.as_mut_ptr();
-        // SAFETY: as above, and all blocks lie inside.
+        // SAFETY: `bytes` does not move while the message is in transit, and all blocks are inside it.
         let list = unsafe {
             let rest = base.add(blocks * (BLOCK + GAP));
             vec![
@@ -138,7 +138,7 @@ impl Buffer {
         Buffer { bytes, views }
     }
 
-    /// The bytes between the blocks of a strided buffer are as they were.
+    /// Checks that the bytes between the blocks of a strided buffer have not changed.
     fn check_gaps(&self, len: usize) {
         if matches!(self.views, Views::Strided(..)) {
             let whole = self.bytes.chunks_exact(BLOCK + GAP).take(len / BLOCK);
@@ -156,7 +156,7 @@ struct Pending {
     buffer: Buffer,
 }
 
-/// One task's part.
+/// The part of one task.
 pub struct Traffic {
     pub engine: Engine<Shm>,
     pub job: Arc<Job>,
@@ -167,7 +167,7 @@ pub struct Traffic {
     receives: VecDeque<Pending>,
     started: u64,
     posted: u64,
-    /// Receives that succeeded: the first so many, and those after one that did not.
+    /// Number of receives that succeeded: here the first ones, and below those after one that failed.
     pub received: u64,
     pub received_after_loss: u64,
     /// The error that ended the traffic early.
@@ -175,7 +175,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Task `me` (0 or 1) of a job of two it has joined; `counts` is where it tells its counts.
+    /// Returns the part of task `me` (0 or 1) of a job of two that it has joined. `counts` is the offset of its
+    /// counts in the segment.
     pub fn new(job: Arc<Job>, me: u32, plan: Plan, counts: u64) -> Traffic {
         let mut shm = Shm::new(job.clone(), me);
         shm.choose_footprints(plan.footprints());
@@ -196,18 +197,18 @@ impl Traffic {
     }
 
     fn counts(&self) -> &Counts {
-        // SAFETY: atomics only.
+        // SAFETY: `Counts` consists of atomics only.
         unsafe { self.job.segment().words(self.counts) }.expect("counts lie in the segment")
     }
 
-    /// Nothing is left to do: all has been moved, or nothing more can be.
+    /// Returns whether nothing is left to do: all messages have been transferred, or no more can be.
     pub fn is_over(&self) -> bool {
         let all = self.loss.is_some()
             || (self.started, self.posted) == (self.plan.count, self.plan.count);
         all && self.sends.is_empty() && self.receives.is_empty()
     }
 
-    /// Do what can be done; says whether anything was.
+    /// Does what can be done. Returns whether anything was done.
     pub fn turn(&mut self) -> bool {
         let mut moved = self.start_some();
         moved |= self.finish_sends();
@@ -215,8 +216,8 @@ impl Traffic {
         moved | self.engine.progress()
     }
 
-    /// Turns until `until` says it is enough. A task with nothing to do sleeps on its bell, without
-    /// a limit: a ring that is lost hangs the test.
+    /// Takes turns until `until` returns true. A task with nothing to do sleeps on its bell without a timeout, so a
+    /// lost wake-up hangs the test.
     pub fn run(&mut self, mut until: impl FnMut(&Traffic) -> bool) {
         let mut idle = 0;
         while !until(self) {
