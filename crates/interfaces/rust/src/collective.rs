@@ -1,12 +1,12 @@
-//! Collectives: what all members of a group do together.
+//! Collectives: operations of all members of a group together.
 //!
-//! Each is described once, by a function that makes the [`Operation`] of lengths and roots and refuses what does not fit. Both forms,
-//! the one that blocks and the one that does not, bring it their memory.
+//! For each collective one function checks lengths and root and makes the [`Operation`] from them. The blocking and the
+//! non-blocking form both use this function, and add their memory.
 //!
-//! | file | has |
+//! | file | collectives |
 //! |---|---|
-//! | `reduction` | what combines elements |
-//! | `gathering` | what moves parts: gathers, scatters, complete exchanges |
+//! | `reduction` | those that combine elements |
+//! | `gathering` | those that move parts: gathers, scatters, complete exchanges |
 
 mod gathering;
 mod reduction;
@@ -20,7 +20,7 @@ use crate::{Group, Request};
 
 pub use gathering::parts;
 
-/// A collective with this root.
+/// Returns the operation of a collective with this root.
 fn rooted(kind: Kind, root: usize) -> Operation {
     Operation {
         root: u32::try_from(root).unwrap_or(u32::MAX),
@@ -34,15 +34,15 @@ fn zeros<T: Data>(len: usize) -> Vec<T> {
 
 /// # Collectives
 ///
-/// All block; all are called by every member of the group, in the same order, with the same root
-/// and the same lengths (except where each member has its own). Counts are elements. If a member
-/// dies, every member that cannot finish gets [`ErrorKind::Dead`](crate::ErrorKind::Dead) with its
-/// name. Arguments that do not fit are errors before anything has happened; the other members then
-/// wait for this one.
+/// Every member of the group calls all collectives of the group in the same order, with the same root and the same lengths,
+/// except where a collective allows a different length for each member. Counts are in elements.
 ///
-/// Forms that start with `i` do not block: they return at once with a [`Request`] that owns the memory
-/// and gives the result at completion. All members start them in the same order, mixed with
-/// blocking ones as they like; they may complete in any order.
+/// All collectives block, except those whose names start with `i`: these return at once with a [`Request`], which owns the
+/// memory and returns the result at completion. They may complete in any order. Every member must start blocking and
+/// non-blocking collectives in the same order.
+///
+/// If a member dies, every member that cannot finish gets [`ErrorKind::Dead`](crate::ErrorKind::Dead) with the dead task's
+/// id. Arguments that do not fit together fail before this member takes part; the other members then wait for it.
 impl Group<'_> {
     #[inline(always)]
     fn run<T: Data>(
@@ -55,7 +55,7 @@ impl Group<'_> {
         blocking::collective(self.id(), input, output, rest)
     }
 
-    /// Starts a collective of which this member gives and gets this memory, of whose parts `rest` tells.
+    /// Starts a collective with this member's input and output; `rest` has all other fields of the operation.
     fn start<T: Data>(
         &self,
         input: Option<Vec<T>>,
@@ -65,22 +65,23 @@ impl Group<'_> {
         owned::collective(self, input, output, rest, None).map(Request::of)
     }
 
-    /// Waits until all members have come.
+    /// Waits until all members have called it.
     pub fn barrier(&self) -> Result<()> {
         self.run::<u8>(None, None, Operation::of(Kind::Barrier))
     }
 
-    /// Starts a barrier: complete when all members have started it.
+    /// Starts a barrier. The request is complete when all members have started it.
     pub fn ibarrier(&self) -> Result<Request<'_, ()>> {
         owned::barrier(self).map(Request::of)
     }
 
-    /// Gives the root's `data` to all members.
+    /// Copies the root's `data` to all members' `data`.
     pub fn broadcast<T: Data>(&self, data: &mut [T], root: usize) -> Result<()> {
         self.run(None, Some(data), rooted(Kind::Broadcast, root))
     }
 
-    /// Starts a broadcast of the root's `data`; the other members' is as long. Gives it back.
+    /// Starts a broadcast of the root's `data`. All members pass a vector of the same length. The request returns the vector,
+    /// filled with the root's elements.
     pub fn ibroadcast<T: Data>(&self, data: Vec<T>, root: usize) -> Result<Request<'_, Vec<T>>> {
         self.start(None, data, rooted(Kind::Broadcast, root))
     }

@@ -1,4 +1,4 @@
-//! The errors of calls: a kind for programs, a sentence for people.
+//! Errors: a kind for programs, and a sentence for people.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use regatta_process::{self as process, Reason};
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A call that failed. Nothing has happened, unless the call says otherwise.
+/// The error of a failed call. A failed call has had no effect, unless its documentation says otherwise.
 ///
-/// `Display` (and `Debug`, so that `fn main() -> regatta::Result<()>` reads well) is a sentence:
-/// what happened, what it means, what to do next. [`Error::kind`] is for programs.
+/// `Display` gives a sentence that says what happened, what it means, and what to do next. So does `Debug`, which
+/// `fn main() -> regatta::Result<()>` prints. Programs use [`Error::kind`].
 ///
 /// ```
 /// let task = regatta::init()?;
@@ -23,7 +23,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
-    /// Made when the error is, while the names and numbers in it can still be had.
+    /// The text for people. Made together with the error, while the names and numbers in it are available.
     sentence: Box<str>,
 }
 
@@ -31,59 +31,61 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument makes no sense; the sentence says which.
+    /// An argument makes no sense. The sentence says which.
     Argument,
-    /// Called from inside an operator of a reduction, or before the task has joined.
+    /// The call was made inside an operator of a reduction, or while the task is not in a job.
     State,
-    /// There is no task with this rank or id; -1 where the launcher or another member of the group says so, and the sentence names it.
+    /// There is no task with this rank or id. -1 if the launcher or another member of the group reported the error; the
+    /// sentence then names the task if it is known.
     Task(i64),
-    /// Tags are 0 to 2147483647; -1 where another member of the group has given one that is none.
+    /// This is not a valid tag: tags are 0 to 2147483647. -1 if another member of the group passed the invalid tag.
     Tag(i64),
-    /// A group or request that does not exist any more.
+    /// The group or request no longer exists.
     Handle,
-    /// The message was longer than the memory for it. The front was kept; the rest is gone. Both lengths are 0 where this has happened
-    /// to another member of the group, in a collective.
+    /// The message was longer than the memory for it, which holds its first bytes; the rest is lost. Both lengths are 0 if
+    /// this happened to another member of the group, in a collective.
     Truncated {
-        /// Bytes sent.
+        /// Length of the message in bytes.
         length: usize,
-        /// Bytes there was room for.
+        /// Length of the memory in bytes.
         capacity: usize,
     },
     /// The task with this id, on which the call depends, has died.
     Dead(usize),
     /// The task with this id, on which the call depends, has left.
     Left(usize),
-    /// Memory, or a limit on it, is used up.
+    /// Memory, or a limit on it, is exhausted.
     Memory,
-    /// Blocked senders wait for each other in a circle, all buffers full: their ids, or none where another member of the group says so, of
-    /// a collective. The message was not sent.
+    /// Blocked senders wait for each other in a cycle, and all buffers are full. The ids are those of the senders; there are
+    /// none if another member of the group reported the error, in a collective. The message was not sent.
     Cycle(Vec<usize>),
     /// A member has revoked the group.
     Revoked,
     /// The receive was cancelled.
     Cancelled,
-    /// Shared memory holds what no task of this version writes; the id of the task it is shared with. That task counts as dead from now on.
+    /// Shared memory holds data that no task of this version writes. The id is that of the task with which the memory is
+    /// shared. This task treats that one as dead from now on.
     Corrupt(usize),
-    /// Started by a launcher Regatta cannot speak to.
+    /// The launcher is one that Regatta does not support, cannot be reached, or has ended.
     Launcher,
-    /// Launcher and library are of different versions.
+    /// Launcher and library have incompatible versions.
     Version,
-    /// The operating system refused something.
+    /// A system call failed. The sentence has the system's message.
     System,
     /// A program to be started is missing, or cannot be executed.
     Program,
-    /// No such host in the job.
+    /// There is no such host in the job.
     Host,
-    /// Nothing has this name.
+    /// No entry or named group has this name.
     Name,
-    /// Something has this name already.
+    /// The name, host or role is already taken.
     Exists,
-    /// It belongs to another task.
+    /// The entry belongs to another task.
     Denied,
 }
 
 impl Error {
-    /// The kind of failure.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> &ErrorKind {
         &self.kind
     }
@@ -96,7 +98,7 @@ impl Error {
         }
     }
 
-    /// No call may be made from here. (Says so without looking at the engine, which is busy.)
+    /// Makes the error of a call inside an operator. Does not use the engine, which is locked there.
     #[cold]
     pub(crate) fn inside_operator() -> Error {
         let sentence = "an operator of a reduction has called Regatta, which is in the middle of \
@@ -137,7 +139,7 @@ impl Error {
     }
 }
 
-/// The kind for why the launcher does not do something.
+/// Returns the kind of an error reported by the launcher.
 fn refusal(why: RequestError) -> ErrorKind {
     match why {
         RequestError::Argument => ErrorKind::Argument,
@@ -153,7 +155,7 @@ fn refusal(why: RequestError) -> ErrorKind {
     }
 }
 
-/// The kind for the class of the error of another member, of which numbers are not known.
+/// Returns the kind of an error that another member has reported, without the numbers of the original error.
 fn class(peer: usize, reason: Reason) -> ErrorKind {
     match reason {
         Reason::Argument => ErrorKind::Argument,
@@ -192,7 +194,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// A result of the engine as one of ours.
+/// Converts a result of the engine to one of this crate.
 pub(crate) fn ours<T>(result: process::Result<T>) -> Result<T> {
     result.map_err(Error::of)
 }

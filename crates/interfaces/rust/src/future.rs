@@ -1,4 +1,4 @@
-//! Completion by `.await`.
+//! Completion of requests by `.await`.
 
 use std::future::{Future, IntoFuture};
 use std::pin::{Pin, pin};
@@ -16,24 +16,24 @@ use crate::{Status, Task};
 
 /// A [`Request`] as a future, for any executor.
 ///
-/// Its waker is called when the operation completes, from inside the call of Regatta that
-/// completes it. Such calls must therefore be made while futures wait: [`Task::block_on`] makes
-/// them; under another executor let it watch [`Task::descriptor`] and call [`Task::progress`].
+/// When the operation completes, the future is woken from inside the Regatta call that completes the operation. The program
+/// must therefore call Regatta while futures wait. [`Task::block_on`] does this. Under another executor, watch
+/// [`Task::descriptor`] and call [`Task::progress`].
 ///
-/// Dropping it is dropping the request: a receive that has no message yet is cancelled, so no
-/// message is lost in a `select!`.
+/// Dropping the future drops the request: a receive that has not matched a message yet is cancelled, so that no message is
+/// lost in a `select!`.
 pub struct Completion<'g, B: Send + 'static> {
     stage: Stage<'g, B>,
 }
 
 enum Stage<'g, B: Send + 'static> {
-    /// Not polled yet, or over.
+    /// Not polled yet, or (`None`) completed.
     Started(Option<Open<'g, B>>),
-    /// The engine will call back.
+    /// Polled: the operation's completion callback is registered.
     Called(Handle, Arc<Shared<B>>),
 }
 
-/// Between the future and the callback.
+/// State shared by the future and the completion callback.
 struct Shared<B>(Mutex<Found<B>>);
 
 struct Found<B> {
@@ -60,7 +60,7 @@ impl<'g, B: Send + 'static> IntoFuture for Request<'g, B> {
     }
 }
 
-// The buffer is never handed out pinned.
+// Sound because a `Completion` never pins its buffer.
 impl<B: Send + 'static> Unpin for Completion<'_, B> {}
 
 impl<B: Send + 'static> Future for Completion<'_, B> {
@@ -114,7 +114,7 @@ impl<B: Send + 'static> Drop for Completion<'_, B> {
         if let Stage::Called(handle, _) = self.stage
             && raw::outside().is_ok()
         {
-            // A stale handle: it is over.
+            // Fails if the handle is stale, which means that the operation is complete.
             let _ = process::cancel_receive(handle);
         }
     }
@@ -126,14 +126,14 @@ impl<B: Send + 'static> std::fmt::Debug for Completion<'_, B> {
     }
 }
 
-/// Ends a [`Task::block_on`]'s wait.
+/// The waker of [`Task::block_on`], which ends the wait in it.
 #[derive(Debug)]
 struct Alarm(AtomicBool);
 
 impl Wake for Alarm {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Release);
-        // A waiting thread may be asleep on the task's doorbell.
+        // The waiting thread may be asleep inside Regatta.
         if raw::outside().is_ok() {
             let _ = process::wake();
         }
@@ -141,8 +141,8 @@ impl Wake for Alarm {
 }
 
 impl Task {
-    /// Run a future to its end on this thread, and Regatta meanwhile. Waits as blocking calls do:
-    /// when there is nothing to do, it sleeps.
+    /// Runs a future to completion on this thread, and makes progress on all operations meanwhile. Blocks, and sleeps while
+    /// there is nothing to do.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -157,7 +157,8 @@ impl Task {
     /// ```
     ///
     /// # Panics
-    /// Inside an operator of a reduction.
+    ///
+    /// Panics if called inside an operator of a reduction, or if waiting fails.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let alarm = Arc::new(Alarm(AtomicBool::new(false)));
         let waker = Waker::from(alarm.clone());

@@ -1,4 +1,4 @@
-//! Groups: ordered sets of tasks, whose messages are kept apart from each other's.
+//! Groups: ordered sets of tasks, each with separate messages.
 
 use std::marker::PhantomData;
 
@@ -8,15 +8,14 @@ use crate::error::{Result, ours};
 use crate::select::rank_number;
 use crate::{Error, Task, raw};
 
-/// An ordered set of tasks, of which this is one. Messages are sent and collectives called in a
-/// group; what is sent in one is never received in another.
+/// An ordered set of tasks, of which this task is one. Messages are sent and collectives are called in a group. A message
+/// sent in one group is never received in another.
 ///
-/// Groups other than the world are made together: each call below that makes one is called by
-/// every task it names, and blocks until they all have. Dropping a group gives it up in this task
-/// alone; messages still on their way in it are never received.
+/// The methods that make a group are collective: every task that the method names calls it, and it blocks until all of them
+/// have. Dropping a group frees it in this task alone; messages of this group that have not been received yet are lost.
 ///
-/// Any thread may use a group. Several threads that call collectives of one group must agree on
-/// an order themselves.
+/// Any thread may use a group. If several threads call collectives of one group, the program must ensure that all members
+/// call them in the same order.
 #[derive(Debug)]
 pub struct Group<'t> {
     id: GroupId,
@@ -27,7 +26,7 @@ pub struct Group<'t> {
 
 impl<'t> Group<'t> {
     pub(crate) fn world(_task: &'t Task) -> Group<'t> {
-        // Both are known while the task is joined; inside an operator nothing is.
+        // This fails only inside an operator: while the task is joined, its rank and the size are known.
         Group::of(GroupId::WORLD).unwrap_or(Group {
             id: GroupId::WORLD,
             rank: 0,
@@ -60,45 +59,45 @@ impl<'t> Group<'t> {
         self.id
     }
 
-    /// This task's place in the group, from 0.
+    /// Returns this task's rank in the group, from 0.
     #[inline(always)]
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many members the group has.
+    /// Returns the number of members.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The task id of the member with this rank.
+    /// Returns the task id of the member with this rank.
     pub fn tid_of(&self, rank: usize) -> Result<u32> {
         raw::outside()?;
         ours(process::tid_of(self.id, rank_number(rank)))
     }
 
-    /// The rank of a task; [`ErrorKind::Task`](crate::ErrorKind::Task) when it is not a member.
+    /// Returns the rank of a task. Fails with [`ErrorKind::Task`](crate::ErrorKind::Task) if it is not a member.
     pub fn rank_of(&self, tid: u32) -> Result<usize> {
         raw::outside()?;
         let tid = i32::try_from(tid).unwrap_or(i32::MAX);
         ours(process::rank_of(self.id, tid)).map(|rank| rank as usize)
     }
 
-    /// Which path messages to a member take, and why, in words.
+    /// Returns a text that says which path messages to a member take, and why.
     pub fn path(&self, rank: usize) -> Result<String> {
         raw::outside()?;
         ours(process::path(self.id, rank_number(rank)))
     }
 
-    /// A group of its own with these members: a library makes one, so that its messages and
-    /// its caller's never meet. Every member calls. Blocks.
+    /// Makes a group with the same members and ranks. A library uses one to keep its messages separate from its caller's.
+    /// Every member calls this. Blocks.
     pub fn dup(&self) -> Result<Group<'t>> {
         raw::outside()?;
         Group::of(ours(process::duplicate(self.id))?)
     }
 
-    /// The members with these ranks, in that order, as a group. Only they call. Blocks.
+    /// Makes a group of the members with these ranks, in this order. Only these members call it. Blocks.
     pub fn select(&self, ranks: &[usize]) -> Result<Group<'t>> {
         raw::outside()?;
         if ranks.is_empty() {
@@ -108,8 +107,8 @@ impl<'t> Group<'t> {
         Group::of(ours(process::select(self.id, &ranks, None))?)
     }
 
-    /// A group of the members that give the same colour, ordered by (`key`, rank). Every member
-    /// calls; who gives `None` joins nothing and gets `None`. Blocks.
+    /// Makes a group of the members that pass the same colour, ordered by (`key`, rank). Every member calls this. A member
+    /// that passes `None` as colour joins no group and gets `None`. Blocks.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -131,48 +130,48 @@ impl<'t> Group<'t> {
         made.map(Group::of).transpose()
     }
 
-    /// The members that are still alive, in rank order, as a group. Every one of them calls. It is for
-    /// groups of which a member has died. Blocks.
+    /// Makes a group of the living members, in rank order, after a member has died. Every living member calls this. Blocks.
     pub fn shrink(&self) -> Result<Group<'t>> {
         raw::outside()?;
         Group::of(ours(process::shrink(self.id))?)
     }
 
-    /// End all that is done in this group, by whichever member, wherever it is in that: with
-    /// [`ErrorKind::Revoked`](crate::ErrorKind::Revoked), which later calls have too. Only
-    /// [`shrink`](Group::shrink) and [`agree`](Group::agree) are left. One member calls, or several.
+    /// Ends all operations in this group at every member with [`ErrorKind::Revoked`](crate::ErrorKind::Revoked): blocked
+    /// calls, started operations and all later calls. Only [`shrink`](Group::shrink), [`agree`](Group::agree) and queries
+    /// about ranks still work. One or several members call this. Does not block.
     pub fn revoke(&self) -> Result<()> {
         raw::outside()?;
         ours(process::revoke(self.id))
     }
 
-    /// Has a member revoked this group, as far as is known here now?
+    /// Returns whether this task knows that a member has revoked the group.
     pub fn is_revoked(&self) -> Result<bool> {
         raw::outside()?;
         ours(process::is_revoked(self.id))
     }
 
-    /// The bits that the flags of all members have in common. Every member that lives calls; all
-    /// have the same result, whoever dies meanwhile, in a group that is revoked, too. Blocks.
+    /// Agrees on a flag: returns the bitwise AND of the flags of all members. Every living member calls this. All members
+    /// that survive get the same result, even if members die during the call. The group may be revoked. Blocks.
     ///
-    /// [`ErrorKind::Dead`](crate::ErrorKind::Dead): a member has died that not all had
-    /// [acknowledged](Group::acknowledge_dead). All have this error, and the flag comes with it.
+    /// The second value is [`ErrorKind::Dead`](crate::ErrorKind::Dead) if a member has died and not all members had
+    /// [acknowledged](Group::acknowledge_dead) that before they called. The flag is agreed on nevertheless.
     pub fn agree(&self, flag: i32) -> Result<(i32, Result<()>)> {
         raw::outside()?;
         let (flag, error) = ours(process::agree(self.id, flag))?;
         Ok((flag, ours(error.map_or(Ok(()), Err))))
     }
 
-    /// Let receives from [`Source::Any`](crate::Source::Any) go on among the living: they fail with
-    /// [`ErrorKind::Dead`](crate::ErrorKind::Dead) while the group has dead members this task has
-    /// not acknowledged. Returns how many members are dead.
+    /// Acknowledges all deaths in the group that this task knows of. Returns the number of dead members.
+    ///
+    /// A receive from [`Source::Any`](crate::Source::Any) fails with [`ErrorKind::Dead`](crate::ErrorKind::Dead) while the
+    /// group has a dead member that this task has not acknowledged. Afterwards it matches messages of the living members.
     pub fn acknowledge_dead(&self) -> Result<usize> {
         raw::outside()?;
         ours(process::acknowledge_dead(self.id)).map(|dead| dead as usize)
     }
 
-    /// The ranks of members that have died, as far as this task knows: by itself, or because a
-    /// call in this group has said so.
+    /// Returns the ranks of the dead members that this task knows of, because its host knows it or because an earlier call
+    /// in this group returned that.
     pub fn dead(&self) -> Result<Vec<usize>> {
         raw::outside()?;
         let ranks = ours(process::dead_members(self.id))?;
@@ -182,7 +181,7 @@ impl<'t> Group<'t> {
 
 impl Drop for Group<'_> {
     fn drop(&mut self) {
-        // Inside an operator it is kept until the task leaves.
+        // Regatta cannot be called inside an operator: such a group is kept until the task leaves.
         let made = self.id != GroupId::WORLD && self.id.channel().is_none();
         if made && raw::outside().is_ok() {
             let _ = process::free(self.id);

@@ -1,6 +1,7 @@
-//! Regatta, a message-passing environment: the Rust interface.
+//! The Rust interface of Regatta, a message-passing environment.
 //!
-//! The words are those of the C interface (`regatta.h`); what is a rule there is a lifetime here.
+//! It uses the terms of the C interface (`regatta.h`). Rules that C programs must follow are lifetimes here, which the
+//! compiler checks.
 //!
 //! ```
 //! fn main() -> regatta::Result<()> {
@@ -14,56 +15,54 @@
 //! }
 //! ```
 //!
-//! Start it with `regatta run -n 4 PROGRAM`; started alone it is a world of one.
+//! Start the program with `regatta run -n 4 PROGRAM`. Started alone, it is a world of one task.
 //!
-//! # Words
+//! # Terms
 //!
-//! A *task* is a process of a job. A *group* is an ordered set of tasks, in which each has a
-//! *rank*; the *world* is the group of those that were started together. A *message* goes from one member of a group to another
-//! and carries a *tag*. A receive selects by source and tag, each exactly or any, and takes the
-//! oldest message it selects: two messages from one task to another in one group never overtake
-//! each other. Lengths are bytes where they are called length, elements where they are counts or
-//! come from slices.
+//! A *task* is a process of a job. A *group* is an ordered set of tasks, in which each task has a *rank*. The *world* is
+//! the group of the tasks that were started together. A *message* is sent from one member of a group to another and
+//! carries a *tag*. A receive selects messages by source and tag, each given exactly or as "any", and takes the oldest
+//! message that matches. Messages from one task to another in one group never overtake each other. Sizes called
+//! `length` are in bytes; counts, and sizes that come from slices, are in elements.
 //!
 //! # Blocking
 //!
-//! Calls that may wait for another task say so, and sleep when there is nothing to do. All others
-//! return at once. Errors are sentences: see [`Error`].
+//! Functions that may wait for another task say "Blocks" in their documentation, and sleep while there is nothing to do.
+//! All others return at once. Each [`Error`] has a sentence that explains it.
 //!
 //! # Memory
 //!
-//! A blocking call borrows its memory until it returns. A call that does not block leaves an
-//! operation behind that goes on using its memory, and the handle of an operation can be dropped
-//! or leaked ([`std::mem::forget`] is safe) while it does. So a borrow in the handle would prove
-//! nothing, and there are two kinds:
+//! A blocking call borrows its memory until it returns. A non-blocking call starts an operation that uses its memory
+//! after the call has returned. The operation's handle can be dropped or leaked ([`std::mem::forget`] is safe) while the
+//! operation still uses the memory, so a borrow in the handle would not make this sound. There are two sound ways:
 //!
-//! | | memory | who sees to its safety |
+//! | | memory | why it is safe |
 //! |---|---|---|
-//! | [`Group::scope`] | borrowed | the scope, which does not end before its operations have; as with [`std::thread::scope`] |
-//! | [`Group::isend`], [`irecv`](Group::irecv), collectives with `i` | owned, by the [`Request`] | whoever leaks the request leaks the memory with it |
+//! | [`Group::scope`] | borrowed | the scope does not end before its operations have ended, as with [`std::thread::scope`] |
+//! | [`Group::isend`], [`irecv`](Group::irecv), collectives with `i` | owned by the [`Request`] | leaking the request leaks the memory, too |
 //!
-//! A request completes by [`wait`](Request::wait) (or [`wait_all`], [`wait_any`]), by `.await`, or by
-//! [`on_complete`](Request::on_complete). Strided memory is a [`View`]; messages that are never
-//! copied are [`Loan`]s.
+//! A request is completed by [`wait`](Request::wait) (or [`wait_all`], [`wait_any`]), by `.await`, or by
+//! [`on_complete`](Request::on_complete). A [`View`] describes strided memory. A [`Loan`] is a message that is not
+//! copied.
 //!
 //! # Threads
 //!
-//! Every call may be made by any thread. A thread that waits makes progress for all.
+//! Any thread may make any call. A waiting thread makes progress for all operations of the task.
 //!
 //! # Files
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
-//! | `task`, `group` | joining a job; who is in a group |
+//! | `task`, `group` | joining a job; members of groups |
 //! | `select` | peers, tags, status |
-//! | `memory` | what messages are gathered from and scattered to |
+//! | `memory` | memory that messages are gathered from and scattered to |
 //! | `message` | blocking sends, receives, probes |
 //! | `scope`, `request`, `future` | non-blocking operations |
 //! | `loan` | messages without copies |
-//! | `operator`, `collective` | operators of reductions; collectives, each in both forms: `collective/reduction.rs`, `collective/gathering.rs` |
+//! | `operator`, `collective` | operators of reductions; blocking and non-blocking collectives (`collective/reduction.rs`, `collective/gathering.rs`) |
 //! | `tasks` | starting, ending and watching tasks; names; named groups |
 //! | `error` | the errors of calls |
-//! | `raw` | the unsafe code, and what upholds it |
+//! | `raw` | the unsafe code, and why it is sound |
 #![deny(unsafe_code)]
 
 mod collective;

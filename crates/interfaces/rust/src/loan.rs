@@ -9,11 +9,10 @@ use crate::raw::{self, Block};
 use crate::select::tag_number;
 use crate::{Group, Source, Status, TagMatch, To};
 
-/// A block of memory shared with the other tasks: write a message in it and hand it over, or
-/// receive one in it. Nothing is copied in between.
+/// A block of shared memory that holds a message in place: written by the sender and read by the receiver without a copy.
 ///
-/// Made by [`Task::loan`](crate::Task::loan) and [`Group::recv_loan`]; used up by [`Group::send_loan`]; given back
-/// when dropped. The content of a fresh one is whatever was there before.
+/// [`Task::loan`](crate::Task::loan) makes a new loan, with unspecified contents. [`Group::send_loan`] hands it over to the
+/// receiver, and [`Group::recv_loan`] receives one. Dropping a loan gives its memory back.
 ///
 /// ```
 /// let task = regatta::init()?;
@@ -35,17 +34,18 @@ impl<'t> Loan<'t> {
         Loan { block }
     }
 
-    /// Keep only the first `len` bytes as the message.
+    /// Shortens the message to the first `len` bytes. Has no effect if it is not longer.
     pub fn truncate(&mut self, len: usize) {
         self.block.shorten(len);
     }
 
-    /// The bytes as elements; an error unless their number is whole.
+    /// Returns the bytes as elements. Fails if their number is not a multiple of the element size, or if they are not aligned
+    /// for `T`.
     pub fn elements<T: Data>(&self) -> Result<&[T]> {
         bytemuck::try_cast_slice(self).map_err(|error| self.unsuitable::<T>(error))
     }
 
-    /// As [`elements`](Loan::elements), to change them.
+    /// Returns the bytes as mutable elements. Fails like [`elements`](Loan::elements).
     pub fn elements_mut<T: Data>(&mut self) -> Result<&mut [T]> {
         let len = self.len();
         bytemuck::try_cast_slice_mut(self).map_err(|error| unsuitable::<T>(len, error))
@@ -83,14 +83,15 @@ impl fmt::Debug for Loan<'_> {
 }
 
 impl<'t> Group<'t> {
-    /// Hand a loan over as a message. Does not block. After an error the loan has been given back.
+    /// Sends a loan as a message and hands its memory over to the receiver. Does not block. After an error the memory has
+    /// been given back.
     pub fn send_loan(&self, loan: Loan<'_>, to: impl Into<To>, tag: u32) -> Result<()> {
         let to = to.into().number();
         raw::blocking::send_block(loan.block, to, tag_number(tag)?, self.id())
     }
 
-    /// Receive a message in place. Any message may be received so; one that was sent as a loan is
-    /// not copied. Blocks until one comes.
+    /// Receives a message in place. Blocks until one arrives. Any message can be received this way; a message that was sent
+    /// as a loan on the same host is not copied.
     pub fn recv_loan(
         &self,
         from: impl Into<Source>,

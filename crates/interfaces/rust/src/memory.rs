@@ -8,8 +8,8 @@ use bytemuck::Pod;
 use crate::error::{Error, Result};
 use crate::raw::{Gives, Takes};
 
-/// Elements of messages: plain data, of which any bytes are a value. All integers and floats,
-/// arrays of them, and your own structs that implement [`bytemuck::Pod`] (it has a derive).
+/// Elements of messages: plain data for which every bit pattern is a valid value. These are all integers and floats, arrays
+/// of them, and your own structs that implement [`bytemuck::Pod`] (which has a derive macro).
 pub trait Data: Pod + Send + Sync {}
 
 impl<T: Pod + Send + Sync> Data for T {}
@@ -28,18 +28,18 @@ mod sealed {
 
 pub(crate) use sealed::Scatter as ScatterMemory;
 
-/// Memory a message can be sent from: numbers, arrays, slices and vectors of [`Data`], a [`View`]
-/// or [`ViewMut`], or a slice of views (the message is then their concatenation).
+/// Memory that a message can be sent from: numbers, arrays, slices and vectors of [`Data`], a [`View`] or [`ViewMut`], or a
+/// slice of views (the message is then their concatenation).
 pub trait Gather: sealed::Gather {}
 
-/// Memory a message can be received into: as [`Gather`], but changeable.
+/// Memory that a message can be received into: mutable memory of the same kinds as for [`Gather`], except [`View`].
 pub trait Scatter: sealed::Scatter {}
 
 impl<M: sealed::Gather + ?Sized> Gather for M {}
 impl<M: sealed::Scatter + ?Sized> Scatter for M {}
 
-/// Which elements of a slice a view takes: `count` blocks of `block` elements; block `k` starts at
-/// element `start + k * stride`.
+/// The elements of a slice that a view selects: `count` blocks of `block` elements each. Block `k` starts at element
+/// `start + k * stride`.
 ///
 /// ```
 /// use regatta::Shape;
@@ -50,18 +50,18 @@ impl<M: sealed::Scatter + ?Sized> Scatter for M {}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// The first element.
+    /// Index of the first element.
     pub start: usize,
-    /// Elements in a block.
+    /// Number of elements in a block.
     pub block: usize,
-    /// How many blocks.
+    /// Number of blocks.
     pub count: usize,
-    /// Elements from the start of a block to the start of the next.
+    /// Distance from the start of a block to the start of the next, in elements.
     pub stride: usize,
 }
 
 impl Shape {
-    /// `len` elements side by side.
+    /// Returns the shape of `len` consecutive elements.
     pub const fn row(start: usize, len: usize) -> Shape {
         Shape {
             start,
@@ -71,7 +71,7 @@ impl Shape {
         }
     }
 
-    /// `count` single elements, `stride` apart.
+    /// Returns the shape of `count` single elements, `stride` apart.
     pub const fn column(start: usize, count: usize, stride: usize) -> Shape {
         Shape {
             start,
@@ -81,33 +81,34 @@ impl Shape {
         }
     }
 
-    /// Elements in all blocks together; the most there are where the number does not exist.
+    /// Returns the number of elements in all blocks together, or `usize::MAX` if it overflows.
     pub const fn len(&self) -> usize {
         self.block.saturating_mul(self.count)
     }
 
-    /// Has the view no element?
+    /// Returns whether the shape has no elements.
     pub const fn is_empty(&self) -> bool {
         self.block == 0 || self.count == 0
     }
 
-    /// Does it lie within `len` elements?
+    /// Returns whether all blocks lie within `len` elements.
     pub(crate) fn fits(&self, len: usize) -> bool {
         if self.is_empty() {
             return self.start <= len;
         }
         let last = self.stride.checked_mul(self.count - 1);
         let end = last.and_then(|last| last.checked_add(self.start)?.checked_add(self.block));
-        // A stride of 0 repeats elements; their number must exist all the same.
+        // With a stride of 0 blocks repeat, so that the number of elements may overflow even if all blocks fit.
         end.is_some_and(|end| end <= len) && self.block.checked_mul(self.count).is_some()
     }
 
-    /// Is no element in two blocks?
+    /// Returns whether no element is in two blocks.
     fn is_simple(&self) -> bool {
         self.is_empty() || self.count == 1 || self.stride >= self.block
     }
 
-    /// Has this simple shape an element in common with another? Both fit somewhere.
+    /// Returns whether this simple shape ([`is_simple`](Shape::is_simple)) and another have an element in common. Both must
+    /// fit ([`fits`](Shape::fits)) the same slice.
     fn meets(&self, other: &Shape) -> bool {
         if self.is_empty() || other.is_empty() {
             return false;
@@ -115,7 +116,7 @@ impl Shape {
         (0..other.count).any(|k| {
             let start = other.start + k * other.stride;
             let end = start + other.block;
-            // Our last block that starts before `end`: of those the one that ends last.
+            // Finds our last block that starts before `end`: no earlier block ends later.
             let Some(before) = (end - 1).checked_sub(self.start) else {
                 return false;
             };
@@ -135,11 +136,11 @@ fn check(shape: &Shape, len: usize) -> Result<()> {
     )))
 }
 
-/// The slice a view is of.
+/// The slice that a view is made of.
 pub(crate) enum Elements<'a, T> {
     Shared(&'a [T]),
-    /// Borrowed exclusively by several views together, so not readable as a slice: some of them
-    /// change elements.
+    /// Borrowed exclusively by several views together. It cannot be read as a slice, because some of the views change
+    /// elements.
     Split(&'a [Cell<T>]),
 }
 
@@ -172,14 +173,14 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<'a, T: Data> View<'a, T> {
-    /// The elements of that shape; an error if some lie outside `all`.
+    /// Makes a view of the elements of this shape. Fails if some lie outside `all`.
     pub fn new(all: &'a [T], shape: Shape) -> Result<View<'a, T>> {
         check(&shape, all.len())?;
         let all = Elements::Shared(all);
         Ok(View { all, shape })
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -207,14 +208,14 @@ impl<T> fmt::Debug for ViewMut<'_, T> {
 }
 
 impl<'a, T: Data> ViewMut<'a, T> {
-    /// The elements of that shape; an error if some lie outside `all`, or in two blocks.
+    /// Makes a view of the elements of this shape. Fails if some lie outside `all`, or in two blocks.
     pub fn new(all: &'a mut [T], shape: Shape) -> Result<ViewMut<'a, T>> {
         let [view] = ViewMut::split(all, [shape])?;
         Ok(view)
     }
 
-    /// Several views of one slice that have no element in common; an error if they have, or if a
-    /// view alone would be one. The time this takes is that of visiting the blocks.
+    /// Makes several views of one slice that have no element in common. Fails if two views have one, or if [`new`](ViewMut::new)
+    /// would fail for a shape. Takes time proportional to the number of blocks, for each pair of views.
     ///
     /// ```
     /// use regatta::{Shape, ViewMut};
@@ -232,8 +233,8 @@ impl<'a, T: Data> ViewMut<'a, T> {
         ViewMut::split_with(all, takes, []).map(|(views, [])| views)
     }
 
-    /// As [`split`](ViewMut::split), and views to send from, which may have elements in common
-    /// with each other: what a halo exchange needs of its grid.
+    /// Like [`split`](ViewMut::split), but also makes views to send from, as a halo exchange needs. Views to send from may
+    /// have elements in common with each other, but not with views to receive into.
     #[expect(clippy::type_complexity, reason = "two lists of views")]
     pub fn split_with<const N: usize, const M: usize>(
         all: &'a mut [T],
@@ -261,7 +262,7 @@ impl<'a, T: Data> ViewMut<'a, T> {
         Ok((takes.map(|shape| ViewMut { all, shape }), gives.map(give)))
     }
 
-    /// The shape.
+    /// Returns the shape.
     pub fn shape(&self) -> Shape {
         self.shape
     }

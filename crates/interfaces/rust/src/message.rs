@@ -9,12 +9,11 @@ use crate::select::tag_number;
 use crate::{Group, Source, Status, TagMatch, To};
 
 impl Group<'_> {
-    /// Send a message. Blocks until the memory may be used again: not at all while Regatta has
-    /// room to hold the message, else until the receiver takes it.
+    /// Sends a message. Blocks until the memory may be reused: not at all while Regatta has room to hold the message,
+    /// otherwise until the receiver takes it.
     ///
-    /// Fails with [`ErrorKind::Dead`](crate::ErrorKind::Dead) or
-    /// [`Left`](crate::ErrorKind::Left) when the receiver is gone, and with
-    /// [`Cycle`](crate::ErrorKind::Cycle) when blocked senders wait for each other.
+    /// Fails with [`ErrorKind::Dead`](crate::ErrorKind::Dead) or [`Left`](crate::ErrorKind::Left) if the receiver has
+    /// died or left, and with [`Cycle`](crate::ErrorKind::Cycle) if blocked senders wait for each other.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -34,7 +33,7 @@ impl Group<'_> {
         blocking::send(message.gives()?, to, tag, self.id(), Mode::Standard)
     }
 
-    /// As [`send`](Group::send), but blocks until the receiver has begun to receive the message.
+    /// Like [`send`](Group::send), but blocks until the receiver has begun to receive the message.
     pub fn ssend<M>(&self, message: &M, to: impl Into<To>, tag: u32) -> Result<()>
     where
         M: Gather + ?Sized,
@@ -43,10 +42,10 @@ impl Group<'_> {
         blocking::send(message.gives()?, to, tag, self.id(), Mode::Synchronous)
     }
 
-    /// Receive a message. Blocks until one comes.
+    /// Receives a message. Blocks until one arrives.
     ///
-    /// A message shorter than the memory fills its front; the status tells how far. One that is
-    /// longer is [`ErrorKind::Truncated`](crate::ErrorKind::Truncated): the front was kept.
+    /// A message that is shorter than the memory fills the beginning of it; [`Status::length`] is its length. A longer
+    /// message fails with [`ErrorKind::Truncated`](crate::ErrorKind::Truncated), and the memory then holds its first bytes.
     #[inline(always)]
     pub fn recv<M>(
         &self,
@@ -61,9 +60,9 @@ impl Group<'_> {
         blocking::receive(into.takes()?, from, tag, self.id())
     }
 
-    /// Receive a message of whatever length as a vector. Blocks until one comes.
+    /// Receives a message of any length as a vector. Blocks until one arrives.
     ///
-    /// A message that is no whole number of elements is an error, and stays where it is.
+    /// Fails if the length of the message is not a multiple of the element size. The message is then left in the queue.
     ///
     /// ```
     /// use regatta::{Source, TagMatch};
@@ -84,8 +83,8 @@ impl Group<'_> {
         Ok((elements, status))
     }
 
-    /// Send one message and receive another; blocks until both are complete. Never deadlocks with
-    /// a partner that does the same.
+    /// Sends one message and receives another. Blocks until both are complete. Never deadlocks with a partner that also
+    /// calls `sendrecv`.
     pub fn sendrecv<M, N>(
         &self,
         message: &M,
@@ -108,7 +107,8 @@ impl Group<'_> {
         })
     }
 
-    /// The next message that could be received; it stays where it is. Blocks until there is one.
+    /// Returns the status of the next message that a receive would take, and leaves the message in the queue. Blocks until
+    /// there is one.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Result<Status> {
         raw::outside()?;
         let (from, tag) = (from.into().number(), tag.into().select()?);
@@ -116,7 +116,7 @@ impl Group<'_> {
         Ok(Status::of(&status))
     }
 
-    /// The next message that could be received now, if there is one. Does not block.
+    /// Returns the status of the next message that a receive would take, or `None` if there is none. Does not block.
     pub fn iprobe(
         &self,
         from: impl Into<Source>,

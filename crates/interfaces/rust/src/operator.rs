@@ -1,4 +1,4 @@
-//! The operations of reductions on two elements.
+//! Operators of reductions, which combine two elements.
 
 use regatta_process::{self as process, Builtin, Element, Reduction};
 
@@ -9,7 +9,7 @@ mod sealed {
     use super::Reduction;
 
     pub trait Operator<T> {
-        /// Of `count` elements; good for as long as `self` is borrowed.
+        /// Returns the reduction of `count` elements by this operator. It is valid while `self` is borrowed.
         fn reduction(&self, count: usize) -> Reduction;
     }
 
@@ -20,9 +20,8 @@ mod sealed {
 
 pub(crate) use sealed::Operator as OperatorReduction;
 
-/// An operator on elements of type `T`: one of [`Sum`], [`Product`], [`Max`], [`Min`], for
-/// integers also [`And`], [`Or`], [`Xor`], [`BitAnd`], [`BitOr`], [`BitXor`], or your own function
-/// made one by [`commutative`] or [`ordered`].
+/// An operator on elements of type `T`: [`Sum`], [`Product`], [`Max`] or [`Min`]; for integers also [`And`], [`Or`], [`Xor`],
+/// [`BitAnd`], [`BitOr`] or [`BitXor`]; or your own function, made an operator by [`commutative`] or [`ordered`].
 pub trait Operator<T>: sealed::Operator<T> {}
 
 impl<T, O: sealed::Operator<T>> Operator<T> for O {}
@@ -88,25 +87,25 @@ builtin! {
     Sum: Number;
     /// The product. Integers wrap around.
     Product: Number;
-    /// The greatest. A NaN beats everything.
+    /// The maximum. If an operand is NaN, so is the result.
     Max: Number;
-    /// The least. A NaN beats everything.
+    /// The minimum. If an operand is NaN, so is the result.
     Min: Number;
-    /// 1 where both are not 0, else 0.
+    /// The logical AND: 1 if both operands are not 0, otherwise 0.
     And: Integer;
-    /// 1 where one is not 0, else 0.
+    /// The logical OR: 1 if at least one operand is not 0, otherwise 0.
     Or: Integer;
-    /// 1 where exactly one is not 0, else 0.
+    /// The logical XOR: 1 if exactly one operand is not 0, otherwise 0.
     Xor: Integer;
-    /// Bit by bit.
+    /// The bitwise AND.
     BitAnd: Integer;
-    /// Bit by bit.
+    /// The bitwise OR.
     BitOr: Integer;
-    /// Bit by bit.
+    /// The bitwise XOR.
     BitXor: Integer;
 }
 
-/// A function as an operator. Made by [`commutative`] and [`ordered`].
+/// An operator that is a user's function, made by [`commutative`] or [`ordered`].
 #[derive(Clone, Copy, Debug)]
 pub struct Custom<F> {
     function: F,
@@ -123,11 +122,10 @@ impl<T: Data, F: Fn(&T, &T) -> T + Sync> sealed::Operator<T> for Custom<F> {
     }
 }
 
-/// An operator whose operands may change places; it must be associative. `f` is given the
-/// element of the lower rank first.
+/// Makes a commutative operator of a function. The function must be associative.
 ///
-/// The function only computes: calls of Regatta inside it are errors, and a panic inside it ends
-/// the process. Any thread that makes progress may run it.
+/// The function must only compute: calls of Regatta inside it fail, and a panic inside it aborts the process. Any thread
+/// that makes progress may run it.
 ///
 /// ```
 /// use regatta::commutative;
@@ -145,8 +143,8 @@ pub fn commutative<T, F: Fn(&T, &T) -> T + Sync>(f: F) -> Custom<F> {
     }
 }
 
-/// As [`commutative`], for operators like the product of matrices: operands keep the order of
-/// ranks.
+/// Makes a non-commutative operator, such as the product of matrices, of a function. The function must be associative, and
+/// its first operand comes from lower ranks than its second. See [`commutative`] for what the function may do.
 pub fn ordered<T, F: Fn(&T, &T) -> T + Sync>(f: F) -> Custom<F> {
     Custom {
         function: f,

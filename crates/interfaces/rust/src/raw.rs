@@ -1,19 +1,17 @@
-//! The one file of this crate with unsafe code: where Rust's borrows become the engine's memory.
+//! The only file of this crate with unsafe code. It passes borrowed memory to the engine, which keeps plain addresses.
 //!
-//! The engine keeps addresses and trusts whoever gave them. This module owes it that the memory
-//! stays valid, and untouched by others where it is written, until the operation is over. It keeps
-//! that promise by privacy: views of memory ([`Gives`], [`Takes`]) carry the borrow they were made
-//! from, and can be opened only by the submodules here, which see to it that the operation ends
-//! before the borrow does:
+//! The engine requires that memory stays valid until the operation is over, and that memory which it writes is not used by
+//! others. This module guarantees both by privacy. Views of memory ([`Gives`], [`Takes`]) carry the borrow that they were
+//! made from. Only the submodules here can access their contents, and these ensure that the operation ends before the borrow:
 //!
 //! | submodule | memory | the operation is over |
 //! |---|---|---|
-//! | `blocking` | borrowed | when the call returns, also with an error |
-//! | `scoped` | borrowed for a scope | when the scope is left, however it is left |
-//! | `owned` | owned, handed to the operation | before the memory is given back or freed |
+//! | `blocking` | borrowed | when the call returns, even with an error |
+//! | `scoped` | borrowed for a scope | when the scope ends, also by a panic |
+//! | `owned` | owned by the operation | before the memory is returned or freed |
 //!
-//! The second thing unsafe here: a user's operator runs inside the engine, which must not be
-//! entered again. [`outside`] is asked at every entry.
+//! A user's operator runs inside the engine, which must not be entered again meanwhile. Every function that enters the engine
+//! first calls [`outside`], which fails inside an operator.
 
 pub(crate) mod blocking;
 pub(crate) mod owned;
@@ -32,14 +30,14 @@ use crate::Task;
 use crate::error::{Error, Result};
 use crate::memory::{Data, Elements, ScatterMemory, Shape};
 
-/// Memory the engine may read while `'a` lasts.
+/// Memory that the engine may read during `'a`.
 #[derive(Debug)]
 pub struct Gives<'a> {
     views: Views,
     borrow: PhantomData<&'a [u8]>,
 }
 
-/// Memory the engine may write (and read) while `'a` lasts.
+/// Memory that the engine may read and write during `'a`.
 #[derive(Debug)]
 pub struct Takes<'a> {
     views: Views,
@@ -51,7 +49,7 @@ impl<'a> Gives<'a> {
     pub(crate) fn slice<T: Data>(elements: &'a [T]) -> Gives<'a> {
         const { assert!(size_of::<T>() > 0, "elements have a size") };
         let base = elements.as_ptr().cast_mut().cast();
-        // SAFETY: valid while `'a` lasts, which this struct carries; only read (see the module).
+        // SAFETY: the memory is borrowed for `'a`, which this struct carries, and is only read (see the module).
         let views = unsafe { Views::block(base, size_of_val(elements)) };
         Gives {
             views,
@@ -59,7 +57,7 @@ impl<'a> Gives<'a> {
         }
     }
 
-    /// The shaped parts of slices, one after the other.
+    /// Concatenates the elements of these shapes. Fails if their total length overflows.
     pub(crate) fn strided<T: Data>(
         parts: impl Iterator<Item = (Elements<'a, T>, Shape)>,
     ) -> Result<Gives<'a>> {
@@ -79,7 +77,7 @@ impl<'a> Takes<'a> {
     pub(crate) fn slice<T: Data>(elements: &'a mut [T]) -> Takes<'a> {
         const { assert!(size_of::<T>() > 0, "elements have a size") };
         let (base, len) = (elements.as_mut_ptr().cast(), size_of_val(elements));
-        // SAFETY: valid and ours alone while `'a` lasts; any bytes are a `T`.
+        // SAFETY: the memory is borrowed exclusively for `'a`, and any bytes are a valid `T`.
         let views = unsafe { Views::block(base, len) };
         Takes {
             views,
@@ -87,7 +85,8 @@ impl<'a> Takes<'a> {
         }
     }
 
-    /// The shaped parts of slices. Cells, because several views may share one slice.
+    /// Concatenates the elements of these shapes. Fails if their total length overflows. The slices consist of cells, because
+    /// several views may share one slice.
     pub(crate) fn strided<T: Data>(
         parts: impl Iterator<Item = (&'a [Cell<T>], Shape)>,
     ) -> Result<Takes<'a>> {
@@ -104,8 +103,8 @@ fn piece<T: Data>(base: *mut T, len: usize, shape: Shape) -> Piece {
     assert!(shape.fits(len), "views are checked when they are made");
     let width = size_of::<T>();
     let start = base.wrapping_add(shape.start).cast();
-    // SAFETY: every block lies in the slice of `len` elements at `base`, whose borrow the callers
-    // keep. The products are at most the slice's size where there is more than one block.
+    // SAFETY: every block lies in the slice of `len` elements at `base`, whose borrow the callers keep. If there is more than
+    // one block, the products do not exceed the size of the slice.
     unsafe {
         Piece::new(
             start,
@@ -121,8 +120,7 @@ fn joined(pieces: Vec<Piece>) -> Result<Views> {
         .ok_or_else(|| Error::argument("the views together are longer than memory"))
 }
 
-/// An exclusive borrow set aside while the engine uses its memory: no reference to the memory
-/// exists meanwhile.
+/// An exclusive borrow kept as a pointer while the engine uses its memory, so that no reference to the memory exists.
 pub(crate) struct Parked<'a, M: ?Sized> {
     place: NonNull<M>,
     borrow: PhantomData<&'a mut M>,
@@ -136,30 +134,30 @@ impl<'a, M: ?Sized> Parked<'a, M> {
         }
     }
 
-    /// The memory as the engine sees it.
+    /// Returns the memory for the engine.
     fn takes(&mut self) -> Result<Takes<'a>>
     where
         M: ScatterMemory,
     {
-        // SAFETY: made from an exclusive borrow for `'a`; the reference ends here, and until
-        // `back` only the engine uses the memory.
+        // SAFETY: `place` was made from an exclusive borrow for `'a`. The reference ends in this function, and until `back` only
+        // the engine uses the memory.
         let memory: &'a mut M = unsafe { self.place.as_mut() };
         memory.takes()
     }
 
-    /// The borrow again. Only when the operation is over.
+    /// Returns the borrow. Must be called only when the operation is over.
     fn back(mut self) -> &'a mut M {
-        // SAFETY: made from this borrow, and nothing else uses the memory any more.
+        // SAFETY: `place` was made from this borrow, and the engine no longer uses the memory.
         unsafe { self.place.as_mut() }
     }
 }
 
 thread_local! {
-    /// Is this thread inside a user's operator, and so inside the engine?
+    /// Whether this thread runs a user's operator, and so is inside the engine.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// An error inside an operator, where the engine must not be entered.
+/// Fails inside a user's operator, where the engine must not be entered.
 #[inline(always)]
 pub(crate) fn outside() -> Result<()> {
     if INSIDE.get() {
@@ -168,32 +166,32 @@ pub(crate) fn outside() -> Result<()> {
     Ok(())
 }
 
-/// A user's function as an operator, for as long as the function is borrowed.
+/// Makes an operator of a user's function. It must not be used after the function is dropped.
 pub(crate) fn user_operator<T: Data, F>(function: &F, commutative: bool) -> Operator
 where
     F: Fn(&T, &T) -> T + Sync,
 {
     const { assert!(size_of::<T>() > 0, "elements have a size") };
     let argument = (&raw const *function).cast_mut().cast();
-    // SAFETY: `F` is `Sync`, so any thread may call it; the reductions that use the operator end
-    // while `function` is borrowed or owned by them (see the module).
+    // SAFETY: `F` is `Sync`, so any thread may call it. The reductions that use the operator borrow or own `function`, and end
+    // before it is dropped (see the module).
     unsafe { Operator::user(apply::<T, F>, argument, commutative) }
 }
 
-/// The function that the engine calls. A panic in the user's function ends the process: it cannot unwind
-/// through the engine.
+/// Applies the user's function to `count` pairs of elements. Called by the engine. A panic in the user's function aborts the
+/// process, because it cannot unwind through the engine.
 extern "C" fn apply<T: Data, F: Fn(&T, &T) -> T>(
     from: *const c_void,
     inout: *mut c_void,
     count: usize,
     function: *mut c_void,
 ) {
-    // SAFETY: `user_operator` made the argument of a borrowed `F`.
+    // SAFETY: `user_operator` made the argument from a reference to an `F`.
     let function = unsafe { &*function.cast_const().cast::<F>() };
     let (from, inout) = (from.cast::<T>(), inout.cast::<T>());
     INSIDE.set(true);
     for index in 0..count {
-        // SAFETY: the engine's promise to operators: `count` elements in each, at any alignment.
+        // SAFETY: the engine guarantees `count` elements, of any alignment, at both addresses.
         unsafe {
             let (low, high) = (from.add(index), inout.add(index));
             let both = function(&low.read_unaligned(), &high.read_unaligned());
@@ -203,21 +201,21 @@ extern "C" fn apply<T: Data, F: Fn(&T, &T) -> T>(
     INSIDE.set(false);
 }
 
-/// A block of memory shared with other tasks that is this task's until it is handed over. As it
-/// has a `drop` of its own, the compiler sees to it that it is dropped while the task is joined.
+/// A block of memory of the shared segment that this task owns until it hands the block over. Since the type implements
+/// `Drop`, the compiler ensures that a block is dropped while the task is joined.
 pub(crate) struct Block<'t> {
     start: NonNull<u8>,
     len: usize,
     joined: PhantomData<&'t Task>,
 }
 
-// SAFETY: the block is owned, as a `Box<[u8]>` is.
+// SAFETY: the block owns its memory, as a `Box<[u8]>` does.
 unsafe impl Send for Block<'_> {}
-// SAFETY: as above.
+// SAFETY: the block owns its memory, as a `Box<[u8]>` does.
 unsafe impl Sync for Block<'_> {}
 
 impl<'t> Block<'t> {
-    /// The memory of a loan; the views are of one block and nobody else's.
+    /// Makes a block of the memory of a loan. The views must be one contiguous block that this task owns.
     fn of(views: &Views, joined: PhantomData<&'t Task>) -> Block<'t> {
         let start = views.contiguous().and_then(NonNull::new);
         Block {
@@ -239,30 +237,30 @@ impl<'t> Block<'t> {
 impl Deref for Block<'_> {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the engine lent this block to this task, and the job's memory stays mapped while
-        // the task is joined, which is borrowed.
+        // SAFETY: the engine lent this block to this task. The job's memory stays mapped while the task is joined, which the
+        // borrow of the task guarantees.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl DerefMut for Block<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `deref`; borrowed exclusively.
+        // SAFETY: the memory is valid as in `deref`, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Block<'_> {
     fn drop(&mut self) {
-        // Inside an operator it is lost until the job ends; elsewhere giving back cannot fail.
+        // Inside an operator the block cannot be freed, and is lost until the job ends. Elsewhere freeing cannot fail.
         if outside().is_ok() {
             let _ = process::free_loan(self.address());
         }
     }
 }
 
-/// The engine's descriptor, for as long as the task is joined.
+/// Borrows the engine's descriptor while the task is joined.
 pub(crate) fn borrowed<'t>(fd: RawFd, _joined: PhantomData<&'t Task>) -> BorrowedFd<'t> {
-    // SAFETY: the engine closes it when the task leaves, not before.
+    // SAFETY: the engine keeps the descriptor open until the task leaves.
     unsafe { BorrowedFd::borrow_raw(fd) }
 }

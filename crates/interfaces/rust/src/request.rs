@@ -1,4 +1,4 @@
-//! Non-blocking operations that own their memory; waiting for one of many.
+//! Non-blocking operations that own their memory, and functions that wait for several operations.
 
 use regatta_process::{self as process, Handle, Mode};
 
@@ -9,13 +9,11 @@ use crate::raw::owned::{self, Open};
 use crate::select::tag_number;
 use crate::{Group, Source, Status, TagMatch, To};
 
-/// An operation on its way that owns its buffer `B`, and gives it back when it is complete: by
-/// [`wait`](Request::wait), by `.await`, or to a function by
-/// [`on_complete`](Request::on_complete).
+/// A started operation that owns its buffer `B` and returns it at completion: from [`wait`](Request::wait), from
+/// `.await`, or to a function given to [`on_complete`](Request::on_complete).
 ///
-/// Dropping a request does not wait. A receive that has no message yet is cancelled; anything else
-/// goes on and its buffer is freed at completion. (A collective must be completed by all members,
-/// so it cannot be taken back.)
+/// Dropping a request does not block. A receive that has not matched a message yet is cancelled. Any other operation
+/// continues, and its buffer is freed at completion. (All members must complete a collective, so it cannot be cancelled.)
 pub struct Request<'g, B: Send + 'static> {
     open: Open<'g, B>,
 }
@@ -25,14 +23,16 @@ impl<'g, B: Send + 'static> Request<'g, B> {
         Request { open }
     }
 
-    /// Blocks until the operation is complete. After an error the buffer is gone with it; where
-    /// that matters (the front of a message that was too long), receive into borrowed memory.
+    /// Blocks until the operation is complete. Returns the buffer and the status.
+    ///
+    /// After an error the buffer is dropped. To keep its contents (the first bytes of a message that was too long), receive
+    /// into borrowed memory in a [`scope`](Group::scope).
     pub fn wait(self) -> Result<(B, Status)> {
         self.open.wait()
     }
 
-    /// Have `done` called once with the outcome, from inside a later call of Regatta of some
-    /// thread. `done` may call Regatta; a panic in it ends the process.
+    /// Makes Regatta call `done` once with the outcome, from inside a later Regatta call of any thread. `done` may call
+    /// Regatta. A panic in `done` aborts the process.
     pub fn on_complete<F>(self, done: F) -> Result<()>
     where
         F: FnOnce(Result<(B, Status)>) + Send + 'static,
@@ -40,8 +40,8 @@ impl<'g, B: Send + 'static> Request<'g, B> {
         self.open.on_complete(done).map(drop)
     }
 
-    /// Cancel a receive that has no message yet; says whether that was so. It is then complete,
-    /// with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
+    /// Cancels a receive that has not matched a message yet. Returns whether it was cancelled. A cancelled request is
+    /// complete, with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled).
     pub fn cancel(&mut self) -> Result<bool> {
         raw::outside()?;
         ours(process::cancel(self.open.handle()))
@@ -66,10 +66,9 @@ pub(crate) mod sealed {
     }
 }
 
-/// Operations on their way: [`Request`], [`Sending`](crate::Sending),
-/// [`Receiving`](crate::Receiving).
+/// A started operation: a [`Request`], a [`Sending`](crate::Sending) or a [`Receiving`](crate::Receiving).
 pub trait Operation: sealed::Operation {
-    /// Is it complete, so that waiting for it would not block? Makes progress. Does not block.
+    /// Returns whether the operation is complete, so that waiting for it would not block. Makes progress. Does not block.
     fn test(&self) -> Result<bool> {
         raw::outside()?;
         ours(process::all_done(std::iter::once(self.handle())))
@@ -84,8 +83,8 @@ impl<B: Send + 'static> sealed::Operation for Request<'_, B> {
 
 impl<B: Send + 'static> Operation for Request<'_, B> {}
 
-/// Blocks until all are complete; their outcomes, in order. After an error the others are
-/// dropped; see [`Request`].
+/// Blocks until all requests are complete. Returns their buffers and statuses, in order. After an error the remaining
+/// requests are dropped; see [`Request`].
 pub fn wait_all<'g, B, R>(requests: R) -> Result<Vec<(B, Status)>>
 where
     B: Send + 'static,
@@ -101,8 +100,8 @@ fn handles<'r, O: Operation + 'r>(
     handles.map(Some).collect()
 }
 
-/// Blocks until one of these operations is complete; which one. It still has to be waited for,
-/// which then does not block. An error if there are none.
+/// Blocks until one of these operations is complete. Returns its index. The operation still has to be waited for, which
+/// then does not block. Fails if there are no operations.
 ///
 /// ```
 /// use regatta::wait_any;
@@ -125,7 +124,7 @@ pub fn wait_any<'r, O: Operation + 'r>(
     ours(process::wait_any(handles.len(), |at| handles[at]))
 }
 
-/// Which of these operations is complete, if one is. Makes progress. Does not block.
+/// Returns the index of one of these operations that is complete, or `None`. Makes progress. Does not block.
 pub fn test_any<'r, O: Operation + 'r>(
     operations: impl IntoIterator<Item = &'r O>,
 ) -> Result<Option<usize>> {
@@ -134,7 +133,7 @@ pub fn test_any<'r, O: Operation + 'r>(
     ours(process::test_any(handles.len(), |at| handles[at]))
 }
 
-/// Are all of these operations complete? Makes progress. Does not block.
+/// Returns whether all of these operations are complete. Makes progress. Does not block.
 pub fn test_all<'r, O: Operation + 'r>(
     operations: impl IntoIterator<Item = &'r O>,
 ) -> Result<bool> {
@@ -143,8 +142,8 @@ pub fn test_all<'r, O: Operation + 'r>(
 }
 
 impl Group<'_> {
-    /// Start a send of a vector; as [`send`](Group::send). Does not block. The vector comes back
-    /// at completion. After an error it is dropped.
+    /// Starts a send of a vector; see [`send`](Group::send). Does not block. The request returns the vector at completion,
+    /// and drops it after an error.
     pub fn isend<T: Data>(
         &self,
         message: Vec<T>,
@@ -155,7 +154,7 @@ impl Group<'_> {
         owned::send(message, to, tag, self, Mode::Standard).map(Request::of)
     }
 
-    /// Start a synchronous send of a vector; as [`ssend`](Group::ssend). Does not block.
+    /// Starts a synchronous send of a vector; see [`ssend`](Group::ssend). Does not block.
     pub fn issend<T: Data>(
         &self,
         message: Vec<T>,
@@ -166,9 +165,8 @@ impl Group<'_> {
         owned::send(message, to, tag, self, Mode::Synchronous).map(Request::of)
     }
 
-    /// Start a receive into a vector, of at most its length; as [`recv`](Group::recv). Does not
-    /// block. The vector comes back at completion, as long as it was; the status tells how much of
-    /// it is the message.
+    /// Starts a receive of at most the vector's length into the vector; see [`recv`](Group::recv). Does not block. The
+    /// request returns the vector at completion, with its length unchanged; the status has the length of the message.
     pub fn irecv<T: Data>(
         &self,
         into: Vec<T>,

@@ -9,7 +9,7 @@ use crate::request::{Operation, sealed};
 use crate::select::tag_number;
 use crate::{Group, Source, Status, TagMatch, To};
 
-/// Where non-blocking operations on borrowed memory are started; see [`Group::scope`].
+/// A scope that starts non-blocking operations on borrowed memory; see [`Group::scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     group: &'env Group<'env>,
@@ -17,16 +17,15 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 impl Group<'_> {
-    /// Start sends and receives on borrowed memory, do something else, and have them complete: when
-    /// this returns, all of them are over, as the threads of [`std::thread::scope`] are.
+    /// Calls `body`, which can start sends and receives on borrowed memory and then do other work. Blocks until all these
+    /// operations are complete, as [`std::thread::scope`] does for threads.
     ///
-    /// Each can be waited for earlier; then its memory is yours again inside the scope. A request
-    /// that is dropped or forgotten is waited for at the end. The first error among those is
-    /// returned.
+    /// `body` can wait for an operation, after which it can use the memory again. The scope waits at its end for all
+    /// operations that `body` has not waited for, and returns the first error among these.
     ///
-    /// If `body` returns an error, receives that have no message yet are cancelled and the rest is
-    /// waited for. If it panics, everything is withdrawn without waiting; a peer in the middle of
-    /// such a message learns of it when this task ends.
+    /// If `body` returns an error, receives that have not matched a message yet are cancelled, and the scope waits for all
+    /// other operations. If `body` panics, all operations are abandoned without waiting. A peer that is in the middle of
+    /// such a message gets an error when this task ends.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -41,7 +40,7 @@ impl Group<'_> {
     /// # Ok::<(), regatta::Error>(())
     /// ```
     ///
-    /// Memory that does not outlive the scope is refused:
+    /// The compiler rejects memory that does not outlive the scope:
     ///
     /// ```compile_fail,E0597
     /// let task = regatta::init().unwrap();
@@ -53,7 +52,7 @@ impl Group<'_> {
     /// });
     /// ```
     ///
-    /// and so is memory in use:
+    /// and uses of memory while an operation uses it:
     ///
     /// ```compile_fail,E0502
     /// let task = regatta::init().unwrap();
@@ -76,7 +75,7 @@ impl Group<'_> {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Start a send; as [`Group::send`]. Does not block.
+    /// Starts a send; see [`Group::send`]. Does not block.
     pub fn send<M>(
         &self,
         message: &'scope M,
@@ -89,7 +88,7 @@ impl<'scope> Scope<'scope, '_> {
         self.start_send(message, to.into(), tag, Mode::Standard)
     }
 
-    /// Start a synchronous send; as [`Group::ssend`]. Does not block.
+    /// Starts a synchronous send; see [`Group::ssend`]. Does not block.
     pub fn ssend<M>(
         &self,
         message: &'scope M,
@@ -119,7 +118,7 @@ impl<'scope> Scope<'scope, '_> {
         Ok(Sending { entry })
     }
 
-    /// Start a receive; as [`Group::recv`]. Does not block.
+    /// Starts a receive; see [`Group::recv`]. Does not block.
     pub fn recv<M>(
         &self,
         into: &'scope mut M,
@@ -135,7 +134,7 @@ impl<'scope> Scope<'scope, '_> {
     }
 }
 
-/// A send on its way, in a [`Scope`].
+/// A started send in a [`Scope`].
 #[derive(Debug)]
 pub struct Sending<'scope> {
     entry: Entry<'scope>,
@@ -156,20 +155,21 @@ impl sealed::Operation for Sending<'_> {
 
 impl Operation for Sending<'_> {}
 
-/// A receive on its way, in a [`Scope`].
+/// A started receive in a [`Scope`].
 pub struct Receiving<'scope, M: ?Sized> {
     lent: Lent<'scope, M>,
 }
 
 impl<'scope, M: ?Sized> Receiving<'scope, M> {
-    /// Blocks until the message is there; gives its memory back, and what is known of it.
+    /// Blocks until the message has been received. Returns its memory and its status.
     pub fn wait(self) -> Result<(&'scope mut M, Status)> {
         self.lent.wait()
     }
 
-    /// Cancel it if it has no message yet; says whether that was so. It is then complete, with
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), and needs to be waited for, because
-    /// the scope would return that error.
+    /// Cancels the receive if it has not matched a message yet. Returns whether it was cancelled.
+    ///
+    /// A cancelled receive is complete, with [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled). Call
+    /// [`wait`](Receiving::wait) on it; otherwise the scope returns this error.
     pub fn cancel(&self) -> Result<bool> {
         self.lent.cancel()
     }

@@ -1,4 +1,4 @@
-//! Peers, tags, and what became of a message.
+//! Peers, tags, and the status of messages.
 
 use regatta_process as process;
 
@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 pub enum To {
     /// The member of the group with this rank.
     Rank(usize),
-    /// Nobody: the send completes at once. Spares programs the cases at the edge of a grid.
+    /// No receiver: the send completes at once, as with `MPI_PROC_NULL`. Programs then need no special cases at the edge of
+    /// a grid.
     Nobody,
 }
 
@@ -20,22 +21,22 @@ pub enum Source {
     Rank(usize),
     /// Any member.
     Any,
-    /// Nobody: the receive completes at once, empty.
+    /// No sender: the receive completes at once, empty.
     Nobody,
 }
 
-/// Which tags a receive takes. Made from a tag.
+/// The tags that a receive matches. Made from a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagMatch {
-    /// This one.
+    /// This tag.
     Exact(u32),
-    /// Any.
+    /// Any tag.
     Any,
     /// Tags that agree with `tag` in the bits of `mask`.
     Masked {
-        /// The pattern.
+        /// The value of the bits to compare.
         tag: u32,
-        /// The bits that count.
+        /// The bits to compare.
         mask: u32,
     },
 }
@@ -43,16 +44,16 @@ pub enum TagMatch {
 /// The result of a send or receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// The sender's rank in the group; `None` for sends and for receives from nobody.
+    /// The sender's rank in the group. `None` for sends, and for receives from [`Source::Nobody`].
     pub source: Option<usize>,
-    /// The message's tag; 0 without a source.
+    /// The tag of the message; 0 without a source.
     pub tag: u32,
-    /// Bytes of the message, also when it was truncated; 0 without a source.
+    /// Length of the message in bytes, even if it was truncated; 0 without a source.
     pub length: usize,
 }
 
 impl Status {
-    /// Whole elements of type `T` in the message.
+    /// Returns the number of whole elements of type `T` in the message.
     pub fn count<T>(&self) -> usize {
         self.length.checked_div(size_of::<T>()).unwrap_or(0)
     }
@@ -97,12 +98,12 @@ impl From<u32> for TagMatch {
     }
 }
 
-/// A rank as the engine counts; one beyond all groups stays beyond them.
+/// Converts a rank to the engine's type. A rank that does not fit becomes `i32::MAX`, which no group has.
 pub(crate) fn rank_number(rank: usize) -> i32 {
     i32::try_from(rank).unwrap_or(i32::MAX)
 }
 
-/// A tag as the engine has them.
+/// Converts a tag to the engine's type. Fails if it is above the maximum.
 pub(crate) fn tag_number(tag: u32) -> Result<i32> {
     i32::try_from(tag).map_err(|_| Error::of(process::Error::Tag(tag.into())))
 }

@@ -9,7 +9,7 @@ use regatta_process as process;
 use crate::error::{Error, Result, ours};
 use crate::{Group, Loan, raw};
 
-/// How many [`Task`]s there are in this process. The last one to go leaves the job.
+/// Number of [`Task`]s in this process. Dropping the last one leaves the job.
 static JOINED: Mutex<usize> = Mutex::new(0);
 
 fn joined() -> MutexGuard<'static, usize> {
@@ -18,14 +18,15 @@ fn joined() -> MutexGuard<'static, usize> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// This process as a member of a job: everything else is reached from here, and borrows it, so
-/// nothing can be called before [`init`] or after leaving.
+/// This process as a member of a job.
 ///
-/// Dropping it leaves the job: messages already sent stay readable by their receivers, and nobody
-/// is waited for. Where `init` was called several times, the last `Task` to be dropped leaves.
-/// A task that has left a job cannot join it again.
-/// A task that ends without leaving (by `std::process::exit`, or a panic that drops this) counts as
-/// one that has died.
+/// Groups, loans and all other objects of this crate are made from a `Task` and borrow it, so that no call can be made
+/// before [`init`] or after the task has left the job.
+///
+/// Dropping the `Task` leaves the job. Receivers can still receive messages that were already sent. If `init` was called
+/// several times, dropping the last `Task` leaves the job. A task that has left a job cannot join it again.
+///
+/// A task that ends without leaving (by `std::process::exit`, or by a panic that drops the `Task`) counts as dead.
 ///
 /// ```compile_fail,E0505
 /// let task = regatta::init().unwrap();
@@ -35,14 +36,15 @@ fn joined() -> MutexGuard<'static, usize> {
 /// ```
 #[derive(Debug)]
 pub struct Task {
-    /// Only [`init`] makes one.
+    /// Private, so that only [`init`] makes a `Task`.
     _private: (),
 }
 
-/// Join the job this process was started in by `regatta run`, or become a world of one.
+/// Joins the job in which `regatta run` started this process. A process without a job becomes a world of one task.
 ///
-/// Fails with [`ErrorKind::Launcher`](crate::ErrorKind::Launcher) under a launcher Regatta cannot
-/// speak to (Slurm, mpirun), because there a world of one is never what was meant.
+/// Fails with [`ErrorKind::Launcher`](crate::ErrorKind::Launcher) under a launcher that Regatta does not support (such as
+/// `mpirun`), because the user surely wants more than a world of one task there. Under Slurm's `srun` the process becomes
+/// one of the step's tasks, and the call blocks until all of them have called `init`.
 ///
 /// ```
 /// let task = regatta::init()?;
@@ -59,32 +61,34 @@ pub fn init() -> Result<Task> {
 }
 
 impl Task {
-    /// The tasks that were started together with this one, in rank order: those of one `regatta run`, or of one
-    /// [`Task::spawn`].
+    /// Returns the group of the tasks that were started together with this one, by one `regatta run` or one
+    /// [`Task::spawn`], in rank order.
     pub fn world(&self) -> Group<'_> {
         Group::world(self)
     }
 
-    /// This task's id. Ids count from 0 in the order in which tasks are started, and are never used twice in a job.
+    /// Returns this task's id. Ids count from 0 in the order in which tasks are started, and are never used twice in a
+    /// job.
     pub fn tid(&self) -> Result<u32> {
         raw::outside()?;
         ours(process::tid())
     }
 
-    /// Borrow `len` bytes of shared memory to write a message in, which is then sent without a
-    /// copy: see [`Loan`]. Its content is whatever was there before.
-    /// [`ErrorKind::Memory`](crate::ErrorKind::Memory) when none is to be had.
+    /// Borrows a block of `len` bytes of shared memory, in which to write a message that is then sent without a copy; see
+    /// [`Loan`]. The initial contents are unspecified.
+    ///
+    /// Fails with [`ErrorKind::Memory`](crate::ErrorKind::Memory) if there is no memory for it.
     pub fn loan(&self, len: usize) -> Result<Loan<'_>> {
         raw::blocking::lend(self, len).map(Loan::of)
     }
 
-    /// Advance whatever can advance, run callbacks and wake futures that are due, return.
+    /// Advances all pending operations, runs the callbacks and wakes the futures of completed ones. Does not block.
     pub fn progress(&self) -> Result<()> {
         raw::outside()?;
         ours(process::progress())
     }
 
-    /// A file descriptor for event loops.
+    /// Returns a file descriptor for event loops.
     pub fn descriptor(&self) -> Result<Descriptor<'_>> {
         raw::outside()?;
         let fd = ours(process::descriptor())?;
@@ -93,8 +97,8 @@ impl Task {
         })
     }
 
-    /// Leave, as dropping does, and hear of errors. Everything that borrows the task must have been
-    /// dropped: its groups first of all.
+    /// Leaves the job, as dropping the task does, and returns errors. Everything that borrows the task must have been
+    /// dropped before, such as its groups.
     pub fn finalize(self) -> Result<()> {
         let left = leave();
         std::mem::forget(self);
@@ -104,7 +108,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
-        // The others should not take a panic for a departure in good order.
+        // After a panic the task does not leave: to the other tasks it has then died.
         if !std::thread::panicking() {
             let _ = leave();
         }
@@ -121,20 +125,22 @@ fn leave() -> Result<()> {
     process::finalize().map_err(Error::of)
 }
 
-/// A descriptor that is readable when a message may be waiting, for `poll`, `epoll` and the event
-/// loops built on them: when it is, [`clear`](Descriptor::clear) it and then call
-/// [`Task::progress`] or look for messages. Regatta closes it when the task leaves.
+/// A file descriptor that becomes readable when a message may have arrived, for `poll`, `epoll` and event loops built on
+/// them.
 ///
-/// The first call of [`Task::descriptor`] starts a thread that watches for messages; programs that
-/// do not call it do not pay for it.
+/// When the descriptor is readable, [`clear`](Descriptor::clear) it, then call [`Task::progress`] or check for messages.
+/// Regatta closes the descriptor when the task leaves the job.
+///
+/// The first call of [`Task::descriptor`] starts a thread that watches for messages. Programs that do not call it do not
+/// have this thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor<'t> {
     fd: BorrowedFd<'t>,
 }
 
 impl Descriptor<'_> {
-    /// Make it unreadable until something new comes. Call this before looking for messages: what
-    /// comes in between makes it readable again.
+    /// Makes the descriptor unreadable until the next message arrives. Call this before checking for messages: a message
+    /// that arrives after `clear` makes it readable again.
     pub fn clear(&self) -> Result<()> {
         raw::outside()?;
         ours(process::clear_descriptor())

@@ -1,4 +1,4 @@
-//! Tasks that come and go: starting, ending and watching them; names; named groups.
+//! Starting, ending and watching tasks; names; named groups.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use crate::error::{Error, Result, ours};
 use crate::select::tag_number;
 use crate::{Group, Task, raw};
 
-/// The tasks to start, and their place.
+/// The program of tasks to start, and the options for starting them.
 ///
 /// ```no_run
 /// use regatta::{Place, Spawn};
@@ -28,16 +28,19 @@ use crate::{Group, Task, raw};
 #[derive(Clone, Debug)]
 pub struct Spawn(control::Spawn, Written);
 
-/// Where goes what started tasks write.
+/// Destination of the output of started tasks.
 #[derive(Clone, Copy, Debug)]
 enum Written {
+    /// The same as the spawner's.
     AsMine,
+    /// The job's output.
     Job,
+    /// The spawner: tag and group of the messages with output, and whether each is a line.
     Me(u32, GroupId, bool),
 }
 
 impl Spawn {
-    /// A program, found as `regatta run` finds it.
+    /// Makes an order for tasks of this program, which is found as `regatta run` finds it.
     pub fn new(program: impl AsRef<OsStr>) -> Spawn {
         let order = control::Spawn {
             place: Place::Any,
@@ -47,32 +50,32 @@ impl Spawn {
         Spawn(order, Written::AsMine)
     }
 
-    /// One more argument.
+    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Spawn {
         self.0.arguments.push(argument.as_ref().as_bytes().to_vec());
         self
     }
 
-    /// On these hosts; otherwise where there is room.
+    /// Starts the tasks on these hosts. The default is [`Place::Any`]: the hosts with the most free capacity.
     pub fn at(mut self, place: Place) -> Spawn {
         self.0.place = place;
         self
     }
 
-    /// Search for the program in these directories, with `:` between them, instead of those of PATH.
+    /// Searches for the program in these directories, separated by `:`, instead of those of PATH.
     pub fn search(mut self, directories: impl AsRef<OsStr>) -> Spawn {
         self.0.search = Some(directories.as_ref().as_bytes().to_vec());
         self
     }
 
-    /// In this directory; otherwise in that of the job.
+    /// Sets the working directory of the tasks. The default is that of the job.
     pub fn directory(mut self, directory: impl AsRef<Path>) -> Spawn {
         let directory = directory.as_ref().as_os_str().as_bytes();
         self.0.directory = Some(directory.to_vec());
         self
     }
 
-    /// One more variable, added to the job's environment.
+    /// Adds a variable to the tasks' environment, which is otherwise that of the job.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Spawn {
         let bytes = |text: &OsStr| text.as_bytes().to_vec();
         let variable = (bytes(name.as_ref()), bytes(value.as_ref()));
@@ -80,60 +83,64 @@ impl Spawn {
         self
     }
 
-    /// Their output comes to the spawner, each line as a message to itself with this tag in this group that holds an
-    /// [`output`]; otherwise it goes where goes what the spawner writes. A task waits when much has not been received.
+    /// Sends the tasks' output to the spawner. For each line the spawner receives a message from itself with this tag in
+    /// this group, which [`output`] reads. The default destination is the same as that of the spawner's own output.
+    ///
+    /// The spawner has to receive these messages: a task that writes waits, as at a full pipe, while a few hundred
+    /// kilobytes of its host's output have not been received.
     pub fn lines_to(mut self, tag: u32, group: &Group) -> Spawn {
         self.1 = Written::Me(tag, group.id(), true);
         self
     }
 
-    /// As `lines_to`, in pieces, as it comes.
+    /// Like [`lines_to`](Spawn::lines_to), but in pieces as the tasks write them.
     pub fn blocks_to(mut self, tag: u32, group: &Group) -> Spawn {
         self.1 = Written::Me(tag, group.id(), false);
         self
     }
 
-    /// Their output goes with the job's output, also if the spawner's does not.
+    /// Sends the tasks' output to the job's output, even if the spawner's own output has another destination.
     pub fn output_to_job(mut self) -> Spawn {
         self.1 = Written::Job;
         self
     }
 }
 
-/// The event to be notified of.
+/// An event to watch for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// The end of this task.
     TaskEnds(u32),
     /// The loss of the host with this number.
     HostLost(u32),
-    /// Hosts that come, again and again.
+    /// The addition of a host to the virtual machine in which the job runs. This watch sends an event each time, until
+    /// it is cancelled.
     HostAdded,
 }
 
-/// How an entry is put under a name.
+/// Options of [`Task::put`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Put {
-    /// At this index; otherwise the next one with `several`, else 0.
+    /// Index of the entry. `None` stands for the lowest free index with `several`, otherwise for 0.
     pub index: Option<u32>,
-    /// It stays when this task is gone.
+    /// The entry stays when this task ends, until it is deleted or the job ends.
     pub persistent: bool,
-    /// A further entry, if all under this name were put so.
+    /// Adds an entry to those under this name, which must all have been put with this option.
     pub several: bool,
-    /// Anybody may overwrite and delete it.
+    /// Any task may overwrite or delete the entry.
     pub overwritable: bool,
 }
 
-/// How an entry is read.
+/// Options of [`Task::get`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Get {
-    /// The entry of this index.
+    /// Index of the entry.
     pub index: u32,
-    /// Or the first one after it.
+    /// Reads the first entry at or after `index`.
     pub first: bool,
-    /// Delete it, in one with the reading.
+    /// Reads and deletes the entry atomically.
     pub take: bool,
-    /// Wait until there is one.
+    /// Waits for the entry instead of failing with [`ErrorKind::Name`](crate::ErrorKind::Name).
     pub wait: bool,
 }
 
@@ -145,50 +152,55 @@ fn id(tid: u32) -> i32 {
     i32::try_from(tid).unwrap_or(i32::MAX)
 }
 
-/// The event in a message that a [watch](Task::watch) has sent, and the number of the watch; `None` if it is another
-/// message.
+/// Returns the number of the watch and the event in a message that a [watch](Task::watch) has sent. Returns `None` for any
+/// other message.
 pub fn event(message: &[u8]) -> Option<(u32, Event)> {
     process::event::read(message)
 }
 
-/// Bytes of a message that holds an event.
+/// Length in bytes of a message that holds an event.
 pub const EVENT: usize = process::event::BYTES;
 
-/// The task, the stream (1 or 2) and the text in a message with what a started task has written
-/// ([`Spawn::lines_to`]); `None` if it is another message. No text: the stream has ended.
+/// Returns the task id, the stream (1: standard output, 2: standard error) and the text in a message with output of a
+/// started task ([`Spawn::lines_to`]). An empty text means that the stream has ended. Returns `None` for any other message.
 pub fn output(message: &[u8]) -> Option<(u32, u32, &[u8])> {
     process::output::read(message)
 }
 
-/// Most bytes of a message with output.
+/// Maximum length in bytes of a message with output.
 pub const OUTPUT: usize = process::output::HEAD + process::output::MAX_TEXT_BYTES;
 
-/// # Tasks that come and go
+/// # Dynamic tasks
 ///
-/// These ask the launcher of the job and block until it has answered. A task that was started by hand starts one.
+/// These methods, except [`all`](Task::all), [`channel`](Task::channel) and [`parent`](Task::parent), ask the launcher of the
+/// job and block until it has answered. A task that was started by hand starts a launcher for itself.
 impl Task {
-    /// Every task of the job, whoever started it: a task's rank in it is its task id, and it grows with the job
-    /// ([`Group::size`] is how many there were when this was called). It is for messages; collectives are for groups
-    /// whose members are known.
+    /// Returns the group of all tasks of the job. A task's rank in it is its task id.
+    ///
+    /// The group grows with the job; [`Group::size`] is the number of tasks when `all` was called. It is for messages
+    /// only: collectives need a fixed set of members.
     pub fn all(&self) -> Group<'_> {
         self.channel(0)
     }
 
-    /// As [`Task::all`], and apart from it: a message of one channel is received in that channel only. A channel
-    /// is nothing but a number (0 is [`Task::all`]; the highest is 2²⁷ − 1) on which tasks agree.
+    /// Like [`Task::all`], but separate: a message sent in one channel is received in that channel only.
+    ///
+    /// A channel is just a number on which tasks agree, from 0 ([`Task::all`]) to 2²⁷ − 1.
     pub fn channel(&self, number: u32) -> Group<'_> {
         let number = i32::try_from(number).unwrap_or(i32::MAX).min((1 << 27) - 1);
         Group::channel(self, GroupId(GroupId::ALL.0 + number))
     }
 
-    /// The task that started this one; `None`: the launcher.
+    /// Returns the id of the task that started this one, or `None` if the launcher did.
     pub fn parent(&self) -> Result<Option<u32>> {
         raw::outside()?;
         ours(process::parent())
     }
 
-    /// Start `count` tasks. For each its id, or why it was not started; the others were. They are a world of their own,
-    /// and can be sent to at once.
+    /// Starts `count` tasks. Returns for each its id, or the reason why it was not started.
+    ///
+    /// If some tasks cannot be started, the others run. The started tasks form a world of their own. When the call
+    /// returns, messages can be sent to them.
     pub fn spawn(&self, what: &Spawn, count: usize) -> Result<Vec<Result<u32>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -218,33 +230,35 @@ impl Task {
         })
     }
 
-    /// Send a signal to a task; 0 only tells whether there is such a task.
+    /// Sends a signal to a task. Signal 0 sends nothing and only checks that the task exists.
+    ///
+    /// Fails with [`ErrorKind::Task`](crate::ErrorKind::Task) if there is no such task.
     pub fn signal(&self, tid: u32, signal: i32) -> Result<()> {
         raw::outside()?;
         ours(process::signal(id(tid), signal, false))
     }
 
-    /// End a task by SIGKILL. It counts as asked for: no failure of the job.
+    /// Kills a task with SIGKILL. Its death counts as intended and is no failure of the job.
     pub fn kill(&self, tid: u32) -> Result<()> {
         const KILL: i32 = 9;
         raw::outside()?;
         ours(process::signal(id(tid), KILL, true))
     }
 
-    /// The tasks that run, by id.
+    /// Returns the running tasks, ordered by id.
     pub fn tasks(&self) -> Result<Vec<TaskInfo>> {
         raw::outside()?;
         ours(process::tasks())
     }
 
-    /// The hosts of the job.
+    /// Returns the hosts of the job.
     pub fn hosts(&self) -> Result<Vec<HostInfo>> {
         raw::outside()?;
         ours(process::hosts())
     }
 
-    /// Have hosts join a job that was entered, each a line of a host file: a name, then options as in `beta lo=joe sp=500`.
-    /// Blocks until it is known what has become of each.
+    /// Adds hosts to a resident job. Each line is that of a host file: a name, then options, as in `beta lo=joe sp=500`.
+    /// Blocks until the result for every host is known.
     pub fn add_hosts(&self, lines: &[&str]) -> Result<Hosted> {
         raw::outside()?;
         ours(process::add_hosts(
@@ -252,7 +266,7 @@ impl Task {
         ))
     }
 
-    /// Have hosts leave a job that was entered; what runs there is ended.
+    /// Removes hosts from a resident job, and ends the tasks that run on them.
     pub fn remove_hosts(&self, names: &[&str]) -> Result<Hosted> {
         raw::outside()?;
         ours(process::remove_hosts(
@@ -260,15 +274,18 @@ impl Task {
         ))
     }
 
-    /// Have the hosts of a host file join a job that was entered. Its other words count for hosts that are added later.
+    /// Adds the hosts of a host file, of which `text` is the contents, to a resident job. The default options in the text, and
+    /// its lines for hosts that are only described, also apply to hosts that are added later.
     pub fn add_host_file(&self, text: &str) -> Result<Hosted> {
         raw::outside()?;
         ours(process::add_host_file(text.to_owned()))
     }
 
-    /// Hear of something: a message of this task to itself, with this tag in this group, that holds an [`event`]. All that
-    /// has happened already is told at once. The number of the watch. The death of a task that a living task watches is
-    /// no failure of the job: it is the watcher's affair.
+    /// Watches for an event, and returns the number of the watch. When the event happens, this task receives a message from
+    /// itself with this tag in this group, which [`event`] reads.
+    ///
+    /// If the task has already ended or the host is already lost, the message is sent at once. The death of a task that a
+    /// living task watches is no failure of the job: the watcher is expected to handle it.
     pub fn watch(&self, what: Watch, tag: u32, group: &Group) -> Result<u32> {
         raw::outside()?;
         let (what, subject) = match what {
@@ -279,13 +296,13 @@ impl Task {
         ours(process::watch(what, subject, tag_number(tag)?, group.id()))
     }
 
-    /// Forget a watch. False: its event has been sent already.
+    /// Cancels a watch. Returns `false` if its event has already been sent.
     pub fn unwatch(&self, watch: u32) -> Result<bool> {
         raw::outside()?;
         ours(process::unwatch(watch))
     }
 
-    /// Put an entry under a name; its index.
+    /// Puts an entry under a name, and returns its index.
     pub fn put(&self, name: &str, value: &[u8], how: Put) -> Result<u32> {
         raw::outside()?;
         let flags = bits(&[
@@ -296,7 +313,7 @@ impl Task {
         ours(process::put(name.into(), how.index, flags, value.to_vec()))
     }
 
-    /// The index and value of an entry.
+    /// Returns the index and value of an entry. Blocks until the entry exists if `how.wait` is set.
     pub fn get(&self, name: &str, how: Get) -> Result<(u32, Vec<u8>)> {
         raw::outside()?;
         let flags = bits(&[
@@ -307,50 +324,52 @@ impl Task {
         ours(process::get(name.into(), how.index, flags))
     }
 
-    /// Add to an entry that is a number of 8 bytes, the lowest first, in one step; the number before.
+    /// Atomically adds to an entry that is an 8-byte little-endian number. Returns the number before the addition.
     pub fn add(&self, name: &str, index: u32, amount: i64) -> Result<i64> {
         raw::outside()?;
         ours(process::add(name.into(), index, amount))
     }
 
-    /// Delete an entry.
+    /// Deletes an entry.
     pub fn delete(&self, name: &str, index: u32) -> Result<()> {
         raw::outside()?;
         ours(process::delete(name.into(), index))
     }
 
-    /// The entries whose names match a pattern, in which `*` stands for any text.
+    /// Returns the entries whose names match a pattern, in which `*` stands for any text.
     pub fn names(&self, pattern: &str) -> Result<Vec<NameInfo>> {
         raw::outside()?;
         ours(process::names(pattern.into()))
     }
 
-    /// Become a member of a named group: the number in it, the lowest that is free. A task that ends leaves.
+    /// Joins a named group. Returns this task's number in it, which is the lowest free one. A task leaves its groups when
+    /// it ends.
     pub fn join(&self, group: &str) -> Result<usize> {
         raw::outside()?;
         ours(process::join_named(group.into())).map(|number| number as usize)
     }
 
-    /// Leave a named group.
+    /// Leaves a named group.
     pub fn leave(&self, group: &str) -> Result<()> {
         raw::outside()?;
         ours(process::leave_named(group.into()))
     }
 
-    /// The members of a named group by their numbers in it.
+    /// Returns the task ids of the members of a named group, indexed by their numbers in it. `None` stands for a free
+    /// number.
     pub fn members(&self, group: &str) -> Result<Vec<Option<u32>>> {
         raw::outside()?;
         ours(process::members(group.into()))
     }
 
-    /// All named groups, by name.
+    /// Returns all named groups, ordered by name.
     pub fn named_groups(&self) -> Result<Vec<GroupInfo>> {
         raw::outside()?;
         ours(process::named_groups())
     }
 
-    /// Blocks until so many members of a named group have called it. The members by their numbers in
-    /// it, if they were all.
+    /// Blocks until `count` members of a named group have called it. If these are all members of the group, returns their
+    /// task ids as [`members`](Task::members) does, otherwise `None`.
     pub fn meet(&self, group: &str, count: usize) -> Result<Option<Vec<Option<u32>>>> {
         raw::outside()?;
         let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -10,10 +10,10 @@ use regatta::{ErrorKind, Group, Task, ordered, parts};
 use support::in_jobs;
 
 const SIZES: [usize; 4] = [1, 2, 3, 5];
-/// Elements: nothing, little, what just fits into and just exceeds small paths, 300 KB.
+/// Numbers of elements: none, few, just up to and just above the limits of the paths for small messages, and 300 KB.
 const COUNTS: [usize; 11] = [0, 1, 7, 64, 512, 513, 2048, 2049, 4096, 8191, 37_500];
 
-/// Element `index` of what rank `rank` gives in round `round`.
+/// Returns element `index` of the input of rank `rank` in round `round`.
 fn value(rank: usize, index: usize, round: usize) -> u64 {
     (rank * 1_000_003 + index * 101 + round * 7) as u64
 }
@@ -22,14 +22,14 @@ fn given(rank: usize, count: usize, round: usize) -> Vec<u64> {
     (0..count).map(|index| value(rank, index, round)).collect()
 }
 
-/// `len` elements from the ranks in turn.
+/// Concatenates the inputs of all ranks: `lens[rank]` elements from each.
 fn all(lens: impl IntoIterator<Item = usize>, round: usize) -> Vec<u64> {
     let lens = lens.into_iter().enumerate();
     lens.flat_map(|(rank, len)| given(rank, len, round))
         .collect()
 }
 
-/// The world and groups made of it in each way.
+/// Returns the world, and groups made from it in each way.
 fn groups(task: &Task) -> Vec<Group<'_>> {
     let world = task.world();
     let reversed: Vec<usize> = (0..world.size()).rev().collect();
@@ -58,7 +58,7 @@ fn moves(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     let (rank, size) = (group.rank(), group.size());
     let mine = given(rank, count, round);
     let everything = all(vec![count; size], round);
-    // The elements that all give to this rank: each gives its own, shifted by the receiver's rank.
+    // The elements that all members send to this rank: each sends its own, shifted by the receiver's rank.
     let exchanged: Vec<u64> = (0..size)
         .flat_map(|from| (0..count).map(move |index| value(from, index + rank, round)))
         .collect();
@@ -87,7 +87,7 @@ fn moves(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     Ok(())
 }
 
-/// Collectives with a root move data from it to all, and from all to it.
+/// Checks the collectives that move data from a root to all members, and from all members to a root.
 fn moves_with_root(
     group: &Group,
     root: usize,
@@ -143,11 +143,11 @@ fn moving_parts_of_different_lengths() {
 
 fn moves_parts(group: &Group, count: usize, round: usize) -> regatta::Result<()> {
     let (rank, size) = (group.rank(), group.size());
-    // Rank 0 has nothing; the others more and more.
+    // Rank 0 has no elements; each higher rank has more than the one before.
     let lens: Vec<usize> = (0..size).map(|rank| rank * count / 2).collect();
     let mine = given(rank, lens[rank], round);
     let everything = all(lens.iter().copied(), round);
-    // In the whole the parts lie in another order than the ranks, with gaps of one element.
+    // In the gathered memory the parts are in reverse rank order, with gaps of one element.
     let mut places = vec![0..0; size];
     let mut end = 0;
     for rank in (0..size).rev() {
@@ -176,7 +176,7 @@ fn moves_parts(group: &Group, count: usize, round: usize) -> regatta::Result<()>
     assert_eq!(got, whole);
     assert_eq!(group.iallgatherv(mine, &packed)?.wait()?.0, everything);
 
-    // Rank `a` gives rank `b` (a + b) * count / 4 elements.
+    // Rank `a` sends (a + b) * count / 4 elements to rank `b`.
     let between = |a: usize, b: usize| (a + b) * count / 4;
     let lens: Vec<usize> = (0..size).map(|other| between(rank, other)).collect();
     let give: Vec<u64> = (0..size)
@@ -193,7 +193,7 @@ fn moves_parts(group: &Group, count: usize, round: usize) -> regatta::Result<()>
     Ok(())
 }
 
-/// Reductions of which each gets a part: parts of different lengths, of which rank 0 has none, and equal ones.
+/// Checks reduce-scatters, with equal parts and with parts of different lengths. In the latter rank 0 has no elements.
 fn scatters<T, O>(group: &Group, mine: &[T], total: &[T], operator: O) -> regatta::Result<()>
 where
     T: regatta::Data + PartialEq + Debug,
@@ -220,7 +220,7 @@ where
     Ok(())
 }
 
-/// All reductions by one operator on one type.
+/// Checks all reductions by one operator on one type.
 fn reduces<T, O>(
     group: &Group,
     count: usize,
@@ -284,7 +284,7 @@ macro_rules! integer_operators {
     ($group:expr, $count:expr, $($type:ty)*) => {$({
         use regatta::*;
         type T = $type;
-        // Wraps around in the narrow types, on purpose; some zeros.
+        // Intentionally wraps around in the narrow types, and includes zeros.
         let make: fn(u64) -> T = |x| if x % 5 == 0 { 0 } else { x as T };
         let truth = |x: bool| x as T;
         let _ = truth;
@@ -307,7 +307,7 @@ macro_rules! float_operators {
     ($group:expr, $count:expr, $($type:ty)*) => {$({
         use regatta::*;
         type T = $type;
-        // Small whole numbers: exact in any order.
+        // Small integers, whose sums are exact in any order.
         let make: fn(u64) -> T = |x| (x % 64) as T - 20.0;
         reduces($group, $count, make, Sum, |a: T, b| a + b);
         reduces($group, $count, make, Max, |a: T, b| a.max(b));
@@ -391,7 +391,7 @@ fn an_operator_cannot_call_regatta() {
             let states = states.filter(|error| *error.kind() == ErrorKind::State);
             calls.fetch_add(errors.len(), Ordering::SeqCst);
             refused.fetch_add(states.count(), Ordering::SeqCst);
-            // A value that would call Regatta when dropped does not either.
+            // A value that calls Regatta when dropped does not call it here.
             drop(loan.lock().expect("a lock").take());
             a + b
         });
@@ -402,7 +402,7 @@ fn an_operator_cannot_call_regatta() {
         }
         let calls = calls.into_inner();
         assert_eq!(calls, refused.into_inner());
-        // Some task has combined something.
+        // At least one task has applied the operator.
         let mut all = [calls as u64];
         world
             .allreduce_in_place(&mut all, regatta::Sum)
@@ -421,7 +421,7 @@ fn many_at_once_complete_in_any_order() {
             let sums: Vec<_> = (0..20)
                 .map(|round| start(round).expect("a start"))
                 .collect();
-            // Blocking ones in between.
+            // Blocking collectives in between.
             let mut ranks = vec![0; size];
             world.allgather(&[rank as u64], &mut ranks).expect("ranks");
             assert!(ranks.iter().zip(0..).all(|(&a, b)| a == b));

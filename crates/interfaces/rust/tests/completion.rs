@@ -1,7 +1,7 @@
-//! The ways an operation can complete or be given up, and what becomes of its memory.
+//! The ways in which an operation completes or is abandoned, and its memory is returned or freed.
 //!
-//! All in worlds of one: what is tested is this interface, not the ways between tasks. Each test
-//! has a group of its own, as they share one world.
+//! All tests run in a world of one task, because they test this interface and not the transports. Each test has a group of
+//! its own, because they share one world.
 
 use std::future::{Future, IntoFuture};
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use regatta::{ErrorKind, Group, Operation, Task};
 
 fn alone(test: impl FnOnce(&Task, &Group)) {
-    // Threads that make groups of one group have to agree on an order.
+    // Threads that make groups from the same group must do so one after the other.
     static ORDER: Mutex<()> = Mutex::new(());
     let task = regatta::init().expect("a world of one");
     let turn = ORDER
@@ -76,7 +76,7 @@ fn an_error_or_a_panic_ends_a_scope_without_its_messages() {
             })
         }));
         assert!(panicked.is_err());
-        // Neither receive is there any more to take this.
+        // Neither receive takes this message, as both were abandoned.
         group.send(&[1, 2, 3], 0, 1).expect("a send");
         assert_eq!(never, [7; 3]);
         assert_eq!(group.recv_vec::<i32>(0, 1).expect("it").0, [1, 2, 3]);
@@ -86,7 +86,7 @@ fn an_error_or_a_panic_ends_a_scope_without_its_messages() {
 #[test]
 fn a_panic_in_a_scope_takes_back_what_was_not_sent() {
     alone(|_, group| {
-        // Synchronous to itself: it stays in this memory until it is received.
+        // A synchronous message to the task itself stays in this memory until it is received.
         let message = vec![3u8; 1000];
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             group.scope(|s| -> regatta::Result<()> {
@@ -137,7 +137,7 @@ fn a_dropped_receive_takes_no_message() {
 #[test]
 fn a_dropped_send_still_arrives() {
     alone(|_, group| {
-        // Synchronous to itself: the engine keeps the address of the memory.
+        // For a synchronous message to the task itself the engine keeps the address of the memory.
         let message: Vec<u64> = (0..5000).collect();
         drop(group.issend(message.clone(), 0, 1).expect("a send"));
         let trash = vec![u64::MAX; 5000];
@@ -167,8 +167,8 @@ fn callbacks_are_called_once_with_the_buffer() {
     });
 }
 
-/// A panic in a callback must not unwind through the call that runs it: that one's memory is
-/// borrowed. So it ends the process, which is this test again.
+/// A panic in a callback must not unwind through the call that runs it, whose memory is borrowed. It aborts the process,
+/// which here is this test program, started again.
 #[test]
 fn a_panic_in_a_callback_ends_the_process() {
     let exe = std::env::current_exe().expect("this program");
@@ -182,7 +182,7 @@ fn a_panic_in_a_callback_ends_the_process() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(errors.contains("on purpose"), "{errors}");
         assert_eq!(output.status.signal(), Some(6), "{}", output.status);
-        // not a skip: the process that this one has started does the rest
+        // not a skip: the process started above does the rest
         return;
     }
     alone(|task, group| {

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use regatta::{ErrorKind, Shape, Source, TagMatch, Task, View, ViewMut, wait_all, wait_any};
 use support::in_jobs;
 
-/// Bytes: nothing, one line, eager, streamed, large.
+/// Lengths in bytes: empty, one line, eager, streamed and large messages.
 const LENGTHS: [usize; 9] = [0, 1, 40, 64, 2048, 8192, 70_000, 300_000, 5_000_000];
 
 fn message(from: usize, to: usize, len: usize) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn everybody(task: &Task) -> regatta::Result<()> {
     let world = task.world();
     let (me, size) = (world.rank(), world.size());
     for (tag, len) in (0u32..).zip(LENGTHS) {
-        // Owned.
+        // Owned memory.
         let receive = |from| world.irecv(vec![0u8; len], from, tag);
         let receives: Vec<_> = (0..size).map(receive).collect::<Result<_, _>>()?;
         let send = |to| world.isend(message(me, to, len), to, tag);
@@ -40,7 +40,7 @@ fn everybody(task: &Task) -> regatta::Result<()> {
         for (to, (sent, _)) in wait_all(sends)?.into_iter().enumerate() {
             assert!(sent == message(me, to, len), "the buffer came back");
         }
-        // Borrowed.
+        // Borrowed memory.
         let gives: Vec<_> = (0..size).map(|to| message(me, to, len)).collect();
         let mut gets = vec![vec![0u8; len]; size];
         world.scope(|s| {
@@ -53,12 +53,12 @@ fn everybody(task: &Task) -> regatta::Result<()> {
             Ok(())
         })?;
         assert!((0..size).all(|from| gets[from] == message(from, me, len)));
-        // Round the ring at once: a deadlock, were it not one call.
+        // All send around the ring at once. With separate blocking calls this would deadlock.
         let (left, right) = ((me + size - 1) % size, (me + 1) % size);
         let mut got = vec![0u8; len];
         world.sendrecv(&gives[right], right, tag, &mut got, left, tag)?;
         assert!(got == message(left, me, len));
-        // Of unknown length.
+        // A receive of unknown length.
         let sent = world.isend(gives[right].clone(), right, tag)?;
         let (got, status) = world.recv_vec::<u8>(left, TagMatch::Any)?;
         assert_eq!((status.length, got == message(left, me, len)), (len, true));
@@ -69,13 +69,13 @@ fn everybody(task: &Task) -> regatta::Result<()> {
         world.send_loan(loan, right, tag)?;
         let (got, status) = world.recv_loan(left, tag)?;
         assert_eq!((status.length, *got == message(left, me, len)), (len, true));
-        // A loan meets an ordinary receive, and an ordinary send a receive in place.
+        // A loan is received by an ordinary receive, and an ordinary message in place.
         world.send_loan(got, right, tag)?;
         let mut copied = vec![0u8; len];
         world.recv(&mut copied, left, tag)?;
         let sent = world.isend(copied, right, tag)?;
         let (got, _) = world.recv_loan(left, tag)?;
-        // It has gone on three times by now.
+        // The message has been passed on three times by now.
         let (from, to) = ((me + 3 * size - 3) % size, (me + 2 * size - 2) % size);
         assert!(*got == message(from, to, len));
         sent.wait()?;
@@ -93,7 +93,7 @@ fn what_is_selected() {
 fn selected(task: &Task) -> regatta::Result<()> {
     let world = task.world();
     let (me, size) = (world.rank(), world.size());
-    // To each: tags 8 to 11, in that order.
+    // Sends messages with tags 8 to 11 to each task, in this order.
     for to in 0..size {
         for tag in 8..12 {
             world.send(&[me as u32, tag], to, tag)?;
@@ -118,7 +118,7 @@ fn selected(task: &Task) -> regatta::Result<()> {
     assert!(heard.into_iter().eq(0..size as u32));
     assert_eq!(world.iprobe(Source::Any, TagMatch::Any)?, None);
 
-    // Nobody.
+    // No peer.
     world.send(&1u8, None, 3)?;
     let nobody = world.recv(&mut got, None, 3)?;
     assert_eq!((nobody.source, nobody.length), (None, 0));
@@ -175,7 +175,7 @@ fn views_of_any_shape() {
                 count,
                 stride,
             };
-            // (what is sent, where it is received)
+            // (shape sent, shape received into)
             let cases = [
                 (Shape::column(2, rows, width), Shape::row(3, rows)),
                 (Shape::row(width, rows), Shape::column(0, rows, width)),
@@ -204,7 +204,7 @@ fn views_of_any_shape() {
                     .expect("an exchange");
                 assert!(other == expected, "{from:?} to {into:?}");
             }
-            // Scattered over several views, in one message.
+            // One message from several views.
             let column = |k| Shape::column(k, rows, width);
             let gives = [7, 2].map(|k| View::new(&grid, column(k)).expect("it fits"));
             let mut other = vec![0; grid.len()];
@@ -229,7 +229,7 @@ fn what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone() {
         let world = task.world();
         const MAX_MESSAGES: u32 = 3000;
         let len = |number: u32| [40, 1500, 9000][number as usize % 3];
-        // Task 1 waits outside Regatta until all has been started and taken back.
+        // Task 1 waits outside Regatta until all sends have been started and abandoned.
         let name = |rank| {
             let name = format!("regatta-test-{}-{rank}", parent_id());
             SocketAddr::from_abstract_name(name).expect("a name")
@@ -241,7 +241,7 @@ fn what_a_panic_takes_back_is_not_sent_from_memory_that_is_gone() {
             let mut messages: Vec<_> = (0..MAX_MESSAGES).map(of).collect();
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 world.scope(|s| -> regatta::Result<()> {
-                    // More than there is room for: the rest waits in this memory.
+                    // The buffers have no room for all of them: the rest stays in this memory.
                     for (number, message) in (0..).zip(&messages) {
                         s.send(message, 1, number)?;
                     }
@@ -304,7 +304,7 @@ fn any_of_many() {
 
 #[test]
 fn a_dead_peer_is_an_error_that_names_it() {
-    // A task that ends in a panic does not leave in good order: the job fails, and says so.
+    // A task that ends in a panic does not leave the job properly, so the job fails and reports this.
     if std::env::var_os("REGATTA_TEST_DIES").is_some() {
         let task = regatta::init().expect("a job");
         let world = task.world();

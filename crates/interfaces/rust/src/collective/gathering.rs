@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::memory::Data;
 use crate::{Group, Request};
 
-/// Ranges of `lens[0]`, `lens[1]`, ... elements, one after the other: the parts of the `...v`
-/// collectives for the usual case.
+/// Returns consecutive ranges of `lens[0]`, `lens[1]`, ... elements: the usual parts for collectives whose names end with `v`.
 ///
 /// ```
 /// assert_eq!(regatta::parts(&[2, 0, 3]), [0..2, 2..2, 2..5]);
@@ -25,7 +24,7 @@ pub fn parts(lens: &[usize]) -> Vec<Range<usize>> {
     lens.iter().map(next).collect()
 }
 
-/// As bytes, if the parts are one for each of `size` members and lie within `len` elements.
+/// Converts parts to bytes. Fails unless there is one for each of `size` members and all lie within `len` elements.
 fn listed<T>(parts: &[Range<usize>], size: usize, len: usize) -> Result<Parts> {
     if parts.len() != size {
         return Err(Error::argument(format!(
@@ -43,7 +42,8 @@ fn listed<T>(parts: &[Range<usize>], size: usize, len: usize) -> Result<Parts> {
     Ok(Parts::Listed(parts.iter().map(bytes).collect()))
 }
 
-/// As bytes, if `counts` has one for each of `size` members and they make `whole` elements.
+/// Returns the consecutive parts of these lengths, in bytes. Fails unless there is one for each of `size` members and their
+/// sum is `whole` elements.
 pub(super) fn cut<T>(counts: &[usize], size: usize, whole: usize) -> Result<Parts> {
     let parts = parts(counts);
     let end = end(&parts);
@@ -55,7 +55,7 @@ pub(super) fn cut<T>(counts: &[usize], size: usize, whole: usize) -> Result<Part
     listed::<T>(&parts, size, whole)
 }
 
-/// `len` elements each make `whole`.
+/// Returns equal parts of `len` elements, in bytes. Fails unless `size` of them have `whole` elements together.
 pub(super) fn even<T>(len: usize, size: usize, whole: usize) -> Result<Parts> {
     if len.checked_mul(size) != Some(whole) {
         return Err(Error::argument(format!(
@@ -65,7 +65,7 @@ pub(super) fn even<T>(len: usize, size: usize, whole: usize) -> Result<Parts> {
     Ok(Parts::Even(len * size_of::<T>()))
 }
 
-/// This task's part is as long as its own memory.
+/// Fails unless this task's part is as long as its own memory.
 pub(super) fn own(rank: usize, parts: &[Range<usize>], mine: usize) -> Result<()> {
     match parts.get(rank) {
         Some(part) if part.len() != mine => Err(Error::argument(format!(
@@ -75,17 +75,18 @@ pub(super) fn own(rank: usize, parts: &[Range<usize>], mine: usize) -> Result<()
     }
 }
 
-/// Where the last of these parts ends.
+/// Returns the highest end of these parts.
 fn end(parts: &[Range<usize>]) -> usize {
     parts.iter().map(|part| part.end).max().unwrap_or(0)
 }
 
-/// How the memory of all members is cut: one part for each, in elements; none: equal parts, in rank order.
+/// How the memory for all members is divided: one part for each member, in elements. `None` stands for equal parts in rank
+/// order.
 type Cut<'a> = Option<&'a [Range<usize>]>;
 
 /// # Gathers, scatters and complete exchanges
 impl Group<'_> {
-    /// The parts of `all` elements, of which this task's has `mine`.
+    /// Returns the parts of `all` elements. Fails unless this task's part has `mine` elements.
     fn cut<T>(&self, mine: usize, all: usize, cut: Cut<'_>) -> Result<Parts> {
         let Some(parts) = cut else {
             return even::<T>(mine, self.size(), all);
@@ -94,7 +95,7 @@ impl Group<'_> {
         listed::<T>(parts, self.size(), all)
     }
 
-    /// As [`cut`](Group::cut) at the root. Nobody else has the memory.
+    /// Calls [`cut`](Group::cut) at the root. Other members do not have the memory, and get empty parts.
     fn cut_at<T>(&self, root: usize, mine: usize, all: usize, cut: Cut<'_>) -> Result<Parts> {
         match self.rank() == root {
             true => self.cut::<T>(mine, all, cut),
@@ -120,14 +121,14 @@ impl Group<'_> {
         self.run(Some(mine), (self.rank() == root).then_some(all), rest)
     }
 
-    /// Gathers all members' `mine`, equally long, to the root's `all`, in rank order. The other members'
-    /// `all` is not touched and may be empty.
+    /// Gathers all members' `mine`, which have equal lengths, in the root's `all`, in rank order. `all` is neither read nor
+    /// written at other members, and may be empty there.
     pub fn gather<T: Data>(&self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
         self.gather_into(mine, all, None, root)
     }
 
-    /// Gathers all members' `mine` to the root's `all`, each to its part: `parts[rank]`, in elements.
-    /// The other members' `all` and `parts` are not touched and may be empty.
+    /// Gathers each member's `mine` in the root's `all`, at `parts[rank]`, in elements. `all` and `parts` are ignored at other
+    /// members, and may be empty there.
     pub fn gatherv<T: Data>(
         &self,
         mine: &[T],
@@ -150,14 +151,14 @@ impl Group<'_> {
         self.start(Some(mine), all, rest)
     }
 
-    /// Starts a gather. Gives all members' elements at the root, and elsewhere nothing.
+    /// Starts a gather. The request returns all members' elements at the root, and an empty vector elsewhere.
     pub fn igather<T: Data>(&self, mine: Vec<T>, root: usize) -> Result<Request<'_, Vec<T>>> {
         let len = mine.len() * self.size();
         self.start_gather(mine, len, None, root)
     }
 
-    /// Starts a gather of parts of any length. Gives at the root a vector that reaches to the
-    /// end of the last part, and elsewhere nothing; there `parts` may be empty.
+    /// Starts a gather of parts of any length. At the root the request returns a vector that reaches to the highest end of
+    /// the parts. Elsewhere it returns an empty vector, and `parts` may be empty.
     pub fn igatherv<T: Data>(
         &self,
         mine: Vec<T>,
@@ -174,15 +175,14 @@ impl Group<'_> {
         })
     }
 
-    /// Scatters the root's `all`, cut into equal parts, to the members' `mine`, in rank order. The other
-    /// members' `all` may be empty.
+    /// Scatters equal parts of the root's `all` to the members' `mine`, in rank order. `all` may be empty at other members.
     pub fn scatter<T: Data>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
         let rest = self.scatters::<T>(all.len(), None, mine.len(), root)?;
         self.run(Some(all), Some(mine), rest)
     }
 
-    /// Scatters the parts of the root's `all` to the members' `mine`: `parts[rank]`, in elements. The other
-    /// members' `all` and `parts` may be empty.
+    /// Scatters parts of any length of the root's `all` to the members' `mine`: `parts[rank]`, in elements. `all` and `parts`
+    /// may be empty at other members.
     pub fn scatterv<T: Data>(
         &self,
         all: &[T],
@@ -194,8 +194,8 @@ impl Group<'_> {
         self.run(Some(all), Some(mine), rest)
     }
 
-    /// Starts a scatter of the root's `all`, `each` elements to each member. Gives this
-    /// member's. Elsewhere `all` may be empty.
+    /// Starts a scatter of the root's `all`, with `each` elements for each member. The request returns this member's elements.
+    /// `all` may be empty at other members.
     pub fn iscatter<T: Data>(
         &self,
         all: Vec<T>,
@@ -206,8 +206,8 @@ impl Group<'_> {
         self.start(Some(all), zeros(each), rest)
     }
 
-    /// Starts a scatter of parts of any length. Gives this member's, which is `mine` elements.
-    /// Elsewhere than at the root `all` and `parts` may be empty.
+    /// Starts a scatter of parts of any length. The request returns this member's part, of `mine` elements. `all` and `parts`
+    /// may be empty at members other than the root.
     pub fn iscatterv<T: Data>(
         &self,
         all: Vec<T>,
@@ -226,20 +226,20 @@ impl Group<'_> {
         })
     }
 
-    /// Gathers all members' `mine`, equally long, to everybody's `all`, in rank order.
+    /// Gathers all members' `mine`, which have equal lengths, in every member's `all`, in rank order.
     pub fn allgather<T: Data>(&self, mine: &[T], all: &mut [T]) -> Result<()> {
         let rest = self.gathers_to_all::<T>(mine.len(), all.len(), None)?;
         self.run(Some(mine), Some(all), rest)
     }
 
-    /// As [`allgather`](Group::allgather), with this task's own part already in its place.
+    /// Like [`allgather`](Group::allgather), in place: each member's own part is already in `all`.
     pub fn allgather_in_place<T: Data>(&self, all: &mut [T]) -> Result<()> {
         let mine = all.len() / self.size().max(1);
         let rest = self.gathers_to_all::<T>(mine, all.len(), None)?;
         self.run(None, Some(all), rest)
     }
 
-    /// Gathers all members' `mine` to everybody's `all`, each to its part: `parts[rank]`, in elements.
+    /// Gathers each member's `mine` in every member's `all`, at `parts[rank]`, in elements.
     pub fn allgatherv<T: Data>(
         &self,
         mine: &[T],
@@ -250,15 +250,14 @@ impl Group<'_> {
         self.run(Some(mine), Some(all), rest)
     }
 
-    /// Starts an allgather of equally long parts. Gives all members' elements.
+    /// Starts an allgather of equal parts. The request returns all members' elements.
     pub fn iallgather<T: Data>(&self, mine: Vec<T>) -> Result<Request<'_, Vec<T>>> {
         let all = zeros(mine.len() * self.size());
         let rest = self.gathers_to_all::<T>(mine.len(), all.len(), None)?;
         self.start(Some(mine), all, rest)
     }
 
-    /// Starts an allgather of parts of any length. Gives a vector that reaches to the end of
-    /// the last part.
+    /// Starts an allgather of parts of any length. The request returns a vector that reaches to the highest end of the parts.
     pub fn iallgatherv<T: Data>(
         &self,
         mine: Vec<T>,
@@ -269,7 +268,8 @@ impl Group<'_> {
         self.start(Some(mine), all, rest)
     }
 
-    /// A complete exchange of so many elements, with the parts of each.
+    /// Returns the operation of a complete exchange. `gives` and `gets` are the numbers of elements sent and received by this
+    /// member, `give` and `get` their parts.
     fn exchanges<T>(
         &self,
         (gives, give): (usize, Cut<'_>),
@@ -287,16 +287,15 @@ impl Group<'_> {
         })
     }
 
-    /// Exchanges parts, from each member to each member a part of its own: part `k` of `gives` goes to rank `k`,
-    /// part `k` of `gets` comes from rank `k`. All parts are equally long.
+    /// Exchanges parts between all members (all-to-all): part `k` of `gives` is sent to rank `k`, and part `k` of `gets` is
+    /// received from rank `k`. All parts have equal lengths.
     pub fn alltoall<T: Data>(&self, gives: &[T], gets: &mut [T]) -> Result<()> {
         let rest = self.exchanges::<T>((gives.len(), None), (gets.len(), None))?;
         self.run(Some(gives), Some(gets), rest)
     }
 
-    /// As [`alltoall`](Group::alltoall), with parts of any length: `give[rank]` of `gives` and
-    /// `get[rank]` of `gets`, in elements. The part that one member gives another is as long as what that
-    /// one gets.
+    /// Like [`alltoall`](Group::alltoall), with parts of any length: `give[rank]` of `gives` and `get[rank]` of `gets`, in
+    /// elements. The part that a member sends must be as long as the part that its receiver has for it.
     pub fn alltoallv<T: Data>(
         &self,
         gives: &[T],
@@ -308,15 +307,15 @@ impl Group<'_> {
         self.run(Some(gives), Some(gets), rest)
     }
 
-    /// Starts a complete exchange of equally long parts. Gives what comes from each member.
+    /// Starts a complete exchange of equal parts. The request returns the parts received, in rank order.
     pub fn ialltoall<T: Data>(&self, gives: Vec<T>) -> Result<Request<'_, Vec<T>>> {
         let gets = zeros(gives.len());
         let rest = self.exchanges::<T>((gives.len(), None), (gets.len(), None))?;
         self.start(Some(gives), gets, rest)
     }
 
-    /// Starts a complete exchange of parts of any length: `give[rank]` of `gives`; `get[rank]` of
-    /// the vector it gives, which reaches to the end of the last of them.
+    /// Starts a complete exchange of parts of any length: `give[rank]` of `gives` is sent to each member. The request returns
+    /// a vector with the part received from each member at `get[rank]`, which reaches to the highest end of these parts.
     pub fn ialltoallv<T: Data>(
         &self,
         gives: Vec<T>,

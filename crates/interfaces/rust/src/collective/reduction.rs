@@ -12,7 +12,8 @@ use crate::{Group, Request};
 
 /// # Reductions
 impl Group<'_> {
-    /// A reduction of these elements; without an input, of those in the output. It has as many results, if this member has any.
+    /// Runs a reduction of the elements of the input, or of the output if there is no input. Fails if there are both and
+    /// their lengths differ.
     #[inline(always)]
     fn combine<T: Data>(
         &self,
@@ -48,7 +49,7 @@ impl Group<'_> {
         self.run(input, output, rest)
     }
 
-    /// Starts a reduction of the elements of the input, or without one of those in the output.
+    /// Starts a reduction of the elements of the input, or of the output if there is no input.
     fn start_reduced<T: Data>(
         &self,
         input: Option<Vec<T>>,
@@ -59,8 +60,8 @@ impl Group<'_> {
         owned::reduction(self, input, output, operator, rest).map(Request::of)
     }
 
-    /// Combines all members' inputs, element by element; the result to the root. The other members'
-    /// `output` is not touched and may be empty.
+    /// Combines all members' inputs, element by element, in the root's `output`. `output` is neither read nor written at other
+    /// members, and may be empty there.
     pub fn reduce<T: Data>(
         &self,
         input: &[T],
@@ -72,7 +73,7 @@ impl Group<'_> {
         self.combine(Some(input), output, operator, rooted(Kind::Reduce, root))
     }
 
-    /// Starts a reduction. Gives the result at the root, and elsewhere `data` as it was.
+    /// Starts a reduction. The request returns the result at the root, and the unchanged `data` elsewhere.
     pub fn ireduce<T: Data>(
         &self,
         data: Vec<T>,
@@ -82,7 +83,7 @@ impl Group<'_> {
         self.start_reduced(None, data, operator, rooted(Kind::Reduce, root))
     }
 
-    /// Combines all members' inputs, element by element; the result to all.
+    /// Combines all members' inputs, element by element, in every member's `output`.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -100,7 +101,7 @@ impl Group<'_> {
         self.combine(Some(input), Some(output), operator, ALLREDUCE)
     }
 
-    /// As [`allreduce`](Group::allreduce), with `data` for both.
+    /// Like [`allreduce`](Group::allreduce), with `data` as both input and output.
     pub fn allreduce_in_place<T: Data>(
         &self,
         data: &mut [T],
@@ -109,7 +110,7 @@ impl Group<'_> {
         self.combine(None, Some(data), operator, ALLREDUCE)
     }
 
-    /// Starts a reduction to all. Gives the result.
+    /// Starts an allreduce. The request returns the result.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -127,7 +128,7 @@ impl Group<'_> {
         self.start_reduced(None, data, operator, ALLREDUCE)
     }
 
-    /// Combines the inputs of ranks 0 up to this one, element by element.
+    /// Combines the inputs of all ranks from 0 up to and including this one, element by element.
     pub fn scan<T: Data>(
         &self,
         input: &[T],
@@ -137,12 +138,12 @@ impl Group<'_> {
         self.combine(Some(input), Some(output), operator, SCAN)
     }
 
-    /// As [`scan`](Group::scan), with `data` for both.
+    /// Like [`scan`](Group::scan), with `data` as both input and output.
     pub fn scan_in_place<T: Data>(&self, data: &mut [T], operator: impl Operator<T>) -> Result<()> {
         self.combine(None, Some(data), operator, SCAN)
     }
 
-    /// Starts a scan. Gives the result.
+    /// Starts a scan. The request returns the result.
     pub fn iscan<T: Data>(
         &self,
         data: Vec<T>,
@@ -151,8 +152,8 @@ impl Group<'_> {
         self.start_reduced(None, data, operator, SCAN)
     }
 
-    /// Combines the inputs of the ranks below this one, element by element. There is none below rank 0: its `output` is not
-    /// touched and may be empty.
+    /// Combines the inputs of the ranks below this one, element by element. At rank 0 `output` is neither read nor written, and
+    /// may be empty.
     pub fn exscan<T: Data>(
         &self,
         input: &[T],
@@ -163,7 +164,7 @@ impl Group<'_> {
         self.combine(Some(input), output, operator, EXSCAN)
     }
 
-    /// As [`exscan`](Group::exscan), with `data` for both. Rank 0 keeps its own.
+    /// Like [`exscan`](Group::exscan), with `data` as both input and output. At rank 0 `data` is unchanged.
     pub fn exscan_in_place<T: Data>(
         &self,
         data: &mut [T],
@@ -172,7 +173,7 @@ impl Group<'_> {
         self.combine(None, Some(data), operator, EXSCAN)
     }
 
-    /// Starts an exclusive scan. Gives the result, and at rank 0 `data` as it was.
+    /// Starts an exclusive scan. The request returns the result, and the unchanged `data` at rank 0.
     pub fn iexscan<T: Data>(
         &self,
         data: Vec<T>,
@@ -181,7 +182,8 @@ impl Group<'_> {
         self.start_reduced(None, data, operator, EXSCAN)
     }
 
-    /// A reduction of `whole` elements of which this member gets `mine`: its part of `counts`, or one of equal parts.
+    /// Returns the operation of a reduce-scatter of `whole` elements, of which this member gets `mine`. `counts` has the lengths
+    /// of all parts; `None` stands for equal parts.
     fn scattered<T>(
         &self,
         whole: usize,
@@ -201,9 +203,9 @@ impl Group<'_> {
         })
     }
 
-    /// Combines all members' inputs, element by element, and gives each its part of the result: the first `counts[0]` elements
-    /// to rank 0, the next `counts[1]` to rank 1, and so on. All give the same counts, one for each member; `input` is as long as
-    /// all parts together, `output` as this task's.
+    /// Combines all members' inputs, element by element, and scatters the result: rank 0 gets the first `counts[0]` elements,
+    /// rank 1 the next `counts[1]`, and so on. All members pass the same counts, one for each member. `input` is as long as all
+    /// parts together, and `output` as this member's part.
     pub fn reduce_scatter<T: Data>(
         &self,
         input: &[T],
@@ -215,7 +217,7 @@ impl Group<'_> {
         self.reduced(Some(input), Some(output), operator, rest)
     }
 
-    /// Starts a reduction of which each member gets a part: `counts[rank]` elements. Gives this member's.
+    /// Starts a reduce-scatter in which each member gets `counts[rank]` elements. The request returns this member's part.
     pub fn ireduce_scatter<T: Data>(
         &self,
         data: Vec<T>,
@@ -227,7 +229,7 @@ impl Group<'_> {
         self.start_reduced(Some(data), zeros(mine), operator, rest)
     }
 
-    /// As [`reduce_scatter`](Group::reduce_scatter), with equal parts: each is as long as `output`.
+    /// Like [`reduce_scatter`](Group::reduce_scatter), with equal parts, each as long as `output`.
     ///
     /// ```
     /// let task = regatta::init()?;
@@ -248,7 +250,7 @@ impl Group<'_> {
         self.reduced(Some(input), Some(output), operator, rest)
     }
 
-    /// Starts a reduction of which each member gets an equal part. Gives this member's.
+    /// Starts a reduce-scatter with equal parts. The request returns this member's part.
     pub fn ireduce_scatter_block<T: Data>(
         &self,
         data: Vec<T>,

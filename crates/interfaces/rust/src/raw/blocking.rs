@@ -1,4 +1,4 @@
-//! Blocking calls: the engine is done with the memory when they return, also with an error.
+//! Blocking calls. The engine does not use the memory after they return, even with an error.
 #![deny(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ours};
 use crate::memory::Data;
 use crate::{Status, Task};
 
-/// A complete operation's status, or its error.
+/// The status of a completed operation, and its error if it failed.
 pub(crate) type Outcome = (process::Status, Option<process::Error>);
 
 pub(crate) fn told((status, error): Outcome) -> Result<process::Status> {
@@ -48,7 +48,7 @@ pub(crate) fn receive(
     Ok(Status::of(&status))
 }
 
-/// Receives a small message that is there or comes soon: its source, tag and length.
+/// Receives a small message that has arrived or arrives soon. Returns its source, tag and length.
 #[inline(always)]
 fn receive_now(
     into: &Takes<'_>,
@@ -68,7 +68,7 @@ fn receive_now(
     Some((from, tag, length))
 }
 
-/// Receive a message of whatever length.
+/// Receives a message of any length. Fails if the length is not a multiple of the element size.
 pub(crate) fn receive_vec<T: Data>(
     from: i32,
     tag: TagSelect,
@@ -100,7 +100,7 @@ pub(crate) fn lend(_task: &Task, len: usize) -> Result<Block<'_>> {
     Ok(Block::of(&ours(process::lend(len))?, PhantomData))
 }
 
-/// The block is the receiver's afterwards; after an error it has been given back.
+/// Sends a block, which then belongs to the receiver. After an error it has been given back.
 pub(crate) fn send_block(block: Block<'_>, to: i32, tag: i32, group: GroupId) -> Result<()> {
     outside()?;
     let (address, len) = (block.address(), block.len);
@@ -120,7 +120,7 @@ pub(crate) fn receive_block<'t>(
     Ok((Block::of(&views, joined), Status::of(&status)))
 }
 
-/// A collective in which this task gives and gets this memory; all else is in `rest`.
+/// Runs a collective with this task's input and output; `rest` has all other fields of the operation.
 #[inline(always)]
 pub(crate) fn collective(
     group: GroupId,

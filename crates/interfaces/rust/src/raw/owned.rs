@@ -1,8 +1,8 @@
 //! Non-blocking operations that own their memory.
 //!
-//! The memory lives in the operation until it is over. A caller that drops the operation leaves the memory
-//! to the engine, which frees it at completion; who forgets it, leaks it. Either way the engine
-//! never touches memory that is somebody else's by now.
+//! The operation owns the memory until it is over. If the caller drops the operation, the engine frees the memory at
+//! completion. If the caller forgets the operation, the memory is leaked. In both cases the engine never uses memory that
+//! has been freed.
 #![deny(unsafe_code)]
 
 use std::any::Any;
@@ -18,19 +18,18 @@ use crate::memory::Data;
 use crate::operator::OperatorReduction;
 use crate::{Group, Status};
 
-/// The memory that an operation keeps alive: the buffer to give back, and all else that it uses.
+/// The memory that an operation keeps alive: the buffer to return, and all other memory that it uses.
 struct Kept<B> {
     buffer: B,
     _rest: Option<Box<dyn Any + Send>>,
 }
 
-/// An operation that has been started in a group, and what it keeps. As it has a `drop` of its
-/// own, the compiler sees to it that it is dropped while the group is there: handles mean nothing
-/// afterwards.
+/// A started operation in a group, with the memory that it keeps alive. Since the type implements `Drop`, the compiler
+/// ensures that an operation is dropped before its group, after which its handle would be invalid.
 pub(crate) struct Open<'g, B: Send + 'static> {
     group: PhantomData<&'g Group<'g>>,
     handle: Handle,
-    /// `None` once the operation is over or has been handed on.
+    /// `None` after `wait`, `on_complete` or `drop` has taken it.
     kept: Option<Kept<B>>,
 }
 
@@ -64,8 +63,7 @@ impl<B: Send + 'static> Open<'_, B> {
         ours(process::all_done(std::iter::once(self.handle)))
     }
 
-    /// Blocks until the operation is over. After an error of waiting itself it is still open, and
-    /// is dropped.
+    /// Blocks until the operation is over. If the wait itself fails, the operation is not over, and is dropped.
     pub(crate) fn wait(mut self) -> Result<(B, Status)> {
         outside()?;
         let outcome = ours(process::wait(self.handle))?;
@@ -75,7 +73,7 @@ impl<B: Send + 'static> Open<'_, B> {
         Ok((kept.buffer, Status::of(&told(outcome)?)))
     }
 
-    /// Have `done` called with the outcome, from a later call of some thread.
+    /// Makes the engine call `done` with the outcome, from a later call of any thread.
     pub(crate) fn on_complete<F>(mut self, done: F) -> Result<()>
     where
         F: FnOnce(Result<(B, Status)>) + Send + 'static,
@@ -99,19 +97,19 @@ impl<B: Send + 'static> Drop for Open<'_, B> {
             return;
         }
         if outside().is_err() {
-            // No way to tell the engine from here.
+            // The engine cannot be entered here, so the memory is leaked.
             std::mem::forget(kept);
             return;
         }
         let _ = process::cancel_receive(self.handle);
-        // An error means that the operation is over: then the buffer may go at once.
+        // If `on_complete` fails, the operation is over, and dropping the closure frees the buffer at once.
         let freed = move |_, _| unharmed(move || drop(kept));
         let _ = process::on_complete(self.handle, Box::new(freed));
     }
 }
 
-/// Run what a user left to be run from inside some other call of Regatta, whose memory is
-/// borrowed: a panic cannot unwind through that call, and ends the process.
+/// Runs a user's callback inside another call of Regatta. A panic in it aborts the process: it must not unwind through that
+/// call, whose memory is borrowed.
 fn unharmed(callback: impl FnOnce()) {
     struct Ends;
     impl Drop for Ends {
@@ -156,8 +154,8 @@ pub(crate) fn barrier<'g>(group: &'g Group<'_>) -> Result<Open<'g, ()>> {
     Open::new(process::start(group.id(), &barrier), ())
 }
 
-/// A collective whose input, if it has one of its own, and output are these; all else is in `rest`, of whose reduction the operator is
-/// kept as long.
+/// Starts a collective with this input, if any, and output; `rest` has all other fields of the operation. `operator` is kept
+/// alive until the operation is over.
 pub(crate) fn collective<'g, T: Data>(
     group: &'g Group<'_>,
     input: Option<Vec<T>>,
@@ -175,7 +173,7 @@ pub(crate) fn collective<'g, T: Data>(
     Open::keeping(started, output, Some(Box::new((input, operator))))
 }
 
-/// A reduction of the elements of the input, or without one of those in the output.
+/// Starts a reduction of the elements of the input, or of the output if there is no input.
 pub(crate) fn reduction<'g, T: Data, O>(
     group: &'g Group<'_>,
     input: Option<Vec<T>>,

@@ -1,8 +1,8 @@
 //! Non-blocking operations on memory borrowed for a scope.
 //!
-//! A handle of an operation may be dropped or forgotten, so the handle cannot be what keeps the
-//! memory lent. The scope is: it writes down every operation it starts, and no way out of
-//! [`scope`] leads past the end of all of them.
+//! The handle of an operation may be dropped or forgotten, so the handle cannot guarantee that the borrow outlives the
+//! operation. The scope does: it registers every operation that it starts, and [`scope`] ends all of them before it returns or
+//! unwinds.
 #![deny(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -17,7 +17,7 @@ use crate::Status;
 use crate::error::{Result, ours};
 use crate::memory::ScatterMemory;
 
-/// The operations of a scope. `'scope` is invariant: a borrow for it lasts until the scope's end.
+/// The operations of a scope. `'scope` is invariant, so that a borrow for `'scope` lasts until the end of the scope.
 #[derive(Debug, Default)]
 pub(crate) struct Registry<'scope, 'env: 'scope> {
     table: Table,
@@ -25,17 +25,17 @@ pub(crate) struct Registry<'scope, 'env: 'scope> {
     env: PhantomData<Cell<&'env ()>>,
 }
 
-/// Open operations, by slot.
+/// Operations that are not over, by slot.
 #[derive(Debug, Default)]
 struct Table {
     open: RefCell<Vec<Option<Handle>>>,
     free: RefCell<Vec<usize>>,
 }
 
-/// Run `body`; when this returns (or unwinds), no operation of the registry is open any more.
+/// Calls `body`. When this function returns or unwinds, all operations of the registry are over.
 ///
-/// After an error of the body, receives without a message are cancelled and the rest is waited
-/// for. After a panic everything is withdrawn, because waiting could take forever.
+/// If `body` fails, receives without a message are cancelled, and all other operations are waited for. If `body` panics, all
+/// operations are abandoned, because waiting could take forever.
 pub(crate) fn scope<'env, R, F>(body: F) -> Result<R>
 where
     F: for<'scope> FnOnce(&'scope Registry<'scope, 'env>) -> Result<R>,
@@ -46,11 +46,11 @@ where
         Ok(Ok(value)) => registry.table.finish().map(|()| value),
         Ok(Err(error)) => {
             registry.table.cancel_receives();
-            // The body's error came first and tells more.
+            // Returns the body's error, which came first and explains more.
             let _ = registry.table.finish();
             Err(error)
         }
-        // Dropping the table withdraws them.
+        // Dropping the table abandons the operations.
         Err(panic) => resume_unwind(panic),
     }
 }
@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Wait for everything. An operation that cannot be waited for is withdrawn.
+    /// Waits for all operations. Abandons those that cannot be waited for. Returns the first error.
     fn finish(&self) -> Result<()> {
         let mut first = Ok(());
         let slots = self.open.borrow().len();
@@ -118,7 +118,7 @@ impl Table {
             };
             let outcome = ours(process::wait(handle)).and_then(told);
             if let Err(error) = outcome {
-                // After the operation's own error it is over, and there is nothing to forget.
+                // If the operation itself has failed, it is over, and this has no effect.
                 let _ = process::forget(handle);
                 first = first.and(Err(error));
             }
@@ -129,7 +129,7 @@ impl Table {
 }
 
 impl Drop for Table {
-    /// Withdraw what is still open: there is something only when a panic has come in between.
+    /// Abandons the operations that are not over. There are some only after a panic.
     fn drop(&mut self) {
         for handle in self.open.get_mut().drain(..).flatten() {
             let _ = process::forget(handle);
@@ -150,8 +150,8 @@ impl Entry<'_> {
         self.handle
     }
 
-    /// Blocks until the operation is over. After an error of waiting itself it is still open, and
-    /// the scope's end will see to it.
+    /// Blocks until the operation is over. If the wait itself fails, the operation is not over, and the end of the scope waits
+    /// for it.
     fn outcome(self) -> Result<Outcome> {
         outside()?;
         let outcome = ours(process::wait(self.handle))?;
@@ -165,7 +165,7 @@ impl Entry<'_> {
     }
 }
 
-/// A receive in a registry, and the borrow it holds.
+/// A receive in a registry, with the borrow of its memory.
 pub(crate) struct Lent<'scope, M: ?Sized> {
     entry: Entry<'scope>,
     memory: Parked<'scope, M>,
@@ -181,7 +181,7 @@ impl<'scope, M: ?Sized> Lent<'scope, M> {
         ours(process::cancel(self.entry.handle))
     }
 
-    /// As for an entry; then the memory is its borrower's again.
+    /// Blocks until the receive is over, and returns its memory. See [`Entry::outcome`] for failed waits.
     pub(crate) fn wait(self) -> Result<(&'scope mut M, Status)> {
         let outcome = self.entry.outcome()?;
         let memory = self.memory.back();

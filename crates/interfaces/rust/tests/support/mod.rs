@@ -1,4 +1,4 @@
-//! Tests that run in real jobs: the test starts itself again, as every task of a job.
+//! Tests that run in real jobs. The test program starts itself again, as every task of a job.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 
 use regatta::Task;
 
-/// Names the test whose body a process runs as a task.
+/// Environment variable with the name of the test whose body a process runs as a task.
 const TASK_OF: &str = "REGATTA_TEST_TASK_OF";
-/// A job that takes longer hangs.
+/// Time limit of a job, in seconds. A job that takes longer counts as hanging.
 const SECONDS: &str = "120";
 
-/// Run `body` as every task of a job of each of these sizes. `name` is the test's own. All tasks
-/// must come to the end of `body`.
+/// Runs `body` as every task of a job of each of these sizes. `name` is the name of the calling test. All tasks must reach the
+/// end of `body`.
 pub fn in_jobs(name: &str, sizes: &[usize], body: fn(&Task)) {
     if std::env::var(TASK_OF).is_ok_and(|of| of == name) {
         let task = regatta::init().expect("a job");
@@ -52,7 +52,8 @@ fn done(name: &str, rank: usize) -> String {
     format!("<{name}: task {rank} has come to the end>")
 }
 
-/// The command `regatta` of this build: beside the folder of the test programs.
+/// Returns the path of this build's `regatta` command, which is beside the folder of the test programs. Builds the command if
+/// it does not exist.
 pub fn regatta() -> PathBuf {
     let exe = std::env::current_exe().expect("this program");
     let built = exe
