@@ -1,16 +1,17 @@
-//! The shared library's name for the loader, its unwinder, and the order of its code.
+//! Sets the shared library's soname, its unwinder, and the order of its functions.
 use std::process::Command;
 
 fn main() {
     regatta_unwinder::link();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libregatta.so.0");
-    // Threads of the program run a function of the library when they end, also after a dlclose.
+    // The library must stay loaded after a dlclose, because threads of the program run one of its functions when they end.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo:rerun-if-changed=build.rs");
     order();
 }
 
-/// Functions of idle tasks lie together, unless the linker does not understand the script: there all stays in its order.
+/// Places the functions that idle tasks run next to each other, by a linker script. Does nothing if the linker does not
+/// understand the script.
 fn order() {
     const SCRIPT: &str = "idle.ld";
     println!("cargo:rerun-if-changed={SCRIPT}");
@@ -22,8 +23,8 @@ fn order() {
     }
 }
 
-/// Does the linker take the script? It may be any program that the flags, the configuration or the path name: an empty library is
-/// linked by the same one.
+/// Returns whether the linker understands the script. Flags, configuration and PATH determine which program is the linker, so
+/// this links an empty library in the same way.
 fn is_understood(script: &str) -> bool {
     let folder = variable("OUT_DIR");
     let (source, library) = (

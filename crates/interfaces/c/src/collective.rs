@@ -12,14 +12,15 @@ use crate::error::{answer, argument, fail};
 use crate::memory::{GroupHandle, RgGroup, RgRequest, block, output, reserve};
 use crate::message::started;
 
-/// A place for a user's operator. A freed place is used again under another generation, so that a
-/// stale id never reaches somebody else's operator.
+/// A slot for a user's operator. A freed slot is reused with another generation, so that a stale id does not select the new
+/// operator.
 struct UserOperator {
     generation: i32,
     operator: Option<Operator>,
 }
 
-/// Every reduction by an operator of the user's looks here, so the lock is one that costs its first thread next to nothing.
+/// The users' operators. Every reduction by a user's operator reads them, so the lock is biased towards its first thread, for
+/// which it costs almost nothing.
 static USER: Biased<Vec<UserOperator>> = Biased::new(Vec::new());
 /// An id is `FIRST_USER + generation * PLACES + place`.
 const FIRST_USER: i32 = 100;
@@ -28,11 +29,11 @@ const GENERATIONS: i32 = (1 << 18) - 1;
 
 fn users() -> Result<Guard<'static, Vec<UserOperator>>> {
     process::check_process()?;
-    // Nobody shuts it.
+    // Fails only if the lock was shut, which does not happen.
     USER.lock().map_err(process::refused)
 }
 
-/// The place an id names, if its operator has not been freed.
+/// Returns the slot of an operator. Returns `None` if the operator does not exist or has been freed.
 #[inline(always)]
 fn place(users: &mut [UserOperator], op: RgOp) -> Option<&mut UserOperator> {
     let number = op
@@ -44,7 +45,7 @@ fn place(users: &mut [UserOperator], op: RgOp) -> Option<&mut UserOperator> {
     live.then_some(slot)
 }
 
-/// The user's operator of this id.
+/// Returns the user's operator with this id.
 #[inline(always)]
 fn made(op: RgOp) -> Option<Operator> {
     let find = |users: &mut Vec<UserOperator>| place(users, op)?.operator;
@@ -76,7 +77,7 @@ fn operator(op: RgOp) -> Result<Operator> {
     Ok(Operator::Builtin(builtin))
 }
 
-/// The shortest element of bytes; longer ones have higher numbers.
+/// The type of an element of one byte. Types of longer elements have higher numbers.
 const ONE_BYTE: c_int = abi::bytes(1);
 
 fn element(kind: c_int) -> Result<Element> {
@@ -111,7 +112,7 @@ extern "C" fn rg_op_create(
         Ok(made) => made,
         Err(error) => return fail(&error),
     };
-    // SAFETY: the C contract: the function stays callable until the operator is freed.
+    // SAFETY: the C program guarantees that the function stays callable until the operator is freed.
     let operator = unsafe { Operator::user(combine, arg, commutative != 0) };
     let mut users = match users() {
         Ok(users) => users,
@@ -148,7 +149,7 @@ extern "C" fn rg_op_free(op: RgOp) -> c_int {
     answer(freed)
 }
 
-/// Input memory, or `None` for RG_IN_PLACE.
+/// Returns the input memory, or `None` for RG_IN_PLACE.
 fn input(memory: *const c_void, len: usize) -> Result<Option<Views>> {
     if memory as usize == IN_PLACE {
         return Ok(None);
@@ -169,7 +170,7 @@ fn total(len: usize, size: usize) -> Result<usize> {
         .ok_or_else(|| Error::Argument(format!("{size} times {len} bytes are more than memory")))
 }
 
-/// The parts an array of lengths and offsets describes, and the memory they need.
+/// Returns the parts that arrays of lengths and offsets describe, and the highest end of these parts, in bytes.
 fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Parts, usize)> {
     if lens.is_null() || offsets.is_null() {
         return Err(argument("lens or offsets is NULL"));
@@ -178,7 +179,7 @@ fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Part
     reserve(&mut list, size)?;
     let mut end = 0;
     for rank in 0..size {
-        // SAFETY: the C contract: one length and one offset per rank.
+        // SAFETY: the C program guarantees one length and one offset per rank.
         let (len, offset) = unsafe { (*lens.add(rank), *offsets.add(rank)) };
         let last = len.checked_add(offset);
         end = end.max(last.ok_or_else(|| argument("a part ends beyond all memory"))?);
@@ -187,13 +188,14 @@ fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Part
     Ok((Parts::Listed(list), end))
 }
 
-/// A collective of C: its blocking form and the one with a request, both of the operation that these arguments in this group say.
+/// Defines a collective of C in its blocking form and in the form with a request. Both run the operation that `$operation` makes
+/// from the group and the arguments.
 macro_rules! collective {
     ($name:ident, $iname:ident, ($($arg:ident: $type:ty),*), $operation:expr) => {
         #[unsafe(no_mangle)]
         extern "C" fn $name($($arg: $type,)* group: RgGroup) -> c_int {
             let operation = $operation;
-            // Not by a closure: the call is inlined here, where the kind is known.
+            // Without a closure, so that the call is inlined here, where the kind is known.
             match operation(group, $($arg),*) {
                 Ok(operation) => answer(process::run(group.id(), operation)),
                 Err(error) => fail(&error),
@@ -252,7 +254,7 @@ fn reduction(
     })
 }
 
-/// At other tasks than the root the output is not looked at and may be anything.
+/// Makes a reduce. `out` is used only at the root, and may be any pointer at other members.
 fn reduce(
     group: RgGroup,
     given: *const c_void,
@@ -294,7 +296,7 @@ collective!(
     |_, given, out, count, kind, op| reduction(Kind::Scan, given, out, count, kind, op)
 );
 
-/// Nothing is below rank 0: its output is not looked at and may be anything.
+/// Makes an exclusive scan. At rank 0 `out` is not used, and may be any pointer, unless the input is RG_IN_PLACE.
 fn exscan(
     group: RgGroup,
     given: *const c_void,
@@ -315,7 +317,7 @@ collective!(
     exscan
 );
 
-/// The input has the elements of all, the output this member's part of the result.
+/// Makes a reduce-scatter. The input has the elements for all members, the output those of this member's part of the result.
 fn reduce_scatter(
     group: RgGroup,
     given: *const c_void,
@@ -335,7 +337,7 @@ fn reduce_scatter(
     reserve(&mut list, size)?;
     let (mut all, mut end) = (0usize, 0usize);
     for at in 0..size {
-        // SAFETY: the C contract: one count per rank.
+        // SAFETY: the C program guarantees one count per rank.
         let count = unsafe { *counts.add(at) };
         let bytes = total(count, width)?;
         list.push((bytes, end));
@@ -367,7 +369,7 @@ collective!(
     reduce_scatter
 );
 
-/// As [`reduce_scatter`], with parts of `count` elements each.
+/// Makes a reduce-scatter with parts of `count` elements each.
 fn reduce_scatter_block(
     group: RgGroup,
     given: *const c_void,
@@ -404,7 +406,7 @@ collective!(
     reduce_scatter_block
 );
 
-/// The root's memory for all, and its parts; other tasks have none.
+/// Returns the root's memory for all members, and its parts. Other members have no such memory.
 fn rooted(
     group: RgGroup,
     whole: *const c_void,

@@ -1,4 +1,4 @@
-//! Results as codes; the last error as a sentence.
+//! Conversion of results to codes, and of the last error to a sentence.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 
@@ -32,7 +32,7 @@ pub(crate) fn code(error: &Error) -> c_int {
     }
 }
 
-/// The code for the class of another member's error.
+/// Returns the code of an error that another member has reported.
 fn class(reason: Reason) -> c_int {
     match reason {
         Reason::Argument => abi::ERR_ARGUMENT,
@@ -54,7 +54,7 @@ fn class(reason: Reason) -> c_int {
     }
 }
 
-/// The code for why the launcher does not do something.
+/// Returns the code of an error that the launcher has reported.
 pub(crate) fn refusal(why: RequestError) -> c_int {
     match why {
         RequestError::Argument => abi::ERR_ARGUMENT,
@@ -70,14 +70,14 @@ pub(crate) fn refusal(why: RequestError) -> c_int {
     }
 }
 
-/// The reason that a program gives by a code.
+/// Returns the error that a program reports by a code. Returns `None` if the code stands for no such error.
 pub(crate) fn reason(code: c_int) -> Option<RequestError> {
     RequestError::ALL
         .into_iter()
         .find(|why| refusal(*why) == code)
 }
 
-/// The task that an error is about.
+/// Returns the task that an error concerns.
 fn task(error: &Error) -> Option<u32> {
     match error {
         Error::Dead(peer) | Error::Left(peer) => Some(*peer),
@@ -86,12 +86,12 @@ fn task(error: &Error) -> Option<u32> {
     }
 }
 
-/// Remember an error for `rg_last_error`; gives its code.
+/// Stores an error for `rg_last_error`. Returns its code.
 #[cold]
 pub(crate) fn fail(error: &Error) -> c_int {
     last_error::set_task(task(error));
     match error {
-        // It may come to a signal handler, which must not allocate.
+        // A signal handler may get this error, and must not allocate.
         Error::State(text) => last_error::set_constant(text),
         _ => {
             let sentence = regatta_process::sentence(error).replace('\0', " ");
@@ -109,7 +109,7 @@ pub(crate) fn answer(result: Result<()>) -> c_int {
     }
 }
 
-/// A nonnegative number or an error.
+/// Returns the number, or the negative code of the error.
 pub(crate) fn number(result: Result<u32>) -> c_int {
     match result {
         Ok(n) => c_int::try_from(n).unwrap_or(c_int::MAX),
@@ -121,7 +121,7 @@ pub(crate) fn argument(what: &str) -> Error {
     Error::Argument(what.into())
 }
 
-/// The words for a code.
+/// Returns the meaning of a code.
 fn words(code: c_int) -> &'static CStr {
     match code {
         abi::OK => c"no error",

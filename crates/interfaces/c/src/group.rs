@@ -1,4 +1,4 @@
-//! Names in a job: groups, ranks, task ids, paths.
+//! Groups, ranks, task ids and paths.
 
 use std::ffi::{c_char, c_int};
 
@@ -68,14 +68,14 @@ extern "C" fn rg_igroup_dup(group: RgGroup, out: *mut RgGroup, request: *mut RgR
     started(start(), request)
 }
 
-/// A list of ranks.
+/// Returns the ranks of an array. Fails if there are none.
 ///
 /// # Safety
 /// `ranks` must point to `n` ranks if `n` is positive.
 unsafe fn list<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [c_int]> {
     match usize::try_from(n) {
         Ok(n) if n > 0 && !ranks.is_null() => {
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller guarantees that `ranks` points to `n` ranks.
             Ok(unsafe { std::slice::from_raw_parts(ranks, n) })
         }
         _ => Err(argument("a new group needs at least one rank")),
@@ -89,7 +89,7 @@ unsafe extern "C" fn rg_group_select(
     ranks: *const c_int,
     out: *mut RgGroup,
 ) -> c_int {
-    // SAFETY: the C contract: `ranks` points to `n` ranks.
+    // SAFETY: the C program guarantees that `ranks` points to `n` ranks.
     let ranks = unsafe { list(n, ranks) };
     let selected = ranks.and_then(|ranks| process::select(group.id(), ranks, None));
     made(selected.map(Some), out)
@@ -103,7 +103,7 @@ unsafe extern "C" fn rg_group_select_tagged(
     tag: c_int,
     out: *mut RgGroup,
 ) -> c_int {
-    // SAFETY: the C contract: `ranks` points to `n` ranks.
+    // SAFETY: the C program guarantees that `ranks` points to `n` ranks.
     let ranks = unsafe { list(n, ranks) };
     let selected = ranks.and_then(|ranks| process::select(group.id(), ranks, Some(tag)));
     made(selected.map(Some), out)
@@ -132,11 +132,11 @@ unsafe extern "C" fn rg_igroup_select(
         output(request, "request")?;
         let ranks = match ranks.is_null() && n == 0 {
             true => None,
-            // SAFETY: the C contract: `ranks` points to `n` ranks.
+            // SAFETY: the C program guarantees that `ranks` points to `n` ranks.
             false => Some(unsafe { list(n, ranks)? }),
         };
         let (made, handle) = process::start_select(group.id(), ranks, tag, count)?;
-        // SAFETY: the C contract: `out` points to `groups` groups.
+        // SAFETY: the C program guarantees that `out` points to `groups` groups.
         let out = unsafe { std::slice::from_raw_parts_mut(out, count) };
         for (out, made) in out.iter_mut().zip(made) {
             out.id = made.0;
@@ -233,7 +233,7 @@ unsafe extern "C" fn rg_dead(
 ) -> c_int {
     answer(process::dead_members(group.id()).and_then(|dead| {
         let dead = dead.into_iter().map(|rank| rank as c_int);
-        // SAFETY: the C contract: room for `capacity` ranks; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` ranks; pointers are valid or NULL.
         unsafe { put_all(dead, ranks, capacity, count) }
     }))
 }
@@ -248,7 +248,7 @@ extern "C" fn rg_path(group: RgGroup, rank: c_int, text: *mut c_char, size: usiz
         return fail(&argument("text is NULL or its size 0"));
     }
     let n = path.len().min(size - 1);
-    // SAFETY: the C contract: `text` has room for `size` bytes, and `n < size`.
+    // SAFETY: the C program guarantees that `text` has room for `size` bytes, and `n < size`.
     unsafe {
         std::ptr::copy_nonoverlapping(path.as_ptr(), text.cast(), n);
         text.add(n).write(0);

@@ -1,4 +1,4 @@
-//! Hosts that a task adds to its job, and removes.
+//! Hosts that a task adds to its job or removes from it.
 
 use std::ffi::{c_char, c_int};
 
@@ -9,17 +9,17 @@ use crate::error::{OK, answer, argument, fail, reason, refusal};
 use crate::memory::{GroupHandle, RgGroup, output};
 use crate::text::{put_all, required};
 
-/// The texts of an array.
+/// Copies the texts of an array. Fails if one is NULL or not UTF-8.
 ///
 /// # Safety
-/// `texts` has `count` entries, each valid or NULL; or it is NULL.
+/// `texts` must be NULL or have `count` entries, each NULL or a NUL-terminated text.
 unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>> {
     let count = usize::try_from(count).map_err(|_| argument("count is negative"))?;
     if texts.is_null() && count > 0 {
         return Err(argument("the list of hosts is NULL"));
     }
     let text = |index: usize| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that `texts` has `count` entries, and `index < count`.
         let text = unsafe { required(*texts.add(index), "a host") }?;
         let text = text.to_str().map(str::to_owned);
         text.map_err(|_| argument("the name of a host is not UTF-8"))
@@ -27,10 +27,11 @@ unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>
     (0..count).map(text).collect()
 }
 
-/// The results for hosts, as C gets them.
+/// Writes the results for hosts to `numbers`: for each host its number, or the code of its error. Returns the code of the call,
+/// which is the first error.
 ///
 /// # Safety
-/// `numbers` has room for as many numbers as there are hosts, or is NULL.
+/// `numbers` must be NULL or have room for one number per host.
 unsafe fn told(hosted: Result<Hosted>, numbers: *mut c_int) -> c_int {
     let Hosted { hosts, sentence } = match hosted {
         Ok(hosted) => hosted,
@@ -39,7 +40,7 @@ unsafe fn told(hosted: Result<Hosted>, numbers: *mut c_int) -> c_int {
     let code = |host: &std::result::Result<u32, _>| host.map_or_else(refusal, |host| host as c_int);
     let codes: Vec<c_int> = hosts.iter().map(code).collect();
     let room = codes.len() as c_int;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees room for one number per host.
     if let Err(error) = unsafe { put_all(codes.into_iter(), numbers, room, std::ptr::null_mut()) } {
         return fail(&error);
     }
@@ -55,7 +56,7 @@ unsafe extern "C" fn rg_add_hosts(
     count: c_int,
     numbers: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: as many texts, and room for as many numbers.
+    // SAFETY: the C program guarantees `count` texts, and room for `count` numbers.
     unsafe { told(texts(lines, count).and_then(process::add_hosts), numbers) }
 }
 
@@ -65,14 +66,14 @@ unsafe extern "C" fn rg_remove_hosts(
     count: c_int,
     numbers: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: as many texts, and room for as many numbers.
+    // SAFETY: the C program guarantees `count` texts, and room for `count` numbers.
     unsafe { told(texts(names, count).and_then(process::remove_hosts), numbers) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_add_host_file(text: *const c_char, added: *mut c_int) -> c_int {
     let file = || {
-        // SAFETY: the C contract: a text.
+        // SAFETY: the C program guarantees that `text` is NULL or a NUL-terminated text.
         let text = unsafe { required(text, "text") }?;
         let text = text.to_str().map(str::to_owned);
         let text = text.map_err(|_| argument("the host file is not UTF-8"))?;
@@ -82,7 +83,7 @@ unsafe extern "C" fn rg_add_host_file(text: *const c_char, added: *mut c_int) ->
     if let (Ok(hosted), Ok(added)) = (&hosted, output(added, "added")) {
         *added = hosted.hosts.iter().flatten().count() as c_int;
     }
-    // SAFETY: nobody wants the numbers.
+    // SAFETY: `numbers` is NULL.
     unsafe { told(hosted, std::ptr::null_mut()) }
 }
 
@@ -96,10 +97,10 @@ extern "C" fn rg_end_hosting() -> c_int {
     answer(process::start_hosts(None))
 }
 
-/// Reads a program's report about hosts that it was to start.
+/// Reads a program's report on the hosts that it was asked to start.
 ///
 /// # Safety
-/// The lists have `count` entries, the texts are valid or NULL; or they are NULL.
+/// Each list must be NULL or have `count` entries. Each text must be NULL or NUL-terminated.
 unsafe fn started(
     count: c_int,
     hosts: *const c_int,
@@ -111,7 +112,7 @@ unsafe fn started(
         return Err(argument("a list of what has become of hosts is NULL"));
     }
     let one = |index: usize| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that the lists have `count` entries, and `index < count`.
         let (host, code, line) =
             unsafe { (*hosts.add(index), *codes.add(index), *lines.add(index)) };
         let refused = match code {
@@ -121,7 +122,7 @@ unsafe fn started(
             }
         };
         let line = match refused {
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller guarantees that the text is NULL or NUL-terminated.
             None => unsafe { required(line, "a line") }?
                 .to_string_lossy()
                 .into_owned(),
@@ -145,7 +146,7 @@ unsafe extern "C" fn rg_hosts_started(
     codes: *const c_int,
     lines: *const *const c_char,
 ) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: the C program guarantees that the lists have `count` entries, and that texts are NULL or NUL-terminated.
     let hosts = unsafe { started(count, hosts, codes, lines) };
     answer(hosts.and_then(|hosts| process::hosts_started(request, hosts)))
 }

@@ -1,8 +1,8 @@
-//! libregatta.so: the C interface. The header `include/regatta.h` is its documentation and its
-//! contract; every function here is the one of the same name there.
+//! libregatta.so: the C interface. The header `include/regatta.h` documents it: every exported function here implements the
+//! function of the same name there.
 //!
-//! This layer turns C's pointers into views, ranks and handles, and results into codes. It holds
-//! no state but each thread's last error.
+//! This layer converts C's pointers to views, ranks and handles, and results to codes. Its only state is each thread's last
+//! error and the users' operators.
 
 mod collective;
 mod error;

@@ -15,7 +15,7 @@ extern "C" fn rg_init() -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_enter(job: *const c_char, flags: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let name = unsafe { required(job, "job") };
     let name = name.and_then(|name| {
         let name = name.to_str();
@@ -40,7 +40,7 @@ extern "C" fn rg_halt() -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_abort(code: c_int) -> c_int {
-    // As of exit: the low eight bits.
+    // Uses the low eight bits, as `exit` does.
     match regatta_process::abort(code as u8) {
         Ok(never) => match never {},
         Err(error) => fail(&error),
@@ -64,7 +64,7 @@ extern "C" fn rg_initialized() -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn rg_version() -> *const c_char {
-    // The race finds the second text in the library's file.
+    // The race searches the library's file for the second text.
     let version = match cfg!(debug_assertions) {
         true => concat!(
             "regatta ",
@@ -82,7 +82,7 @@ extern "C" fn rg_time() -> f64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: writes the struct just made.
+    // SAFETY: `now` is valid for writing.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

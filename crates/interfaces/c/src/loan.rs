@@ -1,4 +1,4 @@
-//! Messages in place.
+//! Loans: messages that are written and read in place.
 
 use std::ffi::{c_int, c_void};
 

@@ -1,4 +1,4 @@
-//! Receiving the very message that a probe has found.
+//! Matched probes, and receives of the message that such a probe has found.
 
 use std::ffi::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use crate::memory::{
 };
 use crate::message::{report, report_result, started};
 
-// RG_MESSAGE_NONE is the engine's message of nobody.
+// RG_MESSAGE_NONE is the engine's empty message, which a probe of RG_NONE finds.
 const _: () = assert!(Message::OF_NOBODY.0 == regatta_abi::MESSAGE_NONE.id);
 
 #[unsafe(no_mangle)]
@@ -57,7 +57,7 @@ extern "C" fn rg_improbe(
     }
 }
 
-/// Uses a message up, unless nothing has happened to it.
+/// Receives a matched message and sets it to RG_MESSAGE_NULL. Keeps the message if it can still be received.
 fn take<R>(
     message: *mut RgMessage,
     views: Result<Views>,
@@ -111,7 +111,7 @@ unsafe extern "C" fn rg_mrecvv(
     n: c_int,
     status: *mut RgStatus,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     receive(message, unsafe { strided(views, n) }, status)
 }
 
@@ -122,6 +122,6 @@ unsafe extern "C" fn rg_imrecvv(
     n: c_int,
     request: *mut RgRequest,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     start(message, unsafe { strided(views, n) }, request)
 }

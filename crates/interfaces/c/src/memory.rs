@@ -1,4 +1,4 @@
-//! C's memory as views, and C's handles.
+//! Conversion of C's memory to views, and of C's handles.
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -11,9 +11,9 @@ use regatta_process::{Error, GroupId, Refused, Result, View, Views};
 
 use crate::error::argument;
 
-/// Handles of groups.
+/// Conversion of a group's handle.
 pub(crate) trait GroupHandle {
-    /// The handle as the engine has it.
+    /// Returns the engine's id of the group.
     fn id(self) -> GroupId;
 }
 
@@ -24,7 +24,7 @@ impl GroupHandle for RgGroup {
     }
 }
 
-/// Maximum size of an object, in bytes; a longer length is a negative number gone astray.
+/// Maximum size of an object, in bytes. A longer length comes from a negative number.
 const MAX_OBJECT_BYTES: usize = isize::MAX as usize;
 
 #[cold]
@@ -39,7 +39,8 @@ fn null(len: usize) -> Error {
     Error::Argument(format!("the buffer is NULL and its length {len}"))
 }
 
-/// A block of the caller's memory. The caller of the C function vouches for it.
+/// Returns a view of a block of the C program's memory. Fails if the length is too large, or if `base` is NULL and the length is
+/// not 0. The C program guarantees that the memory is valid until the operation is complete.
 #[inline(always)]
 pub(crate) fn block(base: *const c_void, len: usize) -> Result<Views> {
     if len > MAX_OBJECT_BYTES {
@@ -48,25 +49,26 @@ pub(crate) fn block(base: *const c_void, len: usize) -> Result<Views> {
     if base.is_null() && len > 0 {
         return Err(null(len));
     }
-    // SAFETY: the C contract: the memory is valid until the operation is complete.
+    // SAFETY: the C program guarantees that the memory is valid until the operation is complete.
     Ok(unsafe { Views::block(base.cast_mut().cast(), len) })
 }
 
-/// Is this a block that [`block`] accepts?
+/// Returns whether [`block`] accepts this memory.
 #[inline(always)]
 pub(crate) fn is_block(base: *const c_void, len: usize) -> bool {
     len <= MAX_OBJECT_BYTES && !(base.is_null() && len > 0)
 }
 
-/// A block for which [`is_block`] has said yes. For fast paths: no result to take apart, and no end, since a block owns nothing.
+/// Returns a view of a block that [`is_block`] has accepted. For fast paths: there is no result to check, and nothing to drop,
+/// because a block owns nothing.
 #[inline(always)]
 pub(crate) fn block_unchecked(base: *const c_void, len: usize) -> ManuallyDrop<Views> {
     debug_assert!(is_block(base, len));
-    // SAFETY: the C contract, as for `block`.
+    // SAFETY: the C program guarantees that the memory is valid until the operation is complete.
     ManuallyDrop::new(unsafe { Views::block(base.cast_mut().cast(), len) })
 }
 
-/// An array of views.
+/// Converts an array of C's views. Fails if a view or all together are invalid.
 ///
 /// # Safety
 /// `views` must point to `n` views if `n` is positive.
@@ -78,7 +80,7 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
     let mut list = Vec::new();
     reserve(&mut list, n)?;
     for index in 0..n {
-        // SAFETY: `index < n`.
+        // SAFETY: `views` points to `n` views, and `index < n`.
         let view = unsafe { *views.add(index) };
         if view.base.is_null() && view.block > 0 && view.count > 0 {
             return Err(argument("a view's base is NULL"));
@@ -91,7 +93,7 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
         {
             return Err(absurd(view.block.saturating_mul(view.count)));
         }
-        // SAFETY: the C contract, as for `block`.
+        // SAFETY: the C program guarantees that the memory is valid until the operation is complete.
         list.push(unsafe { View::new(view.base.cast(), view.block, view.count, view.stride) });
     }
     Views::strided(list)
@@ -99,15 +101,15 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
         .ok_or_else(|| argument("the views together are longer than memory"))
 }
 
-/// Room for as many entries as a caller's array has.
+/// Reserves room for `n` entries. Fails if there is no memory for them.
 pub(crate) fn reserve<T>(list: &mut Vec<T>, n: usize) -> Result<()> {
     list.try_reserve_exact(n)
         .map_err(|_| Refused(n.saturating_mul(size_of::<T>())).into())
 }
 
-/// A pointer that must not be NULL.
+/// Returns the memory for an output. Fails if the pointer is NULL.
 pub(crate) fn output<'a, T>(place: *mut T, name: &str) -> Result<&'a mut T> {
-    // SAFETY: the C contract: output pointers are valid or NULL.
+    // SAFETY: the C program guarantees that output pointers are valid or NULL.
     unsafe { place.as_mut() }.ok_or_else(|| {
         Error::Argument(format!(
             "{name} is NULL; it must point to where the answer goes"

@@ -13,7 +13,7 @@ use crate::memory::{
     strided,
 };
 
-/// Tell the caller what became of an operation.
+/// Writes the status of an operation to `place`, unless it is NULL. Returns the operation's code.
 #[inline(always)]
 pub(crate) fn report(status: &Status, error: Option<&Error>, place: *mut RgStatus) -> c_int {
     let result = match error {
@@ -28,7 +28,7 @@ pub(crate) fn report(status: &Status, error: Option<&Error>, place: *mut RgStatu
             error: error.map_or(OK, code),
             reserved: 0,
         };
-        // SAFETY: the C contract: a status pointer is valid or NULL.
+        // SAFETY: the C program guarantees that a status pointer is valid, and `place` is not NULL.
         unsafe { place.write(told) };
     }
     result
@@ -50,7 +50,7 @@ fn send(views: Result<Views>, to: c_int, tag: c_int, group: RgGroup, mode: Mode)
     answer(views.and_then(|views| process::send(views, to, tag, group.id(), mode)))
 }
 
-/// Give a started operation's handle to the caller.
+/// Writes the handle of a started operation to `place`. Returns the code of the call.
 #[inline(always)]
 pub(crate) fn started(result: Result<process::Handle>, place: *mut RgRequest) -> c_int {
     let handle = match result {
@@ -62,7 +62,7 @@ pub(crate) fn started(result: Result<process::Handle>, place: *mut RgRequest) ->
             request.id = handle.0;
             OK
         }
-        // Nobody could ever wait for it: callers check the pointer first.
+        // Unreachable: callers check the pointer before they start an operation, which could never be completed otherwise.
         Err(error) => fail(&error),
     }
 }
@@ -161,7 +161,7 @@ extern "C" fn rg_rsend(
     rg_send(buf, len, to, tag, group)
 }
 
-/// A message of this length has come at once.
+/// Writes the status of a message that the fast path has received. Returns `OK`.
 #[inline(always)]
 fn received(from: c_int, tag: c_int, length: usize, status: *mut RgStatus) -> c_int {
     if !status.is_null() {
@@ -172,7 +172,7 @@ fn received(from: c_int, tag: c_int, length: usize, status: *mut RgStatus) -> c_
             error: OK,
             reserved: 0,
         };
-        // SAFETY: the C contract: a status pointer is valid or NULL.
+        // SAFETY: the C program guarantees that `status` is valid, and it is not NULL.
         unsafe { status.write(told) };
     }
     OK
@@ -244,7 +244,7 @@ fn sendrecv(
     group: RgGroup,
 ) -> Result<(Status, Option<Error>)> {
     let (message, into) = (message?, into?);
-    // After an error nothing has happened: so this before the send.
+    // Checks the receive before the send starts, because a failed call must have no effect.
     process::check_receive(from, rtag, group.id())?;
     let sent = process::start_send(message, to, stag, group.id(), Mode::Standard)?;
     let received = process::receive(into, from, rtag, group.id());
@@ -295,7 +295,7 @@ unsafe extern "C" fn rg_bsendv(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     let at_once = |views: &Views| process::try_send(views, to, tag, group.id());
     if views.as_ref().is_ok_and(at_once) {
@@ -369,7 +369,7 @@ extern "C" fn rg_pass_over() -> c_int {
     answer(process::pass_over())
 }
 
-/// Tell what came, if anything did; with the room there was.
+/// Writes the status of a message that was received within a time, if any. Returns the code of the call.
 fn report_came(came: Result<(Came, Option<Error>, usize)>, place: *mut RgStatus) -> c_int {
     match came {
         Ok((Came::Whole(status), error, _)) => report(&status, error.as_ref(), place),
@@ -381,7 +381,7 @@ fn report_came(came: Result<(Came, Option<Error>, usize)>, place: *mut RgStatus)
             report(&status, Some(&error), place)
         }
         Ok((Came::Nothing, ..)) => {
-            // No error of which there is anything to say.
+            // `NOTHING` does not set the thread's last error.
             let _ = report(&Status::EMPTY, None, place);
             NOTHING
         }
@@ -405,7 +405,7 @@ extern "C" fn rg_isend(
     if sent == SentLine::No {
         return isend_otherwise(buf, len, to, tag, group, request);
     }
-    // SAFETY: the C contract: a request pointer is valid or NULL.
+    // SAFETY: the C program guarantees that `request` is valid, and it is not NULL.
     unsafe { (*request).id = process::Handle::COMPLETE.0 };
     match sent {
         SentLine::ToSleeper => wake(to),
@@ -423,14 +423,14 @@ extern "C" fn isend_otherwise(
     request: *mut RgRequest,
 ) -> c_int {
     if !request.is_null() && sent_at_once(buf, len, to, tag, group) {
-        // SAFETY: the C contract: a request pointer is valid or NULL.
+        // SAFETY: the C program guarantees that `request` is valid, and it is not NULL.
         unsafe { (*request).id = process::Handle::COMPLETE.0 };
         return OK;
     }
     start_send(block(buf, len), to, tag, group, Mode::Standard, request)
 }
 
-/// Sends a small message at once, if that is possible on the shortest way.
+/// Tries to send a small message at once, in a line of the ring, by the fastest path.
 #[inline(always)]
 fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> SentLine {
     match len <= process::LINE && is_block(buf, len) {
@@ -439,13 +439,13 @@ fn sent_in_line(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: Rg
     }
 }
 
-/// Sends a message at once, if that is possible. False: nothing has happened.
+/// Tries to send a message at once. Returns `false` if nothing has been sent.
 #[inline(always)]
 fn sent_at_once(buf: *const c_void, len: usize, to: c_int, tag: c_int, group: RgGroup) -> bool {
     is_block(buf, len) && process::try_send(&block_unchecked(buf, len), to, tag, group.id())
 }
 
-/// A message has gone in a line to a sleeper.
+/// Wakes the receiver of a message that was sent while it sleeps. Returns `OK`.
 #[cold]
 #[inline(never)]
 extern "C" fn wake(to: c_int) -> c_int {
@@ -492,7 +492,7 @@ extern "C" fn rg_irecv(
     let into = block_unchecked(buf, capacity);
     match process::try_post_as_owner(&into, from, tag, group.id()) {
         Some(handle) => {
-            // SAFETY: the C contract: a request pointer is valid or NULL.
+            // SAFETY: the C program guarantees that `request` is valid, and it is not NULL.
             unsafe { (*request).id = handle.0 };
             OK
         }
@@ -514,7 +514,7 @@ extern "C" fn irecv_otherwise(
         && let Some(handle) =
             process::try_post(&block_unchecked(buf, capacity), from, tag, group.id())
     {
-        // SAFETY: the C contract: a request pointer is valid or NULL.
+        // SAFETY: the C program guarantees that `request` is valid, and it is not NULL.
         unsafe { (*request).id = handle.0 };
         return OK;
     }
@@ -576,7 +576,7 @@ unsafe extern "C" fn rg_first_arrived(
             return Err(argument("groups is NULL and n positive"));
         }
         let index = output(index, "index")?;
-        // SAFETY: the C contract: `groups` points to `n` groups.
+        // SAFETY: the C program guarantees that `groups` points to `n` groups.
         let found = process::first_arrived((0..n).map(|at| unsafe { *groups.add(at) }.id()))?;
         *index = found.map_or(-1, |at| at as c_int);
         Ok(found)
@@ -596,7 +596,7 @@ unsafe extern "C" fn rg_sendv(
     tag: c_int,
     group: RgGroup,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     send(unsafe { strided(views, n) }, to, tag, group, Mode::Standard)
 }
 
@@ -609,7 +609,7 @@ unsafe extern "C" fn rg_recvv(
     group: RgGroup,
     status: *mut RgStatus,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     if let Ok(views) = &views
         && let Some(length) = process::try_receive_as_owner(views, from, tag, group.id())
@@ -628,7 +628,7 @@ unsafe extern "C" fn rg_isendv(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     start_send(views, to, tag, group, Mode::Standard, request)
 }
@@ -642,7 +642,7 @@ unsafe extern "C" fn rg_irecvv(
     group: RgGroup,
     request: *mut RgRequest,
 ) -> c_int {
-    // SAFETY: the C contract: `views` points to `n` views.
+    // SAFETY: the C program guarantees that `views` points to `n` views.
     let views = unsafe { strided(views, n) };
     start_receive(views, from, process::tag_select(tag), group, request)
 }

@@ -10,7 +10,7 @@ use crate::error::{answer, argument};
 use crate::memory::{block, output};
 use crate::text::{name, put, put_all};
 
-// The flags of the header go to the launcher as they are.
+// The launcher's flags have the same values as the header's, because they are passed on unchanged.
 const _: () = assert!(
     flags::PERSISTENT == abi::PERSISTENT as u32
         && flags::SEVERAL == abi::SEVERAL as u32
@@ -34,7 +34,7 @@ unsafe extern "C" fn rg_put(
     placed: *mut c_int,
 ) -> c_int {
     let put = || -> Result<()> {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
         let name = unsafe { name(text, "name") }?;
         let index = match index {
             process::ANY => None,
@@ -61,7 +61,7 @@ unsafe extern "C" fn rg_get(
     found: *mut c_int,
 ) -> c_int {
     let get = || -> Result<()> {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
         let name = unsafe { name(text, "name") }?;
         let into = block(value, capacity)?;
         let (at, bytes) = process::get(name, index_from(index)?, flags as u32)?;
@@ -90,7 +90,7 @@ unsafe extern "C" fn rg_add(
     amount: i64,
     before: *mut i64,
 ) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let name = unsafe { name(text, "name") };
     answer(name.and_then(|name| {
         let found = process::add(name, index_from(index)?, amount)?;
@@ -103,7 +103,7 @@ unsafe extern "C" fn rg_add(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_delete(text: *const c_char, index: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let name = unsafe { name(text, "name") };
     answer(name.and_then(|name| process::delete(name, index_from(index)?)))
 }
@@ -125,10 +125,10 @@ unsafe extern "C" fn rg_names(
     capacity: c_int,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let names = unsafe { name(pattern, "pattern") }.and_then(process::names);
     answer(names.and_then(|infos| {
-        // SAFETY: the C contract: room for `capacity` entries; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` entries; pointers are valid or NULL.
         unsafe { put_all(infos.into_iter().map(entry), entries, capacity, count) }
     }))
 }

@@ -1,5 +1,5 @@
-//! Marks, toggles, and the wish to be recorded. In a task that is profiled the functions of libregatta_recorder.so, which is loaded
-//! first, are called in place of these, which do nothing.
+//! Marks, toggles, and the request to be recorded. These functions do nothing. In a profiled task libregatta_recorder.so is
+//! loaded first, and its functions of the same names are called instead.
 
 use std::ffi::{c_char, c_int};
 
@@ -10,13 +10,13 @@ use crate::text::required;
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_mark(name: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     answer(unsafe { required(name, "name") }.map(drop))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_toggle(name: *const c_char, _on: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     answer(unsafe { required(name, "name") }.map(drop))
 }
 

@@ -10,10 +10,10 @@ use crate::error::{OK, answer, argument, code, fail};
 use crate::memory::{RgRequest, RgStatus, output};
 use crate::message::{report, report_result};
 
-// RG_REQUEST_COMPLETE is the engine's handle of what is over.
+// RG_REQUEST_COMPLETE is the engine's handle of a completed operation.
 const _: () = assert!(Handle::COMPLETE.0 == 1 << 63);
 
-/// The engine's handle; of RG_REQUEST_NULL that of what is over.
+/// Returns the engine's handle of a request. For RG_REQUEST_NULL this is the handle of a completed operation.
 #[inline(always)]
 fn handle(request: &RgRequest) -> Handle {
     match request.id {
@@ -22,7 +22,7 @@ fn handle(request: &RgRequest) -> Handle {
     }
 }
 
-/// The requests of an array call.
+/// Returns the requests of an array. Fails if `n` is negative, or if `requests` is NULL and `n` is positive.
 fn array<'a>(n: c_int, requests: *mut RgRequest) -> Result<&'a mut [RgRequest]> {
     let n = usize::try_from(n).map_err(|_| argument("a negative number of requests"))?;
     if n == 0 {
@@ -31,7 +31,7 @@ fn array<'a>(n: c_int, requests: *mut RgRequest) -> Result<&'a mut [RgRequest]> 
     if requests.is_null() {
         return Err(argument("requests is NULL and n positive"));
     }
-    // SAFETY: the C contract: `requests` points to `n` requests.
+    // SAFETY: the C program guarantees that `requests` points to `n` requests.
     Ok(unsafe { std::slice::from_raw_parts_mut(requests, n) })
 }
 
@@ -39,11 +39,11 @@ fn at(statuses: *mut RgStatus, index: usize) -> *mut RgStatus {
     if statuses.is_null() {
         return statuses;
     }
-    // SAFETY: the C contract: as many statuses as requests, or NULL.
+    // SAFETY: the C program guarantees one status per request, and `statuses` is not NULL.
     unsafe { statuses.add(index) }
 }
 
-/// There is no request, so it is over.
+/// Completes a call that has no request to complete, with an empty status.
 fn nothing_to_wait_for(status: *mut RgStatus) -> c_int {
     report_result(
         process::check_process().map(|()| (Status::EMPTY, None)),
@@ -69,7 +69,8 @@ extern "C" fn rg_wait(request: *mut RgRequest, status: *mut RgStatus) -> c_int {
     report_result(result, status)
 }
 
-/// Finishes requests that are complete without error, or soon are, from the first on; how many. They do not become null here.
+/// Completes requests in order, starting with the first, up to one that is not complete without error, or soon will be. Returns
+/// the number of completed requests. Does not set them to null.
 #[inline(always)]
 fn settle(requests: &[RgRequest], statuses: *mut RgStatus) -> usize {
     let open = requests.iter().map(handle);
@@ -81,7 +82,7 @@ fn settle(requests: &[RgRequest], statuses: *mut RgStatus) -> usize {
     }
 }
 
-/// A request that has been completed is null; after any other error it stays as it is.
+/// Sets a request to null if it has been completed. Leaves it unchanged if the call itself failed.
 fn used_up<T>(request: &mut RgRequest, result: &Result<T>) {
     if result.is_ok() {
         request.id = 0;
@@ -156,7 +157,7 @@ extern "C" fn rg_waitall(n: c_int, requests: *mut RgRequest, statuses: *mut RgSt
     finish_all(open, at(statuses, settled))
 }
 
-/// Wait for each; the first error is the call's.
+/// Waits for all requests. Returns the code of the first error.
 fn finish_all(requests: &mut [RgRequest], statuses: *mut RgStatus) -> c_int {
     let mut first: Option<Error> = None;
     let open = requests.iter().map(handle);
@@ -270,7 +271,7 @@ extern "C" fn rg_testany(
 type RgCallback = extern "C" fn(*const RgStatus, *mut c_void);
 
 struct Argument(*mut c_void);
-// SAFETY: handed back to the user's function and never looked at.
+// SAFETY: the pointer is only passed back to the user's function, and never dereferenced here.
 unsafe impl Send for Argument {}
 
 #[unsafe(no_mangle)]
@@ -304,7 +305,7 @@ extern "C" fn rg_on_complete(
     answer(result)
 }
 
-/// What is asked while a call waits; it sets the first argument for the wait to end.
+/// The header's `rg_asked`. Called while a call waits; sets its first argument to end the wait.
 type RgAsked = extern "C" fn(*mut c_int, *mut c_void);
 
 #[unsafe(no_mangle)]

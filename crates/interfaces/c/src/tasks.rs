@@ -1,4 +1,4 @@
-//! Tasks that come and go.
+//! Starting, ending and watching tasks; named groups.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -14,15 +14,15 @@ use crate::error::{OK, answer, argument, fail, refusal};
 use crate::memory::{GroupHandle, RgGroup, output};
 use crate::text::{list, name, optional, put, put_all, required};
 
-/// Reads the options of a spawn.
+/// Returns the hosts that the options of a spawn select.
 ///
 /// # Safety
-/// `options` is NULL or valid, and so are the texts it leads to.
+/// The texts of `options` must be NULL or NUL-terminated.
 unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
     let Some(options) = options else {
         return Ok(Place::Any);
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the texts are NULL or NUL-terminated.
     let (host, architecture) = unsafe { (optional(options.host), optional(options.architecture)) };
     let text = |text: &CStr| {
         let text = text.to_str();
@@ -47,7 +47,7 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
     )
 }
 
-/// Where the options of a spawn send what the tasks write.
+/// Returns the destination of the tasks' output that the options of a spawn select.
 fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
     let Some(options) = options else {
         return Ok(Output::AsMine);
@@ -72,7 +72,7 @@ fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
     }
 }
 
-/// `NAME=value` as a pair.
+/// Splits `NAME=value`. Fails if there is no `=`, or no name before it.
 fn variable(text: Vec<u8>) -> Result<(Vec<u8>, Vec<u8>)> {
     let at = text
         .iter()
@@ -90,22 +90,22 @@ extern "C" fn rg_host_of(tid: c_int) -> c_int {
     crate::error::number(process::host_of(tid))
 }
 
-/// The arguments of a spawn become an order to the launcher.
+/// Makes an order to the launcher from the arguments of a spawn.
 ///
 /// # Safety
-/// Pointers are valid, or NULL where that is allowed.
+/// Pointers must be valid, or NULL where `rg_spawn` allows it.
 unsafe fn order(
     program: *const c_char,
     argv: *const *const c_char,
     options: *const RgSpawnOptions,
     count: c_int,
 ) -> Result<Spawn> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the pointers are valid or NULL.
     let (options, program, arguments) =
         unsafe { (options.as_ref(), required(program, "program")?, list(argv)) };
     let count = u32::try_from(count).ok().filter(|&count| count > 0);
     let (search, directory, environment, through) = match options {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the texts and lists are valid or NULL.
         Some(options) => unsafe {
             (
                 optional(options.search),
@@ -120,7 +120,7 @@ unsafe fn order(
         program: program.to_bytes().to_vec(),
         arguments,
         count: count.ok_or_else(|| argument("count is not positive"))?,
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the texts are valid or NULL.
         place: unsafe { place(options) }?,
         search: search.map(|search| search.to_bytes().to_vec()),
         directory: directory.map(|directory| directory.to_bytes().to_vec()),
@@ -148,7 +148,7 @@ unsafe extern "C" fn rg_spawn(
     if let Ok(started) = output(started, "started") {
         *started = 0;
     }
-    // SAFETY: the C contract: pointers are valid or NULL where that is allowed.
+    // SAFETY: the C program guarantees that the pointers are valid, or NULL where that is allowed.
     let order = unsafe { order(program, argv, options, count) };
     let spawned = match order.and_then(process::spawn) {
         Ok(spawned) => spawned,
@@ -169,7 +169,7 @@ unsafe extern "C" fn rg_spawn(
             (tasks.iter().map(code).collect(), born, why)
         }
     };
-    // SAFETY: the C contract: `tids` has room for `count` ids, or is NULL.
+    // SAFETY: the C program guarantees that `tids` is NULL or has room for `count` ids.
     if let Err(error) = unsafe { put_all(codes.into_iter(), tids, count, std::ptr::null_mut()) } {
         return fail(&error);
     }
@@ -218,7 +218,7 @@ fn host(info: HostInfo) -> RgHost {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_tasks(tasks: *mut RgTask, capacity: c_int, count: *mut c_int) -> c_int {
     answer(process::tasks().and_then(|infos| {
-        // SAFETY: the C contract: room for `capacity` tasks; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` tasks; pointers are valid or NULL.
         unsafe { put_all(infos.into_iter().map(task), tasks, capacity, count) }
     }))
 }
@@ -226,7 +226,7 @@ unsafe extern "C" fn rg_tasks(tasks: *mut RgTask, capacity: c_int, count: *mut c
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_hosts(hosts: *mut RgHost, capacity: c_int, count: *mut c_int) -> c_int {
     answer(process::hosts().and_then(|infos| {
-        // SAFETY: as for tasks.
+        // SAFETY: the C program guarantees room for `capacity` hosts; pointers are valid or NULL.
         unsafe { put_all(infos.into_iter().map(host), hosts, capacity, count) }
     }))
 }
@@ -285,7 +285,7 @@ extern "C" fn rg_notify_cancel(watch: c_int, pending: *mut c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_join(group: *const c_char, number: *mut c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let joined = unsafe { name(group, "group") }.and_then(process::join_named);
     answer(joined.map(|joined| {
         if let Ok(number) = output(number, "number") {
@@ -296,7 +296,7 @@ unsafe extern "C" fn rg_join(group: *const c_char, number: *mut c_int) -> c_int 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_leave(group: *const c_char) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     answer(unsafe { name(group, "group") }.and_then(process::leave_named))
 }
 
@@ -307,16 +307,16 @@ unsafe extern "C" fn rg_members(
     capacity: c_int,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let members = unsafe { name(group, "group") }.and_then(process::members);
     let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
     answer(members.and_then(|members| {
-        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` ids; pointers are valid or NULL.
         unsafe { put_all(members.into_iter().map(tid), tids, capacity, count) }
     }))
 }
 
-/// How many are to meet; `None`: all.
+/// Returns how many members are to meet, or `None` for all. Fails if `count` is negative and not RG_ANY.
 fn so_many(count: c_int) -> Result<Option<u32>> {
     match count {
         process::ANY => Ok(None),
@@ -329,7 +329,7 @@ fn so_many(count: c_int) -> Result<Option<u32>> {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_meet(group: *const c_char, count: c_int) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let group = unsafe { name(group, "group") };
     let count = so_many(count);
     answer(group.and_then(|group| process::meet_so_many(&group, count?)))
@@ -343,14 +343,14 @@ unsafe extern "C" fn rg_meet_members(
     capacity: c_int,
     members: *mut c_int,
 ) -> c_int {
-    // SAFETY: the C contract: a text, or NULL.
+    // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
     let group = unsafe { name(group, "group") };
     let count = so_many(count);
     let met = group.and_then(|group| process::meet(&group, count?));
     let tid = |member: Option<u32>| member.map_or(process::NONE, |task| task as c_int);
     answer(met.and_then(|all| {
         let all = all.unwrap_or_default();
-        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` ids; pointers are valid or NULL.
         unsafe { put_all(all.into_iter().map(tid), tids, capacity, members) }
     }))
 }
@@ -372,7 +372,7 @@ unsafe extern "C" fn rg_named_groups(
     count: *mut c_int,
 ) -> c_int {
     answer(process::named_groups().and_then(|infos| {
-        // SAFETY: the C contract: room for `capacity` groups; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` groups; pointers are valid or NULL.
         unsafe { put_all(infos.into_iter().map(named_group), groups, capacity, count) }
     }))
 }
@@ -385,13 +385,13 @@ unsafe extern "C" fn rg_waiting(
     count: *mut c_int,
 ) -> c_int {
     let waiting = || -> Result<()> {
-        // SAFETY: the C contract: a text, or NULL.
+        // SAFETY: the C program guarantees that the pointer is NULL or leads to a NUL-terminated text.
         let group = unsafe { name(group, "group") }?;
         let mut infos = process::named_groups()?.into_iter();
         let found = infos.find(|info| info.name == group);
         let waiting = found.map_or_else(Vec::new, |info| info.waiting);
         let tids_of = waiting.into_iter().map(|task| task as c_int);
-        // SAFETY: the C contract: room for `capacity` ids; pointers are valid or NULL.
+        // SAFETY: the C program guarantees room for `capacity` ids; pointers are valid or NULL.
         unsafe { put_all(tids_of, tids, capacity, count) }
     };
     answer(waiting())

@@ -1,4 +1,4 @@
-//! C's texts and arrays.
+//! Texts and arrays of C.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -6,30 +6,30 @@ use regatta_process::Result;
 
 use crate::error::argument;
 
-/// A text that must be there.
+/// Returns the text at a pointer. Fails if the pointer is NULL.
 ///
 /// # Safety
-/// `text` is NULL or ends with a zero.
+/// `text` must be NULL or a NUL-terminated text that is valid for `'a`.
 pub(crate) unsafe fn required<'a>(text: *const c_char, name: &str) -> Result<&'a CStr> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `text` is NULL or NUL-terminated.
     unsafe { optional(text) }.ok_or_else(|| argument(&format!("{name} is NULL; it must be a text")))
 }
 
-/// A text that may be NULL.
+/// Returns the text at a pointer, or `None` if the pointer is NULL.
 ///
 /// # Safety
-/// As for [`required`].
+/// See [`required`].
 pub(crate) unsafe fn optional<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the C contract: what is not NULL ends with a zero.
+    // SAFETY: the caller guarantees that `text` is NUL-terminated, and it is not NULL.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
-/// The name of something, which is text for people too.
+/// Returns the name at a pointer. Fails if the pointer is NULL or the name is not UTF-8.
 ///
 /// # Safety
-/// As for [`required`].
+/// See [`required`].
 pub(crate) unsafe fn name(text: *const c_char, what: &str) -> Result<String> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `text` is NULL or NUL-terminated.
     let bytes = unsafe { required(text, what) }?;
     let text = bytes
         .to_str()
@@ -37,23 +37,23 @@ pub(crate) unsafe fn name(text: *const c_char, what: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// The texts of an array that ends with NULL.
+/// Copies the texts of an array that ends with NULL. Returns an empty list if the array is NULL.
 ///
 /// # Safety
-/// `list` is NULL or leads to texts and, behind them, NULL.
+/// `list` must be NULL or an array of NUL-terminated texts that ends with NULL.
 pub(crate) unsafe fn list(list: *const *const c_char) -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     if list.is_null() {
         return texts;
     }
-    // SAFETY: the C contract: there is a NULL, and nothing behind it is read.
+    // SAFETY: the caller guarantees that the array ends with NULL, and nothing after it is read.
     while let Some(text) = unsafe { optional(*list.add(texts.len())) } {
         texts.push(text.to_bytes().to_vec());
     }
     texts
 }
 
-/// Put a text into an array of C, cut if need be, with its end.
+/// Returns a text as a NUL-terminated array of C. A text that is too long is cut.
 pub(crate) fn put<const N: usize>(text: &[u8]) -> [c_char; N] {
     let mut array = [0; N];
     for (place, &byte) in array.iter_mut().take(N - 1).zip(text) {
@@ -62,10 +62,11 @@ pub(crate) fn put<const N: usize>(text: &[u8]) -> [c_char; N] {
     array
 }
 
-/// Put as many of `items` as fit where a C program wants them, and how many there are.
+/// Writes at most `capacity` of `items` to `place`, and the number of items to `count`. Does not write to a NULL pointer. Fails
+/// if `capacity` is negative.
 ///
 /// # Safety
-/// `place` has room for `capacity` items, or is NULL; `count` is valid or NULL.
+/// `place` must be NULL or have room for `capacity` items. `count` must be NULL or valid.
 pub(crate) unsafe fn put_all<T>(
     items: impl ExactSizeIterator<Item = T>,
     place: *mut T,
@@ -73,7 +74,7 @@ pub(crate) unsafe fn put_all<T>(
     count: *mut c_int,
 ) -> Result<()> {
     let capacity = usize::try_from(capacity).map_err(|_| argument("capacity is negative"))?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `count` is NULL or valid.
     if let Some(count) = unsafe { count.as_mut() } {
         *count = items.len() as c_int;
     }
@@ -81,7 +82,7 @@ pub(crate) unsafe fn put_all<T>(
         return Ok(());
     }
     for (at, item) in items.take(capacity).enumerate() {
-        // SAFETY: `at < capacity`.
+        // SAFETY: `place` has room for `capacity` items, and `at < capacity`.
         unsafe { place.add(at).write(item) };
     }
     Ok(())

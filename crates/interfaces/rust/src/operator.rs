@@ -87,9 +87,9 @@ builtin! {
     Sum: Number;
     /// The product. Integers wrap around.
     Product: Number;
-    /// The maximum. If an operand is NaN, so is the result.
+    /// The maximum. If an operand is NaN, the result is one of the operands, unspecified which.
     Max: Number;
-    /// The minimum. If an operand is NaN, so is the result.
+    /// The minimum. If an operand is NaN, the result is one of the operands, unspecified which.
     Min: Number;
     /// The logical AND: 1 if both operands are not 0, otherwise 0.
     And: Integer;
