@@ -1,4 +1,4 @@
-//! The list of recorded functions, with the purpose of each, made of the header.
+//! Generates the list of recorded functions and their purposes from the header.
 
 #[path = "build/purpose.rs"]
 mod purpose;

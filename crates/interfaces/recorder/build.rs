@@ -1,4 +1,4 @@
-//! The library's functions, made of those of `regatta.h`, of their purposes and of what is noted of each; and its name for the loader.
+//! Generates the library's functions from those of `regatta.h`, their purposes and the table of what is recorded. Sets its soname.
 
 #[path = "build/note.rs"]
 mod note;
@@ -27,7 +27,7 @@ fn main() {
     std::fs::write(out.join("wrap.rs"), wrap).expect("a file");
 }
 
-/// The function that the loader finds in place of libregatta.so's.
+/// Returns the code of a function that replaces the one of libregatta.so.
 fn wrapped(function: &Function, number: usize, kind: Kind) -> String {
     let (name, arguments) = (&function.name, function.arguments());
     let peer = ["from", "to"].into_iter().find(|peer| function.has(peer));
@@ -47,7 +47,7 @@ fn wrapped(function: &Function, number: usize, kind: Kind) -> String {
             if after == "none" { "" } else { after }
         ),
     };
-    // Text of unsafe code, with its reason.
+    // Generates unsafe code, with its safety comment.
     format!(
         "#[unsafe(no_mangle)]
 unsafe extern \"C\" fn {function} {{

@@ -1,4 +1,4 @@
-//! Declarations of the functions of `regatta.h`, and a stand-in for libregatta.so, with which everything that uses this crate is linked.
+//! Generates the declarations of the functions of `regatta.h`, and a stub of libregatta.so to link dependent crates with.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ fn main() {
     println!("cargo:rustc-link-lib=dylib=regatta");
 }
 
-/// Makes a library by the name and with the functions of libregatta.so, to be linked with: cargo knows no order in which
-/// libregatta.so would be there first.
+/// Makes a library with the name and the functions of libregatta.so, to link with. Cargo cannot be told to build libregatta.so
+/// first.
 fn stand_in(out: &Path, functions: &[Function]) {
     let trap =
         |function: &Function| format!("void {}(void) {{ __builtin_trap(); }}\n", function.name);

@@ -1,9 +1,10 @@
-//! The functions that `regatta.h` declares, read from the header itself: it is the one table of names, parameters and types.
-//! Everything that needs all functions is made of this list at build time, or is compared with it by a test.
+//! The functions that `regatta.h` declares, parsed from the header, which is the only table of their names, parameters and
+//! types. Code that needs all functions is generated from this list at build time, or is compared with it by a test.
 //!
-//! The parser takes the header's own subset of C and nothing else. Beside comments, preprocessor lines and `extern "C"`, a
-//! statement is a `typedef` or a declaration `TYPE NAME(TYPE NAME, ...);`, where a type is `const`, a word, and stars with or
-//! without `const`. Types of functions are `typedef void (*NAME)(TYPE NAME, ...);`. A statement that it does not understand, or a function that it misses, ends the build.
+//! The parser accepts only the subset of C that the header uses. Apart from comments, preprocessor lines and `extern "C"`, a
+//! statement is a `typedef` or a declaration `TYPE NAME(TYPE NAME, ...);`, where a type is an optional `const`, a word, and
+//! stars with or without `const`. Function types are `typedef void (*NAME)(TYPE NAME, ...);`. The build fails at a statement
+//! that the parser does not understand, or if it misses a function.
 #![forbid(unsafe_code)]
 
 pub mod reference;
@@ -13,35 +14,35 @@ use std::fmt;
 /// The text of `regatta.h`.
 pub const HEADER: &str = include_str!("../../c/include/regatta.h");
 
-/// A function of the header. Displayed, it is what follows `fn` in a declaration in Rust.
+/// A function of the header. `Display` writes what follows `fn` in its declaration in Rust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name, such as `rg_send`.
+    /// Name of the function, such as `rg_send`.
     pub name: String,
     /// The section of the header that declares it.
     pub section: String,
-    /// The Rust type of what it returns: `c_int`, but for a few that cannot fail.
+    /// Return type in Rust: `c_int`, except for a few functions that cannot fail.
     pub returns: String,
-    /// Its parameters, in their order.
+    /// Parameters, in order.
     pub parameters: Vec<Parameter>,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name in the header, or another one where that is a word of Rust: `in` is `input`, `type` is `kind`.
+    /// Name in the header, or another name if that is a keyword of Rust: `in` is `input`, `type` is `kind`.
     pub name: String,
-    /// Its type in Rust: of the standard library's module `ffi`, or of `regatta-abi`.
+    /// Type in Rust, from the standard library's module `ffi` or from `regatta-abi`.
     pub kind: String,
 }
 
 impl Function {
-    /// Returns whether it has a parameter of this name.
+    /// Returns whether the function has a parameter of this name.
     pub fn has(&self, parameter: &str) -> bool {
         self.parameters.iter().any(|it| it.name == parameter)
     }
 
-    /// Returns the names of its parameters, as a call passes them on.
+    /// Returns the names of the parameters, separated by commas, as arguments of a call.
     pub fn arguments(&self) -> String {
         let names: Vec<&str> = self.parameters.iter().map(|it| &*it.name).collect();
         names.join(", ")
@@ -63,7 +64,7 @@ pub fn functions() -> Vec<Function> {
     parse(HEADER)
 }
 
-/// Returns the sections of a header by their names, which stand in lines of dashes.
+/// Returns the names and texts of a header's sections. A line of dashes has the name of each.
 fn sections(header: &str) -> impl Iterator<Item = (&str, &str)> {
     header.split("/* ---- ").skip(1).map(|part| {
         let (name, rest) = part.split_once(" --").expect("a line of dashes");
@@ -71,7 +72,7 @@ fn sections(header: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns a header without its comments, each of which ends.
+/// Returns a header without its comments. Panics if a comment does not end.
 pub fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
     let code = parts.next().unwrap_or_default().to_owned();
@@ -109,7 +110,7 @@ fn parse(header: &str) -> Vec<Function> {
         };
         understood.unwrap_or_else(|| panic!("not understood: {statement}"));
     }
-    // Counted in another way: names in front of a parenthesis.
+    // Counts the functions in another way, as names before a parenthesis, to find those that were missed.
     let names = text.split('(').filter(|before| {
         let word = before.rsplit(|letter: char| !letter.is_alphanumeric() && letter != '_');
         word.take(1).any(|word| word.starts_with("rg_"))
@@ -134,7 +135,7 @@ fn function(declaration: &str, section: &str, callbacks: &[Parameter]) -> Option
     })
 }
 
-/// A type of functions by its name: what follows `typedef void (*`.
+/// Parses a function type: the text after `typedef void (*`.
 fn callback(declaration: &str) -> Option<Parameter> {
     let (name, inside) = declaration.strip_suffix(')')?.split_once(")(")?;
     let parameters = parameters(inside, &[])?;
@@ -151,7 +152,7 @@ fn parameters(list: &str, callbacks: &[Parameter]) -> Option<Vec<Parameter>> {
         .collect()
 }
 
-/// A type and the name that is declared to have it.
+/// Parses a type and the name that is declared with it.
 fn declared(text: &str, callbacks: &[Parameter]) -> Option<Parameter> {
     // An array is a pointer to its first element.
     let (text, array) = match text.trim().strip_suffix("[]") {
@@ -191,7 +192,7 @@ fn declared(text: &str, callbacks: &[Parameter]) -> Option<Parameter> {
     })
 }
 
-/// A word that is a type in the header, as Rust has it.
+/// Returns the Rust type of a type name in the header.
 fn in_rust(word: &str) -> Option<String> {
     let standard = match word {
         "void" => "c_void",

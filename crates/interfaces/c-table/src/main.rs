@@ -1,4 +1,5 @@
-//! Writes the names of all functions of `regatta.h`, one per line, sorted; or, for the documentation, a page: `reference` or `errors`.
+//! Prints the names of all functions of `regatta.h`, sorted, one per line. With the argument `reference` or `errors` it prints that
+//! page of the documentation instead.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

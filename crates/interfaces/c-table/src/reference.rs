@@ -1,4 +1,5 @@
-//! `regatta.h` as pages in Markdown: its sections, each declaration with the comment above it, and the error codes as a table.
+//! Markdown pages made from `regatta.h`: one with its sections, where each declaration is followed by the comment above it, and one with a
+//! table of the error codes.
 
 use std::fmt::Write;
 
@@ -11,7 +12,7 @@ struct Item {
 }
 
 impl Item {
-    /// The functions that it declares.
+    /// Returns the names of the functions that the item declares.
     fn functions(&self) -> Vec<String> {
         let code = without_comments(&self.code);
         let words = code.split('(').filter_map(|before| {
@@ -21,7 +22,7 @@ impl Item {
         words.map(str::to_owned).collect()
     }
 
-    /// What it is about: its functions, or else the types and constants that it defines.
+    /// Returns a title: the functions that the item declares, or else the types and constants that it defines.
     fn title(&self) -> String {
         let mut names = self.functions();
         if names.is_empty() {
@@ -40,7 +41,7 @@ impl Item {
                 };
                 name.filter(|name| !name.ends_with('_')).map(str::to_owned)
             });
-            // C and C++ have their own definitions of a constant.
+            // A constant can be defined twice, for C and for C++.
             for name in defined {
                 if !names.contains(&name) {
                     names.push(name);
@@ -104,7 +105,7 @@ fn section(name: &str) -> &'static str {
         .1
 }
 
-/// The header's sections by their names, the last one without the end of C++'s block.
+/// Returns the names and texts of the header's sections, without the end of the block for C++.
 fn sections() -> Vec<(&'static str, &'static str)> {
     let end = "\n#ifdef __cplusplus\n}";
     let text = |text: &'static str| text.split(end).next().unwrap_or(text);
@@ -113,7 +114,7 @@ fn sections() -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
-/// A comment that stands at the left begins an item; so does code after an empty line.
+/// Splits a section into items. A comment at the beginning of a line starts an item, and so does code after an empty line.
 fn items(text: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let (mut is_comment, mut is_new, mut depth) = (false, true, 0);
@@ -147,7 +148,7 @@ fn items(text: &str) -> Vec<Item> {
     items
 }
 
-/// A comment without its stars, as one paragraph.
+/// Returns a comment without its stars, as one paragraph.
 fn unstarred(comment: &str) -> String {
     let lines = comment.lines().map(|line| {
         let line = line
@@ -161,7 +162,7 @@ fn unstarred(comment: &str) -> String {
     lines.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// Text of a comment as Markdown: names are code, and nothing else is marked.
+/// Converts the text of a comment to Markdown. Names become code, and all other text is escaped.
 fn prose(text: &str) -> String {
     let escaped = |word: &str| {
         word.replace('*', r"\*")
@@ -180,7 +181,7 @@ fn prose(text: &str) -> String {
         let word = &rest[..end];
         let is_name =
             word.starts_with("rg_") || word.starts_with("RG_") || word.starts_with("REGATTA_");
-        // A prefix such as RG_ERR_ is one, too.
+        // A prefix such as RG_ERR_ also counts as a name.
         out += &if is_name {
             format!("`{word}`")
         } else {

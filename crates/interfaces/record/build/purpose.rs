@@ -1,10 +1,11 @@
-//! The purpose of each function of the header: that of its section, or what its parameters say, but for a few exceptions.
+//! The purpose of each function of the header. It follows from the section or from the parameters, with a few exceptions.
 
 use regatta_c_table::Function;
 
-/// Exceptions by their names, then sections, with a `Kind` of `src/calls.rs`. By message: functions that send, or receive, have that
-/// purpose. None: they are not recorded, since they return at once and tell a program what it is told anyway; and the recorder has
-/// functions of its own for `rg_mark`, `rg_toggle` and `rg_profile`.
+/// The purposes of exceptions by name, and then of sections. Each is a `Kind` of `src/calls.rs`.
+///
+/// "by message" stands for `Send` or `Receive` for functions that send or receive. "none" means that the functions are not recorded:
+/// they return at once, without communication, or (`rg_mark`, `rg_toggle` and `rg_profile`) the recorder itself implements them.
 const PURPOSES: &str = "\
 rg_initialized rg_on_wait rg_fd rg_group_is_revoked rg_dead rg_op_create rg_op_free = none
 rg_loan_open = Receive
@@ -24,7 +25,8 @@ names, mailboxes, named groups = Other
 settings and insight = none
 ";
 
-/// Returns the functions that are recorded, each with its purpose, or a sentence for whoever has changed the header.
+/// Returns the functions that are recorded, with their purposes. Fails with a sentence that says what to add to the table after a
+/// change of the header.
 pub fn all(functions: &[Function]) -> Result<Vec<(&str, &'static str)>, String> {
     let names = lines().flat_map(|(names, _)| names.split(' '));
     for name in names.filter(|name| name.starts_with("rg_")) {
@@ -62,7 +64,8 @@ fn purpose(function: &Function) -> Result<&'static str, String> {
     }
 }
 
-/// Whether a message comes in, which counts if one goes out as well, or goes out. A probe has no memory for it.
+/// Returns whether a function receives a message or sends one, and `None` for neither. A function that does both counts as receiving.
+/// A probe does neither, because it has no memory for the message.
 fn of_message(function: &Function) -> Option<&'static str> {
     let has_any = |names: &[&str]| names.iter().any(|name| function.has(name));
     match has_any(&["buf", "rbuf", "views", "block"]) {

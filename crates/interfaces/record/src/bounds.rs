@@ -1,12 +1,13 @@
-//! Bounds of the numbers of a record, from the duration of its job. More is damage: one bit is enough for centuries.
+//! Bounds of the numbers in a record, from the duration of its job. A larger number shows that the record is damaged: one flipped bit can
+//! add centuries.
 
 use crate::{CallRecord, Record, Sizes, Thread, longest};
 
-/// Most processors that a host has.
+/// Maximum number of processors of a host.
 const PROCESSORS: u128 = 8192;
 
 impl Record {
-    /// Whether its times, and numbers of things that take time, are possible in a job of this many nanoseconds.
+    /// Returns whether the times, and the counts of things that take time, are possible in a job of `job` nanoseconds.
     pub fn fits(&self, job: u64) -> bool {
         let head = &self.head;
         let span = head.last.saturating_sub(head.began);
@@ -20,7 +21,7 @@ impl Record {
             && self.threads.iter().all(|thread| thread.fits(job))
     }
 
-    /// Each sample stands for a stretch of processor time.
+    /// Returns whether the samples are possible: each stands for one period of processor time.
     fn samples_fit(&self, job: u64) -> bool {
         let threads = self.threads.iter();
         let calls = threads.flat_map(|thread| &thread.calls);
@@ -35,7 +36,7 @@ impl Record {
 impl Thread {
     fn fits(&self, job: u64) -> bool {
         let mut peers = self.peers.iter();
-        // A task that was killed while one thread followed another has the time of the first one twice.
+        // If a task was killed while a thread took over the part of another, the time of the first thread is counted twice.
         self.life <= job.saturating_mul(2)
             && self.calls.iter().all(|call| call.fits(job))
             && peers.all(|peer| peer.sent <= job && peer.received <= job)
@@ -44,14 +45,15 @@ impl Thread {
 }
 
 impl CallRecord {
-    /// A call takes more than a nanosecond.
+    /// Returns whether the numbers are possible: a call takes more than a nanosecond.
     fn fits(&self, job: u64) -> bool {
         let numbers = [self.count, self.time, self.longest, self.failed];
         numbers.iter().all(|&number| number <= job)
     }
 }
 
-/// Messages of a class are no longer than it says. The last one may not have been counted yet.
+/// Returns whether the numbers of each class are possible: no message is longer than the class allows. The bytes of one more message
+/// than counted are allowed, because the last one may not have been counted yet.
 fn fit(sizes: &Sizes, job: u64) -> bool {
     let mut sizes = sizes.iter().enumerate();
     sizes.all(|(class, &(count, bytes))| {

@@ -1,22 +1,22 @@
-//! The functions of `regatta.h` that are recorded, and what the time in them is called. `build.rs` makes the list of the header.
+//! The functions of `regatta.h` that are recorded, and the purpose of each. `build.rs` generates the list from the header.
 
-/// Purpose of a call, to which the time in it goes.
+/// Purpose of a call. A profile sums up the time in calls by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Sending.
     Send,
-    /// Receiving, the wait for the message included.
+    /// Receiving, including the wait for the message.
     Receive,
-    /// Waiting for what was begun, and looking for what has come.
+    /// Waiting for started operations, and probing for messages.
     Wait,
-    /// Calls of all members of a group.
+    /// Collective calls.
     Collective,
-    /// Joining, leaving, and what the launcher is asked.
+    /// Joining, leaving, and requests to the launcher.
     Other,
 }
 
 impl Kind {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Kind; 5] = [
         Kind::Send,
         Kind::Receive,
@@ -25,7 +25,7 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// The word for it.
+    /// Returns the word for the purpose.
     pub const fn word(self) -> &'static str {
         match self {
             Kind::Send => "sending",
@@ -37,12 +37,12 @@ impl Kind {
     }
 }
 
-/// The number of a function: its place in [`CALLS`].
+/// The number of a function: its index in [`CALLS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call(pub u16);
 
 impl Call {
-    /// The function of this name, which is in the list.
+    /// Returns the function of this name. Panics if it is not in the list.
     pub const fn named(name: &str) -> Call {
         let mut at = 0;
         while at < CALLS.len() {
@@ -54,14 +54,14 @@ impl Call {
         panic!("no such call");
     }
 
-    /// Its name.
+    /// Returns the function's name.
     pub fn name(self) -> &'static str {
         CALLS
             .get(usize::from(self.0))
             .map_or("unknown", |call| call.0)
     }
 
-    /// Its purpose.
+    /// Returns the function's purpose.
     pub fn kind(self) -> Kind {
         CALLS
             .get(usize::from(self.0))
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-/// Are two texts equal? In constants nothing else can compare them.
+/// Returns whether two texts are equal. Constant functions cannot use `==` for slices.
 const fn equal(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
@@ -78,5 +78,5 @@ const fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && at == a.len()
 }
 
-// `CALLS`, all functions that are recorded and their purposes, in the order of their numbers.
+// Defines `CALLS`, all recorded functions and their purposes, in the order of their numbers.
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));

@@ -1,4 +1,4 @@
-//! Positions, in words.
+//! Positions of all parts of a record, in words.
 
 /// The version of the layout.
 pub const VERSION: u8 = 4;
@@ -6,7 +6,7 @@ pub const VERSION: u8 = 4;
 /// The first four bytes of a record of any version.
 pub(crate) const MARK: [u8; 4] = *b"RGpr";
 
-/// The first word of a record: its mark, then a hash of the layout's version and of the functions, which records name by number.
+/// The first word of a record: the mark, then a hash of the layout's version and of the functions, which records refer to by number.
 pub const MAGIC: u64 = u32::from_le_bytes(MARK) as u64 | (fingerprint() << 32);
 
 /// Returns a hash (FNV-1a) of the version and of the names of functions in the order of their numbers.
@@ -29,215 +29,215 @@ const fn fnv(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// Threads of a task that are recorded at the same time. Calls of further ones are counted, and no more.
+/// Maximum number of threads of a task that are recorded at the same time. Calls of further threads are only counted.
 pub const THREADS: usize = 16;
-/// Room for functions of `regatta.h`.
+/// Maximum number of recorded functions of `regatta.h`.
 pub const CALL_SLOTS: usize = 160;
-/// Peers of a thread that are told apart; the rest is one more.
+/// Maximum number of peers of a thread with an entry of their own. All other peers share one more entry.
 pub const PEERS: usize = 256;
-/// Classes of lengths: 0, 1, 2, up to 4, up to 8, ...
+/// Number of classes of lengths: 0, 1, 2, up to 4, up to 8, ...
 pub const SIZES: usize = 66;
-/// Names of marks and toggles.
+/// Maximum number of names of marks and toggles.
 pub const NAMES: usize = 128;
-/// Words for the list of modules.
+/// Size of the list of modules, in words.
 pub const MODULE_WORDS: usize = 8192;
-/// Addresses that are told apart in samples: a power of two.
+/// Maximum number of different sampled addresses. A power of two.
 pub const SAMPLES: usize = 16384;
 /// Maximum number of events of a record.
 pub const MAX_EVENTS: usize = 1 << 22;
 
-/// The head.
+/// Positions within the head.
 pub mod head {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// Words of the whole record.
+    /// Size of the whole record, in words.
     pub const SIZE: usize = 1;
-    /// Room for events.
+    /// Maximum number of events kept.
     pub const EVENTS: usize = 2;
-    /// The process.
+    /// Process id.
     pub const PID: usize = 3;
-    /// Task number and 1; 0: it is no task.
+    /// Task id plus 1, or 0 if the process is not a task.
     pub const TASK: usize = 4;
-    /// The boot of the host: records of equal values have one monotonic clock.
+    /// Identifies the host's boot. Records with equal values have the same monotonic clock.
     pub const BOOT: usize = 5;
-    /// Monotonic time of the beginning, in nanoseconds, as all times.
+    /// Monotonic time of the beginning, in nanoseconds. All times are monotonic and in nanoseconds unless stated otherwise.
     pub const BEGAN: usize = 6;
-    /// That moment as time since 1970.
+    /// Time of the beginning since 1970, in nanoseconds.
     pub const BEGAN_REAL: usize = 7;
-    /// When it had joined.
+    /// Time when the process had joined the job.
     pub const JOINED: usize = 8;
-    /// When it had left.
+    /// Time when the process had left the job.
     pub const LEFT: usize = 9;
-    /// When the process ended by itself; 0: it was killed, or ended without the C library's exit.
+    /// Time when the process exited, or 0 if it was killed or ended without the C library's `exit`.
     pub const ENDED: usize = 10;
-    /// Nanoseconds of processor time between two samples; 0: none are taken.
+    /// Processor time between two samples, in nanoseconds, or 0 if none are taken.
     pub const PERIOD: usize = 11;
-    /// Samples taken.
+    /// Number of samples taken.
     pub const SAMPLES: usize = 12;
-    /// Samples for whose addresses there was no room.
+    /// Number of samples for whose addresses there was no room.
     pub const SAMPLES_LOST: usize = 13;
-    /// Events written, those that were overwritten included.
+    /// Number of events written, including those that were overwritten.
     pub const EVENT_COUNT: usize = 14;
-    /// Since when nothing is recorded; 0: it is.
+    /// Time since when recording is off, or 0 if it is on.
     pub const OFF_SINCE: usize = 15;
-    /// How long nothing was recorded, before that.
+    /// Total time for which recording was off before that.
     pub const OFF: usize = 16;
-    /// Calls of threads for which there was no room.
+    /// Number of calls of threads for which there was no room.
     pub const UNRECORDED: usize = 17;
-    /// Marks and toggles for whose names there was no room.
+    /// Number of marks and toggles for whose names there was no room.
     pub const NAMES_LOST: usize = 18;
-    /// Bytes of the list of modules.
+    /// Length of the list of modules, in bytes.
     pub const MODULE_BYTES: usize = 19;
-    /// Processor time of the process since the beginning, as of the last sample, or when it left or ended.
+    /// Processor time of the process since the beginning, in nanoseconds. Updated at each sample, and when the process leaves or exits.
     pub const PROCESSOR: usize = 20;
-    /// The last moment that any thread noted.
+    /// The latest time that any thread has recorded.
     pub const LAST: usize = 21;
-    /// The host's name.
+    /// Name of the host.
     pub const HOST: usize = 32;
-    /// The program's path.
+    /// Path of the program.
     pub const PROGRAM: usize = 48;
-    /// Words of each of these texts.
+    /// Size of each of these texts, in words.
     pub const TEXT: usize = 16;
-    /// Words of the head.
+    /// Size of the head, in words.
     pub const WORDS: usize = 64;
 }
 
-/// The part of a thread.
+/// Positions within the part of a thread.
 pub mod thread {
     use super::{CALL_SLOTS, PEERS, SIZES};
 
-    /// 1 when a thread has ever had it.
+    /// 1 if any thread has ever used the part.
     pub const USED: usize = 0;
-    /// 1 while a thread has it.
+    /// 1 while a thread uses the part.
     pub const TAKEN: usize = 1;
-    /// When the first thread began with it.
+    /// Time when the current or last thread began to use the part.
     pub const BEGAN: usize = 2;
-    /// The end of the last call.
+    /// Time when the last call ended.
     pub const LAST: usize = 3;
-    /// Call in which the thread is, and 1.
+    /// Number of the call that the thread is in, plus 1, or 0 if it is in none.
     pub const CURRENT: usize = 4;
-    /// When that began.
+    /// Time when that call began.
     pub const CURRENT_BEGAN: usize = 5;
-    /// The peer that it is about, and 1; 0: any, or none.
+    /// Task id of that call's peer plus 1, or 0 for any peer or none.
     pub const CURRENT_PEER: usize = 6;
-    /// How long threads have had it that have ended.
+    /// Total time for which threads that have ended used the part.
     pub const LIFE: usize = 7;
-    /// Calls: for each [`call::WORDS`](super::call::WORDS).
+    /// Calls, [`call::WORDS`](super::call::WORDS) each.
     pub const CALLS: usize = 8;
-    /// Messages sent by length, and then those received: count and bytes of each class.
+    /// Messages sent, by class of length: count and bytes of each class.
     pub const SENT_SIZES: usize = CALLS + CALL_SLOTS * super::call::WORDS;
-    /// Messages received, likewise.
+    /// Messages received, by class of length: count and bytes of each class.
     pub const RECEIVED_SIZES: usize = SENT_SIZES + 2 * SIZES;
-    /// Peers: for each [`peer::WORDS`](super::peer::WORDS), the last one for all others.
+    /// Peers, [`peer::WORDS`](super::peer::WORDS) each. The last entry is for all peers without an entry.
     pub const PEERS_AT: usize = RECEIVED_SIZES + 2 * SIZES;
-    /// Words of it all.
+    /// Size of the part, in words.
     pub const WORDS: usize = PEERS_AT + (PEERS + 1) * super::peer::WORDS;
 }
 
-/// A call within the part of a thread.
+/// Positions within the entry of a call.
 pub mod call {
-    /// How often.
+    /// Number of calls.
     pub const COUNT: usize = 0;
-    /// Nanoseconds in it.
+    /// Total time in the call, in nanoseconds.
     pub const TIME: usize = 1;
-    /// Duration of the longest one.
+    /// Duration of the longest call, in nanoseconds.
     pub const MAX_TIME: usize = 2;
-    /// Bytes of this task's that it was about.
+    /// Total bytes of this task's data in the calls.
     pub const BYTES: usize = 3;
-    /// How often it failed.
+    /// Number of failed calls.
     pub const FAILED: usize = 4;
-    /// Samples of the processor in it.
+    /// Number of samples taken during the call.
     pub const BUSY: usize = 5;
-    /// Words.
+    /// Size of the entry, in words.
     pub const WORDS: usize = 6;
 }
 
-/// A peer within the part of a thread.
+/// Positions within the entry of a peer.
 pub mod peer {
-    /// Task number and 1; 0: nobody yet.
+    /// Task id plus 1, or 0 if the entry is free.
     pub const TASK: usize = 0;
-    /// Messages to it.
+    /// Number of messages sent to the peer.
     pub const SENT: usize = 1;
-    /// Their bytes.
+    /// Bytes sent to the peer.
     pub const SENT_BYTES: usize = 2;
-    /// Messages from it.
+    /// Number of messages received from the peer.
     pub const RECEIVED: usize = 3;
-    /// Their bytes.
+    /// Bytes received from the peer.
     pub const RECEIVED_BYTES: usize = 4;
-    /// Words.
+    /// Size of the entry, in words.
     pub const WORDS: usize = 5;
 }
 
-/// The name of marks or of a toggle.
+/// Positions within the entry of a name of marks or of a toggle.
 pub mod name {
-    /// Its text.
+    /// Text of the name, NUL-terminated.
     pub const TEXT: usize = 0;
-    /// Words of the text, its end included.
+    /// Size of the text including its NUL, in words.
     pub const TEXT_WORDS: usize = 8;
-    /// How often it was marked.
+    /// Number of marks.
     pub const MARKS: usize = 8;
-    /// How often it was on.
+    /// Number of times that the toggle was switched on.
     pub const TIMES: usize = 9;
-    /// How long it was on.
+    /// Total time for which the toggle was on, in nanoseconds.
     pub const TIME: usize = 10;
-    /// Since when it is on; 0: it is off.
+    /// Time since when the toggle is on, or 0 if it is off.
     pub const SINCE: usize = 11;
-    /// Words.
+    /// Size of the entry, in words.
     pub const WORDS: usize = 12;
 }
 
-/// An event.
+/// Positions within an event, and its kinds and flags.
 pub mod event {
-    /// Kind, flags, thread and sequence number, packed; 0: nothing, or it was being written.
+    /// Kind, flags, thread and sequence number, packed by [`pack`], or 0 if there is no event or it was being written.
     pub const WHAT: usize = 0;
-    /// Its beginning.
+    /// Time when the event began.
     pub const BEGAN: usize = 1;
-    /// Its end.
+    /// Time when the event ended.
     pub const ENDED: usize = 2;
-    /// Bytes of the message, or the number of the name.
+    /// Length of the message in bytes, or the number of the name.
     pub const BYTES: usize = 3;
-    /// Task number of the peer, and the tag in the upper half.
+    /// Task id of the peer in the lower half, and the tag in the upper half.
     pub const PEER: usize = 4;
-    /// Words.
+    /// Size of an event, in words.
     pub const WORDS: usize = 5;
 
-    /// The kind of a message that belongs to a call with several.
+    /// Kind of a further message of a call that has several.
     pub const MESSAGE: u16 = 1000;
-    /// The kind of a mark.
+    /// Kind of a mark.
     pub const MARK: u16 = 1001;
-    /// The kind of a stretch during which a toggle was on.
+    /// Kind of an interval during which a toggle was on.
     pub const TOGGLE: u16 = 1002;
 
-    /// A message was sent.
+    /// Flag: a message was sent.
     pub const SENT: u8 = 1;
-    /// A message was received.
+    /// Flag: a message was received.
     pub const RECEIVED: u8 = 2;
-    /// The call failed.
+    /// Flag: the call failed.
     pub const FAILED: u8 = 4;
 
-    /// The first word. Calls have their number as kind.
+    /// Packs the first word of an event. The kind of a call is its number.
     pub const fn pack(kind: u16, flags: u8, thread: u8, sequence: u32) -> u64 {
         (kind as u64 + 1) << 48 | (flags as u64) << 40 | (thread as u64) << 32 | sequence as u64
     }
 }
 
-/// Where the threads begin.
+/// Position of the first thread's part.
 pub const THREADS_AT: usize = head::WORDS;
-/// Where the names begin.
+/// Position of the first name.
 pub const NAMES_AT: usize = THREADS_AT + THREADS * thread::WORDS;
-/// Where the modules begin.
+/// Position of the list of modules.
 pub const MODULES_AT: usize = NAMES_AT + NAMES * name::WORDS;
-/// Where the samples begin.
+/// Position of the first sample.
 pub const SAMPLES_AT: usize = MODULES_AT + MODULE_WORDS;
-/// Where the events begin.
+/// Position of the first event.
 pub const EVENTS_AT: usize = SAMPLES_AT + 2 * SAMPLES;
 
-/// Words of a record with room for this many events.
+/// Returns the size of a record with room for `events` events, in words.
 pub const fn words(events: usize) -> usize {
     EVENTS_AT + events * event::WORDS
 }
 
-/// The class of a length: 0 for 0, and class k for up to 2^(k-1) bytes.
+/// Returns the class of a length: class 0 for an empty message, and class k for up to 2^(k-1) bytes.
 pub const fn class(length: u64) -> usize {
     match length {
         0 => 0,
@@ -245,7 +245,7 @@ pub const fn class(length: u64) -> usize {
     }
 }
 
-/// The greatest length of a class.
+/// Returns the maximum length of a class, in bytes.
 pub const fn longest(class: usize) -> u64 {
     match class {
         0 => 0,

@@ -1,22 +1,22 @@
-//! The record of a task's profile: a file of 64-bit words, little-endian, of a size that is known when it is made.
+//! The record of a task's profile: a file of little-endian 64-bit words, whose size is fixed when it is created.
 //!
-//! The task writes it through a mapping while it runs (`crates/interfaces/recorder`), so that everything written is there when the
-//! task is killed. [`Record::read`] reads it afterwards: the file is untrusted, whoever wrote it.
+//! The task writes the record through a memory mapping while it runs (`crates/interfaces/recorder`), so that the record survives
+//! when the task is killed. [`Record::read`] reads it afterwards, and treats the file as untrusted.
 //!
-//! | part | words | holds |
+//! | part | words | contents |
 //! |---|---|---|
-//! | head | [`head::WORDS`] | whose record it is, times, totals |
+//! | head | [`head::WORDS`] | process and task, times, totals |
 //! | threads | [`THREADS`] of [`thread::WORDS`] | calls, messages by peer and by size, of one thread at a time |
 //! | names | [`NAMES`] of [`name::WORDS`] | marks and toggles of the program |
 //! | modules | [`MODULE_WORDS`] | files that are mapped as code, as text |
-//! | samples | [`SAMPLES`] of 2 | addresses at which the processor was seen, and how often |
+//! | samples | [`SAMPLES`] of 2 | sampled code addresses, with their counts |
 //! | events | a power of two, of [`event::WORDS`] | the newest events |
-
-//! | module | is |
+//!
+//! | module | contents |
 //! |---|---|
 //! | `layout` | positions of all words |
 //! | `calls` | the functions that are recorded |
-//! | `bounds`, `read` | the file, read: it is untrusted |
+//! | `bounds`, `read` | reading and checking of the untrusted file |
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,12 @@
-//! A record, read. Nothing in it is believed: lengths and numbers are checked, and times that make no sense are none.
+//! Reading of records. The file is untrusted, so lengths and numbers are checked.
 
 use crate::layout::*;
 use crate::{CALLS, Call};
 
-/// A record, as it was found.
+/// A record that was read from a file.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// Whose it is, times and totals.
+    /// Process and task, times and totals.
     pub head: Head,
     /// The parts of threads that were used.
     pub threads: Vec<Thread>,
@@ -14,172 +14,172 @@ pub struct Record {
     pub names: Vec<Name>,
     /// Files that were mapped as code.
     pub modules: Vec<Module>,
-    /// Where the processor was seen outside of calls.
+    /// Code addresses that were sampled outside of calls.
     pub samples: Vec<Sample>,
-    /// The newest events, by their beginning.
+    /// The newest events, ordered by their beginning.
     pub events: Vec<Event>,
 }
 
 /// The head of a record.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// The task; none: the process never joined a job.
+    /// Task id, or `None` if the process never joined a job.
     pub task: Option<u32>,
-    /// The boot of its host.
+    /// Identifies the host's boot; see [`head::BOOT`].
     pub boot: u64,
-    /// Monotonic time of the beginning, in nanoseconds, as all times.
+    /// Monotonic time of the beginning, in nanoseconds. All times are monotonic and in nanoseconds unless stated otherwise.
     pub began: u64,
-    /// That moment as time since 1970.
+    /// Time of the beginning since 1970, in nanoseconds.
     pub began_real: u64,
-    /// When it had joined.
+    /// Time when the process had joined the job.
     pub joined: Option<u64>,
-    /// When it had left.
+    /// Time when the process had left the job.
     pub left: Option<u64>,
-    /// When the process had ended by itself.
+    /// Time when the process exited, or `None` if it was killed or ended without the C library's `exit`.
     pub ended: Option<u64>,
-    /// The last moment known of it.
+    /// The latest time in the record.
     pub last: u64,
-    /// Nanoseconds of processor time between two samples; 0: none were taken.
+    /// Processor time between two samples, in nanoseconds, or 0 if none were taken.
     pub period: u64,
-    /// Samples taken.
+    /// Number of samples taken.
     pub samples: u64,
-    /// Samples for which there was no room.
+    /// Number of samples for which there was no room.
     pub samples_lost: u64,
-    /// Events that were overwritten by later ones.
+    /// Number of events that were overwritten by later ones.
     pub events_lost: u64,
-    /// How long nothing was recorded.
+    /// Total time for which recording was off.
     pub off: u64,
-    /// Calls of threads for which there was no room.
+    /// Number of calls of threads for which there was no room.
     pub unrecorded: u64,
-    /// Marks and toggles for which there was no room.
+    /// Number of marks and toggles for which there was no room.
     pub names_lost: u64,
-    /// Processor time, as far as it is known.
+    /// Processor time of the process when it was last updated, in nanoseconds.
     pub processor: u64,
-    /// The host.
+    /// Name of the host.
     pub host: String,
-    /// The program.
+    /// Path of the program.
     pub program: String,
 }
 
-/// The part of a thread.
+/// The part of a record that one thread at a time has used.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    /// How long threads have had it, from their first call on.
+    /// Total time for which threads used the part, from their first call on.
     pub life: u64,
-    /// When the first one began.
+    /// Time when the last thread began to use the part.
     pub began: u64,
-    /// Calls that were made.
+    /// The functions that were called.
     pub calls: Vec<CallRecord>,
-    /// The call in which it was at the end, since when, and with which peer.
+    /// The call that the thread was in at the end, the time when it began, and its peer.
     pub current: Option<(Call, u64, Option<u32>)>,
     /// Messages sent, by class of length.
     pub sent: Sizes,
-    /// Messages received.
+    /// Messages received, by class of length.
     pub received: Sizes,
-    /// By peer.
+    /// Messages by peer.
     pub peers: Vec<Peer>,
 }
 
-/// Count and bytes of messages by class of length.
+/// Count and bytes of messages, by class of length.
 pub type Sizes = Vec<(u64, u64)>;
 
-/// A call's numbers.
+/// The numbers of a called function.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRecord {
-    /// Which.
+    /// The function.
     pub call: Call,
-    /// How often.
+    /// Number of calls.
     pub count: u64,
-    /// Nanoseconds.
+    /// Total time, in nanoseconds.
     pub time: u64,
-    /// The longest.
+    /// Duration of the longest call, in nanoseconds.
     pub longest: u64,
-    /// Bytes.
+    /// Total bytes of this task's data in the calls.
     pub bytes: u64,
-    /// How often it failed.
+    /// Number of failed calls.
     pub failed: u64,
-    /// Samples in it.
+    /// Number of samples taken during the calls.
     pub busy: u64,
 }
 
 /// Messages with a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
-    /// The task; none: all for which there was no room.
+    /// Task id of the peer, or `None` for all peers for which there was no room.
     pub task: Option<u32>,
-    /// Messages to it.
+    /// Number of messages sent to the peer.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes sent to the peer.
     pub sent_bytes: u64,
-    /// Messages from it.
+    /// Number of messages received from the peer.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received from the peer.
     pub received_bytes: u64,
 }
 
 /// A mark or a toggle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
-    /// Its number, by which events name it.
+    /// Number of the name, by which events refer to it.
     pub number: usize,
-    /// Its text.
+    /// The name.
     pub text: String,
-    /// How often it was marked.
+    /// Number of marks.
     pub marks: u64,
-    /// How often it was on.
+    /// Number of times that the toggle was switched on.
     pub times: u64,
-    /// How long.
+    /// Total time for which the toggle was on, in nanoseconds.
     pub time: u64,
 }
 
-/// A file, mapped as code.
+/// A file that is mapped as code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// First address.
+    /// First address of the mapping.
     pub begin: u64,
-    /// The address behind it.
+    /// Address after the mapping.
     pub end: u64,
-    /// Difference between addresses there and those in the file's tables.
+    /// Difference between addresses in the mapping and those in the file's tables.
     pub base: u64,
-    /// Its path.
+    /// Path of the file.
     pub path: String,
 }
 
-/// An address, and how often the processor was seen there.
+/// A sampled code address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The address.
     pub address: u64,
-    /// How often.
+    /// Number of samples at the address.
     pub count: u64,
 }
 
-/// Something that happened.
+/// An event of a thread: a call, a message, a mark or an interval of a toggle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its kind.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// The part of the thread.
+    /// Number of the thread's part.
     pub thread: u8,
-    /// When it began.
+    /// Time when the event began.
     pub began: u64,
-    /// When it ended; not before that.
+    /// Time when the event ended, not before it began.
     pub ended: u64,
-    /// A message was sent.
+    /// Whether a message was sent.
     pub sent: bool,
-    /// A message was received.
+    /// Whether a message was received.
     pub received: bool,
-    /// The call failed.
+    /// Whether the call failed.
     pub failed: bool,
-    /// Bytes.
+    /// Length of the message in bytes, or for a call without a message the bytes of its data.
     pub bytes: u64,
-    /// The task at the other end.
+    /// Task id of the message's peer.
     pub peer: Option<u32>,
-    /// The message's tag.
+    /// Tag of the message.
     pub tag: i32,
-    /// The number of the message among those between the two with this tag, from 1; 0: not known.
+    /// Number of the message among those from this sender to this receiver with this tag, from 1, or 0 if it is unknown.
     pub sequence: u32,
 }
 
@@ -188,22 +188,22 @@ pub struct Event {
 pub enum EventKind {
     /// A call.
     Call(Call),
-    /// A message of a call that has several.
+    /// A further message of a call that has several.
     Message,
-    /// A mark, by the number of its name.
+    /// A mark, with the number of its name.
     Mark(usize),
-    /// A toggle that was on.
+    /// An interval during which a toggle was on, with the number of its name.
     Toggle(usize),
 }
 
-/// Why a file is no record.
+/// The reason why a file cannot be read as a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It does not begin like one.
+    /// The file does not begin with the mark of a record.
     Strange,
-    /// Another version wrote it.
+    /// Another version of Regatta has written the file.
     Version,
-    /// Its size is not the one that it says.
+    /// The size of the file is not the one that its head states.
     Size,
 }
 
@@ -218,7 +218,7 @@ impl std::fmt::Display for Fault {
 }
 
 impl Record {
-    /// The record in this file.
+    /// Reads a record from the contents of its file.
     pub fn read(file: &[u8]) -> Result<Record, Fault> {
         let words = Words::new(file);
         let magic = words.at(head::MAGIC).to_le_bytes();
@@ -262,26 +262,26 @@ impl<'a> Words<'a> {
         Words(file)
     }
 
-    /// A word; 0 behind the end.
+    /// Returns a word, or 0 if it is after the end of the file.
     fn at(&self, at: usize) -> u64 {
         let bytes = self.0.get(at * 8..at * 8 + 8);
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
         u64::from_le_bytes(bytes.unwrap_or_default())
     }
 
-    /// A text, as far as its end, or the end of its room.
+    /// Returns a text, up to its NUL or the end of its words.
     fn text(&self, at: usize, words: usize) -> String {
         let bytes = self.0.get(at * 8..(at + words) * 8).unwrap_or_default();
         let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// A time, if there is one.
+    /// Returns a time, or `None` if it is 0.
     fn time(&self, at: usize) -> Option<u64> {
         Some(self.at(at)).filter(|&time| time != 0)
     }
 
-    /// A task, of which the number and 1 is written.
+    /// Returns a task id, which is stored plus 1.
     fn task(&self, at: usize) -> Option<u32> {
         u32::try_from(self.at(at).checked_sub(1)?).ok()
     }
@@ -391,7 +391,7 @@ fn name_of(words: &Words, number: usize, end: u64) -> Option<Name> {
     (found.marks != 0 || found.times != 0).then_some(found)
 }
 
-/// Each line has two addresses and a base, as hexadecimal numbers, and a path.
+/// Reads the list of modules. Each line has two addresses and a base, as hexadecimal numbers, and a path.
 fn modules_of(words: &Words) -> Vec<Module> {
     let bytes = words.at(head::MODULE_BYTES).min(MODULE_WORDS as u64 * 8) as usize;
     let text = words.0.get(MODULES_AT * 8..MODULES_AT * 8 + bytes);
@@ -421,7 +421,7 @@ fn samples_of(words: &Words) -> Vec<Sample> {
     samples.filter(|sample| sample.count != 0).collect()
 }
 
-/// The events that are there, and how many were overwritten.
+/// Returns the events in the record, and the number of those that were overwritten.
 fn events_of(words: &Words, room: usize) -> (Vec<Event>, u64) {
     let mut events: Vec<Event> = (0..room)
         .filter_map(|number| event_of(words, EVENTS_AT + number * event::WORDS))

@@ -1,4 +1,4 @@
-//! The inputs kept for the fuzzer, and what must hold for them, with the ordinary compiler.
+//! Runs the fuzzer's checks on its corpus, without the fuzzer.
 
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;

@@ -1,4 +1,4 @@
-//! The header tells the purpose of each function.
+//! The purpose of each function follows from the header.
 
 #[path = "../build/purpose.rs"]
 mod purpose;

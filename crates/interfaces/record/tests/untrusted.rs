@@ -1,4 +1,4 @@
-//! Files that nobody of ours has written are read without harm, and what a task writes is read as it was written.
+//! Arbitrary files are read without harm, and what a task writes is read back unchanged.
 
 use proptest::prelude::*;
 use regatta_record::{Call, EventKind, Fault, MAGIC, Record, event, head, name, thread, words};
@@ -6,7 +6,7 @@ use regatta_record::{EVENTS_AT, NAMES_AT, SAMPLES_AT, THREADS_AT, call, peer};
 
 const ROOM: usize = 4;
 
-/// A record in which these words stand.
+/// Returns a record with these words set.
 fn record(written: &[(usize, u64)]) -> Vec<u8> {
     let mut all = vec![0u64; words(ROOM)];
     all[head::MAGIC] = MAGIC;
@@ -100,7 +100,7 @@ fn files_of_others_and_cut_ones_are_none() {
     }
 }
 
-/// Each word of a time or a count, damaged alone.
+/// Damages each word of a time or a count separately.
 #[test]
 fn numbers_that_the_job_had_no_time_for_do_not_fit_it() {
     let call = THREADS_AT + thread::CALLS + usize::from(Call::named("rg_recv").0) * call::WORDS;
@@ -139,7 +139,7 @@ fn numbers_that_the_job_had_no_time_for_do_not_fit_it() {
         }
         let damaged = [&sound[..], &[(at, 1 << 60)]].concat();
         let damaged = Record::read(&record(&damaged)).expect("a record");
-        // A thread that began late has less time, and not more.
+        // A thread that began later has less time, so a large value here is possible.
         let late = at == THREADS_AT + thread::BEGAN;
         assert_eq!(damaged.fits(1_000_000), late, "word {at}");
     }
@@ -148,7 +148,7 @@ fn numbers_that_the_job_had_no_time_for_do_not_fit_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A record of the right size with any words gives numbers that can be worked with.
+    /// A record of the right size with arbitrary words has only ordered times and non-empty ranges after it is read.
     #[test]
     fn any_words_are_read_without_harm(
         seed in any::<u64>(),

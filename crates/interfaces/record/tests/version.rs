@@ -1,4 +1,4 @@
-//! The layout of a record is held to its version.
+//! A change of a record's layout requires a new version.
 
 use regatta_record::{VERSION, call, event, head, name, peer, thread, words};
 

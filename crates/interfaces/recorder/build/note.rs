@@ -1,10 +1,11 @@
-//! What is noted of a call beside its time: the names of its parameters tell, which mean the same throughout the header.
+//! What is recorded of a call in addition to its time. This follows from the names of its parameters, which have the same meaning
+//! throughout the header.
 
 use regatta_c_table::Function;
 use regatta_record::Kind;
 
-/// The line of code that follows the call. It is that of the first line here that begins with the function's name, or with its purpose
-/// and parameters that it has. None: only the time is recorded.
+/// The line of code that follows a call. The first line applies whose left side has the function's name, or its purpose and only
+/// parameters that it has. "none" means that only the time is recorded.
 const NOTES: &str = "\
 rg_wait rg_test rg_waitall rg_waitany rg_testall rg_testany rg_on_complete = completion
 rg_progress rg_clear_fd rg_raise_fd = span.found_nothing();
@@ -63,7 +64,7 @@ pub fn after(function: &Function, kind: Kind) -> &'static str {
     };
     match lines().find(|(words, _)| is_it(words)) {
         Some((_, note)) => note,
-        // Members only meet, or make a group.
+        // The call moves no data of the program: it is a barrier, or makes a group.
         None if kind == Kind::Collective && !function.has("input") && !function.has("buf") => {
             "none"
         }
@@ -74,7 +75,8 @@ pub fn after(function: &Function, kind: Kind) -> &'static str {
     }
 }
 
-/// Returns the lines before the call, which make what the line after it uses. Where the caller passes no status, they pass one of ours.
+/// Returns the lines before the call, which define the variables that the line after it uses. If the caller passes no status, they
+/// provide one.
 pub fn before(after: &str) -> String {
     let mut lines = String::new();
     if after.contains("status") {

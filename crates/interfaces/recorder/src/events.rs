@@ -1,4 +1,4 @@
-//! The buffer of events: the newest are kept.
+//! The ring buffer of events, in which new events overwrite the oldest.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -6,7 +6,7 @@ use regatta_record::{EVENTS_AT, THREADS_AT, event, head, thread};
 
 use crate::map::Map;
 
-/// A message that an event is about.
+/// The message of an event.
 #[derive(Clone, Copy)]
 pub(crate) struct Message {
     /// [`event::SENT`] or [`event::RECEIVED`].
@@ -28,7 +28,7 @@ impl Message {
     };
 }
 
-/// Writes an event of the thread with this part.
+/// Writes an event of the thread that uses this part.
 pub(crate) fn write(map: Map, part: usize, kind: u16, (began, ended): (u64, u64), about: Message) {
     let room = map[head::EVENTS].load(Relaxed);
     let number = map[head::EVENT_COUNT].fetch_add(1, Relaxed) & room.wrapping_sub(1);
@@ -36,7 +36,7 @@ pub(crate) fn write(map: Map, part: usize, kind: u16, (began, ended): (u64, u64)
     let Some(words) = map.get(at..at + event::WORDS) else {
         return;
     };
-    // A task that is killed in between leaves no mixture of two events.
+    // Invalidates the old event first, so that a task that is killed in between leaves no mixture of two events.
     words[event::WHAT].store(0, Release);
     words[event::BEGAN].store(began, Release);
     words[event::ENDED].store(ended, Relaxed);

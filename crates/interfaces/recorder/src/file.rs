@@ -1,4 +1,4 @@
-//! The record's file: made, mapped, removed.
+//! The record's file: creation, mapping, removal.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io::Error;
@@ -12,21 +12,21 @@ use regatta_record::{MAGIC, MAX_EVENTS, head, words};
 
 use crate::map::{self, Map, now, time};
 
-/// The launcher's wishes.
+/// Settings from the launcher.
 pub(crate) struct Settings {
-    /// Room for events: a power of two.
+    /// Maximum number of events kept. A power of two.
     events: usize,
-    /// Nanoseconds of processor time between two samples.
+    /// Processor time between two samples, in nanoseconds.
     pub period: u64,
-    /// Where records are.
+    /// The folder of the records.
     folder: CString,
 }
 
-/// The variable with the number of events, the nanoseconds between samples, and the folder.
+/// Environment variable with the number of events, the nanoseconds between samples, and the folder, separated by `:`.
 const VARIABLE: &str = "REGATTA_PROFILE";
 
 impl Settings {
-    /// Wishes in the environment; none: this process is not profiled.
+    /// Reads the settings from the environment. Returns `None` if this process is not profiled.
     pub(crate) fn read() -> Option<Settings> {
         let value = std::env::var_os(VARIABLE)?;
         let mut parts = value.as_bytes().splitn(3, |&byte| byte == b':');
@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// A sentence on standard error.
+/// Reports on standard error why the process runs without a profile.
 pub(crate) fn complain(problem: &str) {
     let pid = std::process::id();
     let _ = writeln!(
@@ -52,12 +52,12 @@ pub(crate) fn complain(problem: &str) {
     );
 }
 
-/// The end of a record's name.
+/// Ending of a record's file name.
 const ENDING: &str = ".record";
 
 static PATH: OnceLock<CString> = OnceLock::new();
 
-/// Makes the file and maps it.
+/// Creates the file, maps it, and writes the head.
 pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     let host = host_name();
     let name: String = host.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
@@ -65,12 +65,12 @@ pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     let folder = open_folder(&wanted.folder)?;
     let made = CString::new(name.as_str()).map_err(|_| "the host's name has a zero".to_owned());
     let mapped = made.and_then(|file| make(folder, &file, words(wanted.events) * 8));
-    // SAFETY: a descriptor of ours, which is not used any more.
+    // SAFETY: this function has opened the descriptor and does not use it any more.
     unsafe { libc::close(folder) };
     let base = mapped.map_err(|problem| format!("{problem} in {}", shown(&wanted.folder)))?;
     let path = [wanted.folder.to_bytes(), b"/", name.as_bytes()].concat();
     let _ = CString::new(path).map(|path| PATH.set(path));
-    // SAFETY: a mapping of this size, zero as the file is, which stays.
+    // SAFETY: the mapping has this size, is zero as the new file is, and is never unmapped.
     unsafe { map::set(base.cast(), words(wanted.events)) };
     let Some(map) = map::map() else { return Ok(()) };
     map[head::EVENTS].store(wanted.events as u64, Relaxed);
@@ -79,7 +79,7 @@ pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
     write_text(map, head::HOST, head::TEXT * 8 - 1, host.as_bytes());
     let path = program.as_os_str().as_bytes();
-    // The end of a long path says more than its beginning.
+    // Of a long path the end is kept, which says more than the beginning.
     let front = path.len().saturating_sub(head::TEXT * 8 - 1);
     write_text(map, head::PROGRAM, head::TEXT * 8 - 1, &path[front..]);
     map[head::SIZE].store(words(wanted.events) as u64, Relaxed);
@@ -87,31 +87,31 @@ pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     Ok(())
 }
 
-/// The profile begins: the time before is the recorder's.
+/// Sets the beginning of the profile to now, so that it does not include the recorder's own start.
 pub(crate) fn begin(map: Map) {
     map[head::BEGAN_REAL].store(time(libc::CLOCK_REALTIME), Relaxed);
     BEFORE.store(time(libc::CLOCK_PROCESS_CPUTIME_ID), Relaxed);
     map[head::BEGAN].store(now(), Relaxed);
 }
 
-/// The folder, which is made if it is not there, and is to be this user's alone.
+/// Opens the folder, and creates it if it does not exist. Fails unless it belongs to this user and only this user has access.
 fn open_folder(path: &CStr) -> Result<libc::c_int, String> {
-    // SAFETY: a text with its end.
+    // SAFETY: `path` is NUL-terminated.
     unsafe { libc::mkdir(path.as_ptr(), 0o700) };
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_RDONLY | libc::O_CLOEXEC;
-    // SAFETY: likewise.
+    // SAFETY: `path` is NUL-terminated.
     let folder = unsafe { libc::open(path.as_ptr(), flags) };
     if folder < 0 {
         return Err(failed(&format!("the directory {}", shown(path))));
     }
-    // SAFETY: all zeros are a `stat`, which is written only.
+    // SAFETY: all zeros are a valid `stat`.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor, and the struct just made.
+    // SAFETY: `folder` is open, and `found` is valid for writing.
     let known = unsafe { libc::fstat(folder, &mut found) } == 0;
-    // SAFETY: no arguments.
+    // SAFETY: `geteuid` has no preconditions.
     let mine = known && found.st_uid == unsafe { libc::geteuid() };
     if !mine || found.st_mode & 0o077 != 0 {
-        // SAFETY: a descriptor of ours, which is not used any more.
+        // SAFETY: this function has opened `folder` and does not use it any more.
         unsafe { libc::close(folder) };
         let folder = shown(path);
         return Err(format!("the directory {folder} is not this user's alone"));
@@ -119,21 +119,22 @@ fn open_folder(path: &CStr) -> Result<libc::c_int, String> {
     Ok(folder)
 }
 
-/// Makes the file with all its blocks, so that no later write finds the disk full, and maps it. Without room for it an empty file is
-/// left, whose name says why: `regatta profile` hears of it so.
+/// Creates the file with all its blocks allocated, so that no later write finds the disk full, and maps it. If there is no room for it,
+/// leaves an empty file with the error in its name, from which `regatta profile` learns the reason.
 fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_void, String> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: an open descriptor and a text with its end.
+    // SAFETY: `folder` is open, and `name` is NUL-terminated.
     let file = unsafe { libc::openat(folder, name.as_ptr(), flags, 0o600 as libc::c_uint) };
     if file < 0 {
         return Err(failed("a record"));
     }
     let mapped = allocate(file, bytes).and_then(|()| map_file(file, bytes));
     if mapped.is_err() {
-        // SAFETY: an open descriptor. The memory that was allocated is room for others.
+        // Frees the blocks that were allocated.
+        // SAFETY: `file` is open.
         unsafe { libc::ftruncate(file, 0) };
     }
-    // SAFETY: a descriptor of ours; the mapping does not need it.
+    // SAFETY: this function has opened `file`, and the mapping does not need it.
     unsafe { libc::close(file) };
     mapped.map_err(|error| {
         leave_reason(folder, name, &error);
@@ -141,20 +142,20 @@ fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_v
     })
 }
 
-/// Has a file of this many bytes have all its blocks.
+/// Allocates all blocks of a file of this many bytes.
 fn allocate(file: libc::c_int, bytes: usize) -> Result<(), Error> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: writes the struct just made.
+    // SAFETY: `limit` is valid for writing.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    // Beyond the limit the kernel would end the program by SIGXFSZ.
+    // Checks the limit first: if it were exceeded, the kernel would kill the program with SIGXFSZ.
     if known && limit.rlim_cur < bytes as libc::rlim_t {
         return Err(Error::from_raw_os_error(libc::EFBIG));
     }
     loop {
-        // SAFETY: an open descriptor.
+        // SAFETY: `file` is open.
         match unsafe { libc::posix_fallocate(file, 0, bytes as libc::off_t) } {
             0 => return Ok(()),
             libc::EINTR => {}
@@ -165,7 +166,7 @@ fn allocate(file: libc::c_int, bytes: usize) -> Result<(), Error> {
 
 fn map_file(file: libc::c_int, bytes: usize) -> Result<*mut libc::c_void, Error> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of an open file of this size.
+    // SAFETY: makes a new mapping of an open file that has this size.
     let mapped = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -182,39 +183,39 @@ fn map_file(file: libc::c_int, bytes: usize) -> Result<*mut libc::c_void, Error>
     }
 }
 
-/// Has the name of the empty file say which error there was, or removes it.
+/// Renames the empty file so that its name has the error code. Removes the file if that fails.
 fn leave_reason(folder: libc::c_int, name: &CStr, error: &Error) {
     let stem = name.to_bytes().strip_suffix(ENDING.as_bytes());
     let code = error.raw_os_error().unwrap_or_default();
     let ending = format!("-error{code}{ENDING}");
     let renamed = CString::new([stem.unwrap_or_default(), ending.as_bytes()].concat());
-    // SAFETY: an open descriptor, twice, and texts with their ends.
+    // SAFETY: `folder` is open, and both names are NUL-terminated.
     let left = renamed
         .is_ok_and(|to| unsafe { libc::renameat(folder, name.as_ptr(), folder, to.as_ptr()) == 0 });
     if !left {
-        // SAFETY: an open descriptor and a text with its end.
+        // SAFETY: `folder` is open, and `name` is NUL-terminated.
         unsafe { libc::unlinkat(folder, name.as_ptr(), 0) };
     }
 }
 
-/// Removes the file. The mapping stays.
+/// Removes the file. The mapping stays valid.
 pub(crate) fn remove() {
     if let Some(path) = PATH.get() {
-        // SAFETY: a text with its end.
+        // SAFETY: `path` is NUL-terminated.
         unsafe { libc::unlink(path.as_ptr()) };
     }
 }
 
-/// Processor time of the process before its record began.
+/// Processor time of the process before its record began, in nanoseconds.
 static BEFORE: AtomicU64 = AtomicU64::new(0);
 
-/// Notes how much processor time the process has had. A signal's handler may call it.
+/// Records the processor time of the process. A signal handler may call this.
 pub(crate) fn note_processor(map: Map) {
     let used = time(libc::CLOCK_PROCESS_CPUTIME_ID);
     map[head::PROCESSOR].store(used.saturating_sub(BEFORE.load(Relaxed)), Relaxed);
 }
 
-/// Writes a text of at most this many bytes into words, with zeros behind it.
+/// Writes at most `most` bytes of a text into words, followed by a NUL if it is shorter.
 pub(crate) fn write_text(map: Map, at: usize, most: usize, text: &[u8]) {
     let text = &text[..text.len().min(most)];
     for (word, bytes) in map[at..].iter().zip(text.chunks(8)) {
@@ -229,13 +230,13 @@ pub(crate) fn write_text(map: Map, at: usize, most: usize, text: &[u8]) {
 
 fn host_name() -> String {
     let mut name = [0u8; 256];
-    // SAFETY: the array just made, with its length.
+    // SAFETY: `name` is valid for writing `name.len() - 1` bytes.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     let end = name.iter().position(|&byte| byte == 0).unwrap_or_default();
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
-/// A number of this boot of this host.
+/// Returns a hash of the boot id of this host.
 fn boot() -> u64 {
     let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {

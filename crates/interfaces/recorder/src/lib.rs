@@ -1,11 +1,12 @@
-//! Stands before libregatta.so in a task that is profiled, and records its calls.
+//! libregatta_recorder.so: records the calls of a profiled task to libregatta.so.
 //!
-//! The launcher has the loader load this library first (LD_PRELOAD), so calls of the program, and of interfaces over
-//! libregatta.so, come to the functions here (`wrap/`), which call those of libregatta.so. A task that is not profiled does not have this
-//! library and pays nothing. The record goes to a file that is mapped (`crates/interfaces/record` has its layout), so it survives the task.
+//! The launcher sets LD_PRELOAD, so that the loader loads this library before libregatta.so. Calls of the program, and of interfaces
+//! that use libregatta.so, then reach the functions here (`wrap/`), which call those of libregatta.so. A task that is not profiled does
+//! not load this library, so it has no cost there. The record is a memory-mapped file (`crates/interfaces/record` has its layout), so it
+//! survives the task.
 //!
 //! Hot path: a recorded call reads the clock twice and writes to the thread's own part of the record and to one event. It takes no
-//! lock and makes no system call, but for requests of receives (`requests.rs`), which are behind a mutex.
+//! lock and makes no system call. The exception are requests of receives (`requests.rs`), which are protected by a mutex.
 
 mod events;
 mod file;
@@ -25,7 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use regatta_record::head;
 
-/// Called by the loader, before the program begins.
+/// Makes the loader call `start` before the program begins.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
@@ -42,33 +43,33 @@ extern "C" fn start() {
     if sampler::start(wanted.period) {
         map[head::PERIOD].store(wanted.period, Relaxed);
     }
-    // SAFETY: both functions live as long as the process.
+    // SAFETY: both functions stay valid as long as the process runs.
     unsafe {
         libc::pthread_atfork(None, None, Some(in_child));
         libc::atexit(end);
     }
     modules::note(map);
     file::begin(map);
-    // The part of the first thread begins with the program.
+    // Claims the main thread's part now, so that its life begins with the program.
     thread::part(map);
 }
 
-/// A forked child is not the task: its calls are not recorded.
+/// Ends recording in a forked child, which is not the task.
 extern "C" fn in_child() {
     map::forget();
 }
 
-/// The process ends by itself.
+/// Completes the record when the process exits.
 extern "C" fn end() {
     let Some(map) = map::map() else { return };
     modules::note(map);
     file::note_processor(map);
     map[head::ENDED].store(map::now(), Relaxed);
-    // A command that a task has run, such as a shell.
+    // Removes the record of a short command that a task has run, such as a shell.
     if map[head::TASK].load(Relaxed) == 0 && map[head::SAMPLES].load(Relaxed) < WORTH_KEEPING {
         file::remove();
     }
 }
 
-/// Samples from which on the record of a process that is no task is kept.
+/// Minimum number of samples to keep the record of a process that is not a task.
 const WORTH_KEEPING: u64 = 10;

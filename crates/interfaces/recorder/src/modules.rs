@@ -1,4 +1,4 @@
-//! The files that are mapped as code, noted for those who look up addresses afterwards.
+//! The list of files that are mapped as code, with which `regatta profile` looks up addresses.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write;
@@ -10,12 +10,12 @@ use regatta_record::{MODULE_WORDS, MODULES_AT, head};
 use crate::file;
 use crate::map::Map;
 
-/// Notes the files that are mapped now.
+/// Records the files that are mapped now.
 pub(crate) fn note(map: Map) {
     let mut list = String::new();
-    // SAFETY: `add_module` is given the text just made, and nothing keeps it.
+    // SAFETY: `add_module` gets a pointer to `list`, and does not keep it.
     unsafe { libc::dl_iterate_phdr(Some(add_module), (&raw mut list).cast()) };
-    // Without a half line at the end.
+    // Cuts a list that is too long at the end of a line.
     let mut bytes = list.len().min(MODULE_WORDS * 8);
     if bytes < list.len() {
         bytes = list.as_bytes()[..bytes]
@@ -34,9 +34,9 @@ unsafe extern "C" fn add_module(
     _: libc::size_t,
     list: *mut c_void,
 ) -> c_int {
-    // SAFETY: as `note` says, and as the loader promises.
+    // SAFETY: the loader passes a valid `info`, and `list` is the `String` of `note`.
     let (info, list) = unsafe { (&*info, &mut *list.cast::<String>()) };
-    // SAFETY: a name is a text with its end, or NULL.
+    // SAFETY: the name is NULL or NUL-terminated.
     let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) });
     let name = name.map(CStr::to_bytes).unwrap_or_default();
     let path = match name.is_empty() {
@@ -45,7 +45,7 @@ unsafe extern "C" fn add_module(
         false => std::ffi::OsStr::from_bytes(name).into(),
     };
     for number in 0..usize::from(info.dlpi_phnum) {
-        // SAFETY: there are so many headers.
+        // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers.
         let part = unsafe { &*info.dlpi_phdr.add(number) };
         if part.p_type != libc::PT_LOAD || part.p_flags & libc::PF_X == 0 {
             continue;

@@ -1,4 +1,4 @@
-//! Marks and toggles of the program, and its wish to be recorded or not. libregatta.so has functions of these names that do
+//! Marks and toggles of the program, and switching recording on and off. libregatta.so has functions of the same names that do
 //! nothing.
 
 use std::ffi::{CStr, c_char, c_int};
@@ -12,12 +12,12 @@ use crate::events::{self, Message};
 use crate::map::{Map, map, now};
 use crate::{file, thread as own};
 
-/// A new name is entered by one thread at a time.
+/// Held by a thread that adds a new name.
 static ENTERING: Mutex<()> = Mutex::new(());
 /// Maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = name::TEXT_WORDS * 8 - 1;
 
-/// The number of a name, which is entered if it is new.
+/// Returns the number of a name, which it adds if it is new. Returns `None` if there is no room.
 fn number(map: Map, text: &[u8]) -> Option<usize> {
     let mut words = [0u64; name::TEXT_WORDS];
     for (word, bytes) in words
@@ -48,7 +48,7 @@ fn number(map: Map, text: &[u8]) -> Option<usize> {
     Some(number)
 }
 
-/// The record while it is written to, and the place of a name in it. An empty name is none.
+/// Returns the record, the number of a name and the position of its entry. Returns `None` if recording is off or the name is empty.
 fn place(text: &CStr) -> Option<(Map, usize, usize)> {
     let map = map()?;
     if map[head::OFF_SINCE].load(Relaxed) != 0 || text.is_empty() {
@@ -68,16 +68,18 @@ fn write(map: Map, kind: u16, times: (u64, u64), number: usize) {
     }
 }
 
+/// Returns the text at a pointer, or `None` if it is NULL.
+///
 /// # Safety
-/// `text` is NULL or ends with a zero.
+/// `text` must be NULL or NUL-terminated.
 unsafe fn text_of<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `text` is NUL-terminated, and it is not NULL.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_mark(text: *const c_char) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: the C program guarantees that `text` is NULL or NUL-terminated.
     let Some(text) = (unsafe { text_of(text) }) else {
         return ERR_ARGUMENT;
     };
@@ -91,7 +93,7 @@ unsafe extern "C" fn rg_mark(text: *const c_char) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rg_toggle(text: *const c_char, on: c_int) -> c_int {
-    // SAFETY: the C contract.
+    // SAFETY: the C program guarantees that `text` is NULL or NUL-terminated.
     let Some(text) = (unsafe { text_of(text) }) else {
         return ERR_ARGUMENT;
     };

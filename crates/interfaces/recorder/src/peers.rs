@@ -1,4 +1,4 @@
-//! Peers: which task a rank of a group is, and how much goes to and comes from it.
+//! Peers: their task ids, and the numbers of messages sent to and received from them.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicI32;
@@ -11,15 +11,15 @@ use crate::events::Message;
 use crate::map::{Map, add};
 use crate::real;
 
-/// The task that is rank 0 of the world; the others follow it.
+/// Task id of rank 0 of the world. Tasks of the world have consecutive ids.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-/// This process has become a task.
+/// Looks up the task id of rank 0 of the world. Called after this process has become a task.
 pub(crate) fn joined() {
     FIRST.store(look_up(WORLD, 0), Relaxed);
 }
 
-/// The task that a rank of a group is; negative for none, or any.
+/// Returns the task id of a rank of a group, or a negative number for no rank or any.
 #[inline]
 pub(crate) fn task(group: Group, rank: c_int) -> i32 {
     match group.id {
@@ -31,11 +31,11 @@ pub(crate) fn task(group: Group, rank: c_int) -> i32 {
 }
 
 fn look_up(group: Group, rank: c_int) -> i32 {
-    // SAFETY: takes numbers, and checks them.
+    // SAFETY: the function accepts any numbers.
     unsafe { real::rg_tid_of(group, rank) }
 }
 
-/// Adds a message to the numbers of a thread.
+/// Counts a message in a thread's part of the record.
 pub(crate) fn count(map: Map, part: usize, message: &Message) {
     let sent = message.flags == event::SENT;
     let sizes = match sent {
@@ -54,7 +54,7 @@ pub(crate) fn count(map: Map, part: usize, message: &Message) {
     add(&map[at + bytes], message.bytes);
 }
 
-/// Where a peer's numbers are: in its own place, or in the one for all for which there is none.
+/// Returns the position of a peer's entry, or of the shared entry if there is no room for one.
 fn place(map: Map, part: usize, task: i32) -> usize {
     let at = |number: usize| part + thread::PEERS_AT + number * peer::WORDS;
     let key = u64::from(task as u32) + 1;
@@ -72,5 +72,5 @@ fn place(map: Map, part: usize, task: i32) -> usize {
     at(PEERS)
 }
 
-/// Places at which a peer may stand.
+/// Maximum number of entries that are tried for a peer.
 const PROBES: usize = 8;

@@ -1,4 +1,4 @@
-//! The functions of libregatta.so, behind those of the same name here: `build.rs` makes the list of them, of `regatta.h`.
+//! The functions of libregatta.so that the functions of the same names here call. `build.rs` generates the list from `regatta.h`.
 #![allow(
     dead_code,
     clippy::too_many_arguments,
@@ -23,7 +23,7 @@ impl Real {
         Real { name, address }
     }
 
-    /// Returns its address.
+    /// Returns the address of the function, which it looks up at the first call.
     #[inline]
     fn address(&self) -> *mut c_void {
         let known = self.address.load(Relaxed);
@@ -35,15 +35,15 @@ impl Real {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        // SAFETY: a text with its end.
+        // SAFETY: `name` is NUL-terminated.
         let mut found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         if found.is_null() {
-            // A library that was loaded while the program ran is behind nobody.
+            // RTLD_NEXT does not find a libregatta.so that the program has loaded by dlopen.
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-            // SAFETY: likewise; nothing is loaded that is not there.
+            // SAFETY: the name is NUL-terminated, and RTLD_NOLOAD loads nothing.
             let library = unsafe { libc::dlopen(c"libregatta.so.0".as_ptr(), flags) };
             if !library.is_null() {
-                // SAFETY: a library that is loaded, and a text with its end.
+                // SAFETY: the library is loaded, and `name` is NUL-terminated.
                 found = unsafe { libc::dlsym(library, self.name.as_ptr()) };
             }
         }
@@ -57,7 +57,7 @@ impl Real {
     }
 }
 
-/// Functions that call those of the same name.
+/// Defines functions that call those of the same names in libregatta.so.
 macro_rules! real {
     ($(fn $name:ident($($argument:ident: $type:ty,)*) -> $returns:ty;)*) => {$(
         #[inline(always)]
@@ -69,7 +69,7 @@ macro_rules! real {
             type Function = unsafe extern "C" fn($($type),*) -> $returns;
             // SAFETY: the function of this name has this type.
             let function = unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.address()) };
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller fulfils the preconditions of the function.
             unsafe { function($($argument),*) }
         }
     )*};

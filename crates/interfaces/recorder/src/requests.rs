@@ -1,4 +1,5 @@
-//! Receives that were begun, and messages that a probe has found: in which group, to know whose message it is in the end.
+//! The groups of started receives, and of messages that matched probes have found. They are needed at completion, because a
+//! status has only the sender's rank.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
@@ -20,26 +21,26 @@ fn messages() -> MutexGuard<'static, Known> {
     FOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A receive was begun in this group.
+/// Stores the group of a started receive.
 pub(crate) fn began(request: Request, group: Group) {
     if request.id != 0 {
         known().insert(request.id, group);
     }
 }
 
-/// The group of a receive that is complete; none: it was something else.
+/// Removes and returns the group of a completed receive. Returns `None` for other operations.
 pub(crate) fn completed(request: u64) -> Option<Group> {
     known().remove(&request)
 }
 
-/// A probe has taken a message of this group out of matching.
+/// Stores the group of a message that a matched probe has found.
 pub(crate) fn found(message: Message, group: Group) {
     if message.id != 0 {
         messages().insert(message.id, group);
     }
 }
 
-/// The group of a message that is being received.
+/// Removes and returns the group of a message that a matched probe has found.
 pub(crate) fn taken(message: Message) -> Option<Group> {
     messages().remove(&message.id)
 }

@@ -1,7 +1,7 @@
-//! Samples of the processor: after each period of processor time, where is it?
+//! Sampling profiler: records the call or the code address that runs after each period of processor time.
 //!
-//! A timer of the kernel counts the processor time of the process and sends SIGPROF; unlike an interval timer it does not go on after
-//! an exec. A process that sleeps is not disturbed.
+//! A POSIX timer of the process's processor time sends SIGPROF. Unlike an interval timer it does not survive an exec. A sleeping process
+//! gets no signals.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
@@ -12,37 +12,37 @@ use crate::file::note_processor;
 use crate::map::{Map, add, map};
 use crate::thread as own;
 
-/// Places at which an address may stand.
+/// Maximum number of slots that are tried for an address.
 const PROBES: usize = 32;
 
-/// Begins to sample; false: not possible, or the program profiles itself.
+/// Starts sampling. Returns `false` if that is not possible, or if the program has a handler for SIGPROF.
 pub(crate) fn start(period: u64) -> bool {
     if period == 0 {
         return false;
     }
-    // SAFETY: all zeros are a `sigaction`, which is written or complete below.
+    // SAFETY: all zeros are a valid `sigaction`.
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: asks only, into the struct just made.
+    // SAFETY: only reads the current action, into a valid struct.
     unsafe { libc::sigaction(libc::SIGPROF, std::ptr::null(), &mut before) };
     if before.sa_sigaction != libc::SIG_DFL {
         return false;
     }
-    // SAFETY: as above.
+    // SAFETY: all zeros are a valid `sigaction`.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = sampled;
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    // SAFETY: the handler makes no calls but that a handler may make, and keeps errno.
+    // SAFETY: the handler makes only calls that are async-signal-safe, and does not change errno.
     if unsafe { libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut()) } != 0 {
         return false;
     }
-    // SAFETY: all zeros are a `sigevent`; the fields that count are set.
+    // SAFETY: all zeros are a valid `sigevent`.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     event.sigev_notify = libc::SIGEV_SIGNAL;
     event.sigev_signo = libc::SIGPROF;
     let mut timer: libc::timer_t = std::ptr::null_mut();
     let clock = libc::CLOCK_PROCESS_CPUTIME_ID;
-    // SAFETY: both structs were just made.
+    // SAFETY: `event` and `timer` are valid.
     if unsafe { libc::timer_create(clock, &mut event, &mut timer) } != 0 {
         return false;
     }
@@ -54,7 +54,7 @@ pub(crate) fn start(period: u64) -> bool {
         it_interval: every,
         it_value: every,
     };
-    // SAFETY: a timer that was made, and the struct just made.
+    // SAFETY: the timer exists, and `times` is valid.
     unsafe { libc::timer_settime(timer, 0, &times, std::ptr::null_mut()) == 0 }
 }
 
@@ -73,7 +73,7 @@ extern "C" fn sampled(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
             return;
         }
     }
-    // SAFETY: the kernel gives a handler with SA_SIGINFO this struct.
+    // SAFETY: the kernel passes a `ucontext_t` to a handler with SA_SIGINFO.
     let address = unsafe { address(&*context.cast::<libc::ucontext_t>()) };
     if !count(map, address) {
         map[head::SAMPLES_LOST].fetch_add(1, Relaxed);
@@ -95,7 +95,7 @@ fn address(_: &libc::ucontext_t) -> u64 {
     0
 }
 
-/// Counts an address. Other threads may do so at the same time.
+/// Counts a sample at an address. Returns `false` if there is no slot for it. Several threads may call this at the same time.
 fn count(map: Map, address: u64) -> bool {
     let first = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
     for number in (first..first + PROBES).map(|number| number % SAMPLES) {

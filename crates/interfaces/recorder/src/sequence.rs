@@ -1,19 +1,19 @@
-//! Numbers of messages between two tasks with one tag, by which their ends are put together afterwards.
+//! Sequence numbers of messages with one tag between two tasks. `regatta profile` uses them to match sends with receives.
 //!
-//! Messages of two tasks with one tag do not overtake each other, so the n-th that was sent is the n-th that is received. The
-//! numbers are of the whole process; messages of different groups with one tag share them, and may then be put together wrongly.
+//! Messages with one tag between two tasks do not overtake each other, so the n-th that is sent is the n-th that is received. The
+//! numbers count for the whole process. Messages of different groups with the same tag share them, and may be matched wrongly.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Pairs of peer and tag that are told apart: a power of two.
+/// Maximum number of pairs of peer and tag. A power of two.
 const SLOTS: usize = 4096;
-/// Places at which a pair may stand.
+/// Maximum number of slots that are tried for a pair.
 const PROBES: usize = 16;
 
-/// The messages of one direction.
+/// The sequence numbers of one direction.
 pub(crate) struct Numbers {
-    /// Peer and tag, and 1.
+    /// Peer (upper half) and tag, plus 1, or 0 for a free slot.
     keys: [AtomicU64; SLOTS],
     counts: [AtomicU32; SLOTS],
 }
@@ -29,7 +29,7 @@ impl Numbers {
         }
     }
 
-    /// The number of the next message with this peer and tag, from 1; 0 if there is no room for the pair.
+    /// Returns the number of the next message with this peer and tag, from 1, or 0 if there is no room for the pair.
     pub(crate) fn next(&self, peer: i32, tag: i32) -> u32 {
         let key = (u64::from(peer as u32) << 32 | u64::from(tag as u32)).wrapping_add(1);
         let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize;

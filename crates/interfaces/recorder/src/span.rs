@@ -10,28 +10,28 @@ use crate::events::{self, Message};
 use crate::map::{Map, add, map, now};
 use crate::{peers, sequence, thread as own};
 
-/// A call that has begun.
+/// A call in progress.
 pub(crate) struct Span {
     call: Call,
-    /// The record, and the part of this thread in it; none: the call is not recorded.
+    /// The record, and the position of this thread's part in it. `None` if the call is not recorded.
     place: Option<(Map, usize)>,
     began: u64,
-    /// It was made within another one, such as by a callback: the time is that one's.
+    /// Whether the call is made inside another one, such as by a callback. Its time then counts for the outer call.
     nested: bool,
-    /// It has found nothing, and is no event: loops of looks would fill the buffer.
+    /// Whether the call has found nothing. It then writes no event, because polling loops would fill the buffer.
     quiet: bool,
     bytes: u64,
     message: Message,
 }
 
 impl Span {
-    /// The call begins.
+    /// Begins a call.
     #[inline]
     pub(crate) fn enter(call: Call) -> Span {
         Span::begin(call, -1)
     }
 
-    /// The call begins, which is about this rank of this group.
+    /// Begins a call whose peer is this rank of this group.
     #[inline]
     pub(crate) fn enter_about(call: Call, group: Group, rank: c_int) -> Span {
         Span::begin(call, peers::task(group, rank))
@@ -68,23 +68,23 @@ impl Span {
         span
     }
 
-    /// This many bytes of this task's are in it.
+    /// Adds bytes of this task's data to the call.
     pub(crate) fn bytes(&mut self, bytes: usize) {
         self.bytes = self.bytes.wrapping_add(bytes as u64);
     }
 
-    /// It has found nothing.
+    /// Records that the call has found nothing.
     pub(crate) fn found_nothing(&mut self) {
         self.quiet = true;
     }
 
-    /// It has sent a message.
+    /// Records that the call has sent a message.
     #[inline]
     pub(crate) fn sent(&mut self, group: Group, to: c_int, tag: c_int, bytes: usize) {
         self.message(event::SENT, peers::task(group, to), tag, bytes as u64);
     }
 
-    /// It has received the message that this status is of.
+    /// Records that the call has received the message with this status.
     #[inline]
     pub(crate) fn received(&mut self, group: Group, status: &Status) {
         let peer = peers::task(group, status.source);
@@ -95,7 +95,7 @@ impl Span {
         if peer < 0 {
             return;
         }
-        // Also while nothing is recorded: the other end may do so.
+        // Counts messages even while recording is off, because the peer may record this message.
         let numbers = match flags {
             event::SENT => &sequence::SENT,
             _ => &sequence::RECEIVED,
@@ -123,7 +123,7 @@ impl Span {
         events::write(map, part, event::MESSAGE, (at, at), message);
     }
 
-    /// The call ends with this result.
+    /// Ends the call with this result, and returns the result.
     #[inline]
     pub(crate) fn leave(self, result: c_int) -> c_int {
         let Some((map, part)) = self.place else {

@@ -1,4 +1,4 @@
-//! The part of the record that belongs to a thread.
+//! The part of the record that a thread uses.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -9,17 +9,17 @@ use regatta_record::{THREADS, THREADS_AT, thread};
 
 use crate::map::{self, Map, add, now};
 
-/// No part yet.
+/// The thread has no part yet.
 const NONE: usize = 0;
-/// There was no room, or the thread ends.
+/// There was no part for the thread, or the thread is ending.
 const REFUSED: usize = usize::MAX;
 
 thread_local! {
-    // Without a destructor, so that the sampler's handler may read it.
+    // Has no destructor, so that the sampler's signal handler may read it.
     static PART: Cell<usize> = const { Cell::new(NONE) };
 }
 
-/// Where the part of this thread begins; none if there is no room for it.
+/// Returns the position of this thread's part, which it claims at the first call. Returns `None` if all parts are in use.
 #[inline]
 pub(crate) fn part(map: Map) -> Option<usize> {
     match PART.get() {
@@ -29,7 +29,7 @@ pub(crate) fn part(map: Map) -> Option<usize> {
     }
 }
 
-/// The part, for a signal's handler: it takes none.
+/// Returns the position of this thread's part, if it has one. Never claims one, so that a signal handler may call it.
 pub(crate) fn part_there() -> Option<usize> {
     Some(PART.get()).filter(|&part| part != NONE && part != REFUSED)
 }
@@ -53,17 +53,17 @@ fn claim(map: Map) -> Option<usize> {
     Some(part)
 }
 
-/// Has the thread give its part back when it ends.
+/// Makes the thread release its part when it ends.
 fn release_at_end(part: usize) {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
     let key = KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: the number just made; the function lives as long as the process.
+        // SAFETY: `key` is valid for writing, and `release` stays valid as long as the process runs.
         let made = unsafe { libc::pthread_key_create(&mut key, Some(release)) };
         (made == 0).then_some(key)
     });
     if let Some(key) = *key {
-        // SAFETY: a key that was made; the value is never used as an address.
+        // SAFETY: the key exists, and the value is never dereferenced.
         unsafe { libc::pthread_setspecific(key, std::ptr::without_provenance(part)) };
     }
 }

@@ -1,10 +1,10 @@
-//! Functions of C as functions of a library made by Rust, which exports only what is written in Rust.
+//! Exports of C functions from a Rust library. A Rust library exports only symbols that are defined in Rust.
 
-/// Exports functions that take variable lists of arguments: each is a jump to the function of C that is named behind it.
+/// Exports variadic functions: each is a jump to the C function after the `=>`.
 #[macro_export]
 macro_rules! jumps {
     ($($name:ident => $target:ident),* $(,)?) => { $(
-        // All registers and the stack reach the target as they are.
+        // The jump changes no register and not the stack, so that the target gets all arguments.
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         extern "C" fn $name() {

@@ -1,7 +1,7 @@
-//! The functions of Regatta's C interface, and its structs and constants. `regatta.h` is their documentation; the declarations are
-//! made of it by `build.rs`, in its order and with its types.
+//! The functions, structs and constants of Regatta's C interface. `regatta.h` documents them, and `build.rs` generates the
+//! declarations from it, in the same order.
 //!
-//! The libraries of other interfaces call these; linking with this crate is linking with libregatta.so.
+//! The libraries of other interfaces call these functions. A crate that depends on this one is linked with libregatta.so.
 #![allow(missing_docs)]
 
 use std::ffi::{c_char, c_double, c_int, c_void};

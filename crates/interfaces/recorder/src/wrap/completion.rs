@@ -1,4 +1,4 @@
-//! Completion of what was begun. A receive that completes tells whose message it has.
+//! Calls that complete requests. When a receive completes, its message is recorded.
 
 use std::ffi::{c_int, c_void};
 
@@ -9,7 +9,7 @@ use super::note::NO_STATUS;
 use crate::span::Span;
 use crate::{real, requests};
 
-/// Notes the message of a request that was there before the call, if it is complete now.
+/// Records the message of a request that existed before the call, if the call has completed it.
 fn note(span: &mut Span, before: u64, now: &Request, status: &Status) {
     if before == 0 || now.id != 0 {
         return;
@@ -21,16 +21,16 @@ fn note(span: &mut Span, before: u64, now: &Request, status: &Status) {
     }
 }
 
-/// The requests of a list, as they are before a call.
+/// Returns the ids of a list of requests before a call.
 ///
 /// # Safety
-/// There are `n` of them, if it is positive.
+/// `requests` must be NULL or point to `n` requests if `n` is positive.
 unsafe fn ids(n: c_int, requests: *const Request) -> Vec<u64> {
     let n = usize::try_from(n).unwrap_or_default();
     if requests.is_null() {
         return Vec::new();
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `requests` points to `n` requests.
     let requests = unsafe { std::slice::from_raw_parts(requests, n) };
     requests.iter().map(|request| request.id).collect()
 }
@@ -43,11 +43,11 @@ pub(super) unsafe fn rg_wait(request: *mut Request, status: *mut Status) -> c_in
         true => &raw mut own,
         false => status,
     };
-    // SAFETY: the C contract: NULL, or a request.
+    // SAFETY: the program guarantees that `request` is NULL or valid.
     let before = unsafe { request.as_ref() }.map_or(0, |request| request.id);
-    // SAFETY: the function of this name has this signature; the arguments are as they came, or the status is ours.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_wait(request, status) };
-    // SAFETY: likewise; the status is there in any case.
+    // SAFETY: `request` is NULL or valid, and `status` is valid.
     if let (Some(request), status) = unsafe { (request.as_ref(), &*status) } {
         note(&mut span, before, request, status);
     }
@@ -66,11 +66,11 @@ pub(super) unsafe fn rg_test(
         true => &raw mut own,
         false => status,
     };
-    // SAFETY: the C contract: NULL, or a request.
+    // SAFETY: the program guarantees that `request` is NULL or valid.
     let before = unsafe { request.as_ref() }.map_or(0, |request| request.id);
-    // SAFETY: as in `rg_wait`.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_test(request, done, status) };
-    // SAFETY: likewise.
+    // SAFETY: `request` is NULL or valid, and `status` is valid.
     if let (Some(request), status) = unsafe { (request.as_ref(), &*status) } {
         if request.id != 0 {
             span.found_nothing();
@@ -80,17 +80,19 @@ pub(super) unsafe fn rg_test(
     span.leave(result)
 }
 
-/// A list of requests around a call that may complete several of them.
+/// A list of requests before a call that may complete several of them.
 struct List {
     before: Vec<u64>,
     own: Vec<Status>,
 }
 
 impl List {
+    /// Makes a list before the call. If there are no statuses, sets `statuses` to memory of the list.
+    ///
     /// # Safety
-    /// There are `n` requests, if it is positive.
+    /// `requests` must be NULL or point to `n` requests if `n` is positive.
     unsafe fn new(n: c_int, requests: *const Request, statuses: &mut *mut Status) -> List {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees that `requests` points to `n` requests.
         let before = unsafe { ids(n, requests) };
         let mut own = Vec::new();
         if statuses.is_null() && !before.is_empty() {
@@ -100,16 +102,16 @@ impl List {
         List { before, own }
     }
 
-    /// Notes the messages of those that are complete. `statuses` is the pointer that `new` has left, and still is there.
+    /// Records the messages of completed requests. `statuses` is the pointer after `new`, and still valid.
     ///
     /// # Safety
-    /// There are as many requests, and statuses or none, as before.
+    /// `requests` and, unless NULL, `statuses` must have as many entries as were given to `new`.
     unsafe fn note(self, span: &mut Span, requests: *const Request, statuses: *const Status) {
         if statuses.is_null() || self.before.iter().all(|&id| id == 0) {
             return;
         }
         for (at, &before) in self.before.iter().enumerate() {
-            // SAFETY: `at` is below their number.
+            // SAFETY: `at` is below the number of requests and statuses.
             let (request, status) = unsafe { (&*requests.add(at), &*statuses.add(at)) };
             note(span, before, request, status);
         }
@@ -124,11 +126,11 @@ pub(super) unsafe fn rg_waitall(
 ) -> c_int {
     const CALL: Call = Call::named("rg_waitall");
     let mut span = Span::enter(CALL);
-    // SAFETY: the C contract: so many requests.
+    // SAFETY: the program guarantees that `requests` points to `n` requests.
     let list = unsafe { List::new(n, requests, &mut statuses) };
-    // SAFETY: as in `rg_wait`.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_waitall(n, requests, statuses) };
-    // SAFETY: the C contract: as many statuses, or ours.
+    // SAFETY: `requests` points to `n` requests, and `statuses` to `n` statuses of the program or of `list`, or is NULL.
     unsafe { list.note(&mut span, requests, statuses) };
     span.leave(result)
 }
@@ -141,23 +143,23 @@ pub(super) unsafe fn rg_testall(
 ) -> c_int {
     const CALL: Call = Call::named("rg_testall");
     let mut span = Span::enter(CALL);
-    // SAFETY: the C contract: so many requests.
+    // SAFETY: the program guarantees that `requests` points to `n` requests.
     let list = unsafe { List::new(n, requests, &mut statuses) };
-    // SAFETY: as in `rg_wait`.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_testall(n, requests, done, statuses) };
-    // SAFETY: the C contract: NULL, or a number that the call has written.
+    // SAFETY: the program guarantees that `done` is NULL or valid.
     if unsafe { done.as_ref() }.is_none_or(|done| *done == 0) {
         span.found_nothing();
     }
-    // SAFETY: the C contract: as many statuses, or ours.
+    // SAFETY: `requests` points to `n` requests, and `statuses` to `n` statuses of the program or of `list`, or is NULL.
     unsafe { list.note(&mut span, requests, statuses) };
     span.leave(result)
 }
 
-/// Notes the one of a list that is complete.
+/// Records the message of the request of a list that the call has completed.
 ///
 /// # Safety
-/// There are this many requests; index and status were written, or are as before.
+/// `requests` must have as many entries as `before`.
 unsafe fn note_one(
     span: &mut Span,
     before: &[u64],
@@ -166,7 +168,7 @@ unsafe fn note_one(
 ) {
     let at = usize::try_from(index).unwrap_or(usize::MAX);
     if let Some(&before) = before.get(at) {
-        // SAFETY: `at` is below their number.
+        // SAFETY: `at` is below the number of requests.
         note(span, before, unsafe { &*requests.add(at) }, status);
     }
 }
@@ -188,11 +190,11 @@ pub(super) unsafe fn rg_waitany(
         true => &raw mut own_index,
         false => index,
     };
-    // SAFETY: the C contract: so many requests.
+    // SAFETY: the program guarantees that `requests` points to `n` requests.
     let before = unsafe { ids(n, requests) };
-    // SAFETY: as in `rg_wait`.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_waitany(n, requests, index, status) };
-    // SAFETY: the C contract, or ours.
+    // SAFETY: `requests` points to `n` requests; `index` and `status` are valid.
     unsafe { note_one(&mut span, &before, requests, (*index, &*status)) };
     span.leave(result)
 }
@@ -219,35 +221,35 @@ pub(super) unsafe fn rg_testany(
         true => &raw mut own_done,
         false => done,
     };
-    // SAFETY: the C contract: so many requests.
+    // SAFETY: the program guarantees that `requests` points to `n` requests.
     let before = unsafe { ids(n, requests) };
-    // SAFETY: as in `rg_wait`.
+    // SAFETY: the function of this name has this signature; the arguments are the program's, or valid memory of this function.
     let result = unsafe { real::rg_testany(n, requests, index, done, status) };
-    // SAFETY: the C contract, or ours.
+    // SAFETY: `done` is valid.
     if unsafe { *done } == 0 {
         span.found_nothing();
     } else {
-        // SAFETY: likewise.
+        // SAFETY: `requests` points to `n` requests; `index` and `status` are valid.
         unsafe { note_one(&mut span, &before, requests, (*index, &*status)) };
     }
     span.leave(result)
 }
 
-/// A function of the program that is called when a request is complete.
+/// A function of the program to call when a request completes.
 type Callback = unsafe extern "C" fn(*const Status, *mut c_void);
 
-/// A program's function, in whose place ours is called.
+/// The program's callback and its argument, which `completed` calls.
 struct Later {
     done: Callback,
     argument: *mut c_void,
     group: Option<Group>,
 }
 
-/// Notes the message of a receive, and calls the program's function.
+/// Records the message of a receive, and calls the program's callback.
 unsafe extern "C" fn completed(status: *const Status, later: *mut c_void) {
-    // SAFETY: what `rg_on_complete` below has made, once.
+    // SAFETY: `rg_on_complete` below made `later` with `Box::into_raw`, and this is called once.
     let later = unsafe { Box::from_raw(later.cast::<Later>()) };
-    // SAFETY: the C contract.
+    // SAFETY: libregatta.so passes a status that is valid during the callback.
     if let (Some(group), Some(status)) = (later.group, unsafe { status.as_ref() })
         && (status.error == OK || status.error == ERR_TRUNCATED)
     {
@@ -256,7 +258,7 @@ unsafe extern "C" fn completed(status: *const Status, later: *mut c_void) {
         span.received(group, status);
         span.leave(OK);
     }
-    // SAFETY: the program's function, with its argument.
+    // SAFETY: the program has passed this function and this argument to `rg_on_complete`.
     unsafe { (later.done)(status, later.argument) };
 }
 
@@ -265,10 +267,10 @@ pub(super) unsafe fn rg_on_complete(
     done: Option<Callback>,
     arg: *mut c_void,
 ) -> c_int {
-    // SAFETY: the C contract: NULL, or a request.
+    // SAFETY: the program guarantees that `request` is NULL or valid.
     let id = unsafe { request.as_ref() }.map_or(0, |request| request.id);
     let (Some(function), Some(group)) = (done, requests::completed(id)) else {
-        // SAFETY: the function of this name has this signature, and the arguments are as they came.
+        // SAFETY: the function of this name has this signature, and the arguments are the program's.
         return unsafe { real::rg_on_complete(request, done, arg) };
     };
     let later = Box::into_raw(Box::new(Later {
@@ -277,10 +279,10 @@ pub(super) unsafe fn rg_on_complete(
         group: Some(group),
     }));
     let (done, arg) = (Some(completed as Callback), later.cast::<c_void>());
-    // SAFETY: likewise, with our function and its argument.
+    // SAFETY: the function of this name has this signature, and `completed` takes `later` as its argument.
     let result = unsafe { real::rg_on_complete(request, done, arg) };
     if result != OK {
-        // SAFETY: nobody will call our function.
+        // SAFETY: the call has failed, so `completed` will not be called and `later` has no other owner.
         drop(unsafe { Box::from_raw(later) });
         requests::began(Request { id }, group);
     }

@@ -1,4 +1,4 @@
-//! What is noted of calls that have returned.
+//! Recording of calls that have returned.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +12,7 @@ use crate::map::{map, now};
 use crate::span::Span;
 use crate::{file, modules, peers, real, requests};
 
-/// A status to which nothing has been written.
+/// An empty status.
 pub(super) const NO_STATUS: Status = Status {
     source: -1,
     tag: 0,
@@ -21,22 +21,22 @@ pub(super) const NO_STATUS: Status = Status {
     reserved: 0,
 };
 
-/// Returns the bytes of views.
+/// Returns the length of the message of these views, in bytes.
 ///
 /// # Safety
-/// There are `n` of them, if it is positive.
+/// `views` must be NULL or point to `n` views if `n` is positive.
 pub(super) unsafe fn length(views: *const View, n: c_int) -> usize {
     let Ok(n) = usize::try_from(n) else { return 0 };
     if views.is_null() {
         return 0;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `views` points to `n` views.
     let views = unsafe { std::slice::from_raw_parts(views, n) };
     let bytes = views.iter().map(|view| view.block.wrapping_mul(view.count));
     bytes.fold(0, usize::wrapping_add)
 }
 
-/// Notes the message of a receive, if the call has received one; returns whether it has.
+/// Records the message of a receive, if the call has received one. Returns whether it has.
 pub(super) fn received(span: &mut Span, result: c_int, group: Group, status: &Status) -> bool {
     let received = result == OK || result == ERR_TRUNCATED;
     if received {
@@ -45,93 +45,93 @@ pub(super) fn received(span: &mut Span, result: c_int, group: Group, status: &St
     received
 }
 
-/// Notes the message of a receive of what a probe had found: the message before the call, and where it was.
+/// Records the message of a receive after a matched probe. `found` is the message before the call, and its address.
 ///
 /// # Safety
-/// The address is NULL or that of a message.
+/// The address must be NULL or that of a message.
 pub(super) unsafe fn received_of(
     span: &mut Span,
     result: c_int,
     found: (Message, *const Message),
     status: &Status,
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or valid.
     if let Some(group) = unsafe { group(found) } {
         received(span, result, group, status);
     }
 }
 
-/// Notes a receive that was begun.
+/// Records the start of a receive.
 ///
 /// # Safety
-/// `request` is NULL or was written.
+/// `request` must be NULL or valid.
 pub(super) unsafe fn begun(result: c_int, request: *const Request, group: Group) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `request` is NULL or valid.
     if let (OK, Some(request)) = (result, unsafe { request.as_ref() }) {
         requests::began(*request, group);
     }
 }
 
-/// Notes a receive of what a probe had found, as for [`received_of`].
+/// Records the start of a receive after a matched probe; see [`received_of`] for `found`.
 ///
 /// # Safety
-/// `request` is NULL or was written; the other address is NULL or that of a message.
+/// `request` must be NULL or valid. The address must be NULL or that of a message.
 pub(super) unsafe fn begun_of(
     result: c_int,
     request: *const Request,
     found: (Message, *const Message),
 ) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or valid.
     if let Some(group) = unsafe { group(found) } {
-        // SAFETY: likewise.
+        // SAFETY: the caller guarantees that `request` is NULL or valid.
         unsafe { begun(result, request, group) };
     }
 }
 
-/// Notes what a probe has found; false: nothing.
+/// Records the message that a matched probe has found. Returns `false` if there is none.
 ///
 /// # Safety
-/// `address` is NULL or that of a message.
+/// `address` must be NULL or that of a message.
 pub(super) unsafe fn found(address: *const Message, group: Group) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `address` is NULL or valid.
     let message = unsafe { message(address) };
     requests::found(message, group);
     message != MESSAGE_NULL
 }
 
-/// Returns the message at an address.
+/// Returns the message at an address, or `MESSAGE_NULL` if the address is NULL.
 ///
 /// # Safety
-/// It is NULL or that of a message.
+/// `address` must be NULL or that of a message.
 pub(super) unsafe fn message(address: *const Message) -> Message {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `address` is NULL or valid.
     unsafe { address.as_ref() }.copied().unwrap_or(MESSAGE_NULL)
 }
 
-/// Returns the group of a message that was there before the call and is gone now.
+/// Returns the group of a message that the call has received. Returns `None` if it has not received it.
 ///
 /// # Safety
-/// The address is NULL or that of a message.
+/// The address must be NULL or that of a message.
 unsafe fn group((before, now): (Message, *const Message)) -> Option<Group> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that the address is NULL or valid.
     match unsafe { now.as_ref() }?.id {
         0 => requests::taken(before),
         _ => None,
     }
 }
 
-/// Notes whether a look has found anything.
+/// Records whether a test or a probe has found anything.
 ///
 /// # Safety
-/// `found` is NULL, or the call has written it.
+/// `found` must be NULL or valid.
 pub(super) unsafe fn looked(span: &mut Span, found: *const c_int) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees that `found` is NULL or valid.
     if unsafe { found.as_ref() }.is_none_or(|found| *found == 0) {
         span.found_nothing();
     }
 }
 
-/// Returns the bytes of an element of this type.
+/// Returns the size of an element of this type, in bytes.
 pub(super) fn size(kind: c_int) -> usize {
     match kind {
         1 | 5 => 1,
@@ -143,30 +143,31 @@ pub(super) fn size(kind: c_int) -> usize {
     }
 }
 
-/// Returns the number of members of a group, of which a call has just succeeded; 0: there is no such group any more.
+/// Returns the number of members of a group in which a call has just succeeded, or 0 if the group no longer exists.
 pub(super) fn members(group: Group) -> usize {
-    // SAFETY: the function takes whatever handle.
+    // SAFETY: the function accepts any handle.
     let size = unsafe { real::rg_size(group) };
     usize::try_from(size).unwrap_or_default()
 }
 
-/// Returns the bytes that a task gives to all members of a group, where each gets its own.
+/// Returns the sum of the lengths of the parts that this task sends, one to each member of a group.
 ///
 /// # Safety
-/// `lens` has a length for each member, as a call that succeeded has found them.
+/// `lens` must be NULL or have a length for each member.
 pub(super) unsafe fn given(lens: *const usize, group: Group) -> usize {
     if lens.is_null() {
         return 0;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees a length for each member.
     let lens = unsafe { std::slice::from_raw_parts(lens, members(group)) };
     lens.iter().fold(0, |sum, len| sum.wrapping_add(*len))
 }
 
-/// Returns the number of bytes that this task gives to all in a call that has succeeded: `len`, or the length of its own part of the output if it gives in place.
+/// Returns the number of bytes that this task contributes to a gather: `len`, or the length of its part of the output if its input is
+/// in place.
 ///
 /// # Safety
-/// `lens` has a length for each member.
+/// `lens` must be NULL or have a length for each member.
 pub(super) unsafe fn own(
     input: *const c_void,
     len: usize,
@@ -176,17 +177,17 @@ pub(super) unsafe fn own(
     if input.addr() != IN_PLACE || lens.is_null() {
         return len;
     }
-    // SAFETY: the function takes whatever handle.
+    // SAFETY: the function accepts any handle.
     match usize::try_from(unsafe { real::rg_rank(group) }) {
-        // SAFETY: as the caller promises, and a rank is below the number of members.
+        // SAFETY: the caller guarantees a length for each member, and a rank is below their number.
         Ok(rank) => unsafe { *lens.add(rank) },
         Err(_) => len,
     }
 }
 
-/// Notes that the process is a task, if it was none.
+/// Records that the process has become a task.
 pub(super) fn joined() {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     let task = unsafe { real::rg_tid() };
     if task < 0 {
         return;
@@ -201,7 +202,7 @@ pub(super) fn joined() {
     map[head::LEFT].store(0, Relaxed);
 }
 
-/// Notes that the task has left.
+/// Records that the task has left the job.
 pub(super) fn left() {
     let Some(map) = map() else { return };
     modules::note(map);
