@@ -1,18 +1,18 @@
-//! The contract of a transport, in six parts. Each part of the engine asks for the one it uses; the sixth is for the process that holds the
-//! transport. [`Transport`] joins them.
+//! The contract of a transport, in six parts. Each part of the engine requires only the ones that it uses; the sixth is for the process that holds
+//! the transport. [`Transport`] combines them.
 //!
 //! | trait | file | is about |
 //! |---|---|---|
-//! | [`Peers`] | peers.rs | the tasks of the job: who they are, where, and whether they are still there |
-//! | [`Frames`] | frames.rs | small messages and words about large ones, in order |
-//! | [`Streams`] | streams.rs | the bytes of large messages |
-//! | [`Loans`] | loans.rs | memory that goes to another task as a message |
+//! | [`Peers`] | peers.rs | the tasks of the job: their numbers, their hosts, and whether they are alive |
+//! | [`Frames`] | frames.rs | small messages and control frames of large ones, in order |
+//! | [`Streams`] | streams.rs | the data of large messages |
+//! | [`Loans`] | loans.rs | memory that is passed to another task as a message |
 //! | [`CollectiveBuffers`] | collective_buffers.rs | memory in which all members of a group contribute to a small collective |
-//! | [`Upkeep`] | upkeep.rs | what the process asks beside messages: sleeping, leaving, peers out of reach |
+//! | [`Upkeep`] | upkeep.rs | other calls of the process: sleeping, leaving, unreachable peers |
 //!
-//! *Blocking.* No call of any of them waits.
-//! *Faults.* Data from a peer is checked by the transport; a peer that breaks the protocol is a [`Fault`], and nothing it sent
-//! later is delivered.
+//! *Blocking.* No call blocks.
+//! *Faults.* The transport checks data from a peer. A peer that breaks the protocol causes a [`Fault`], and nothing that it has sent later is
+//! delivered.
 
 mod collective_buffers;
 mod frames;
@@ -28,26 +28,26 @@ pub use peers::{Peers, Presence};
 pub use streams::{Flow, Sent, Streams};
 pub use upkeep::{Reach, Shortage, Upkeep, WaitState};
 
-/// A task, by its number in the job. (Of the first tasks it is their rank in the world.)
+/// A task, by its number in the job. For the first tasks of a job, that is their rank in the world.
 pub type Peer = u32;
 
 /// A fault that the transport cannot repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// A peer wrote what no correct peer writes. Its connection is closed.
+    /// A peer wrote data that no correct peer writes. Its connection is closed.
     Corrupt {
         /// The peer.
         peer: Peer,
-        /// The finding, for the sentence that the user reads.
+        /// The finding, as a part of the message to the user.
         what: &'static str,
     },
-    /// Memory for the path to a peer could not be had; says why.
+    /// There is no memory for the path to a peer. Says why.
     Memory(String),
-    /// The system has refused something else that the path to a peer needs, such as a descriptor; says what. Nothing was sent.
+    /// The operating system refused another resource that the path to a peer needs, such as a descriptor. Says which. Nothing was sent.
     System(String),
 }
 
-/// All that a task needs of whatever moves its frames.
+/// Everything that a task needs from the component that moves its frames.
 pub trait Transport: Peers + Frames + Streams + Loans + CollectiveBuffers + Upkeep {}
 
 impl<T: Peers + Frames + Streams + Loans + CollectiveBuffers + Upkeep> Transport for T {}

@@ -1,9 +1,9 @@
-//! Ending the job at once, from wherever a thread is.
+//! Ends the job at once, whatever the thread is doing.
 //!
 //! Programs abort in signal handlers, which may have interrupted this thread inside the engine or inside the C library's `malloc`. So nothing here
-//! allocates, and the lock is only waited for if another thread has it. The question goes to the launcher past the engine, as one frame on
-//! the same socket: signals are blocked where the engine writes there, so a frame is cut only if the launcher has not taken all of it, or if another
-//! thread writes it just now. (The lock also refuses a thread that is interrupted on its way in, when another one has it.)
+//! allocates, and the lock is waited for only if another thread holds it. The request is sent to the launcher without the engine, as one frame on
+//! the same socket. Signals are blocked where the engine writes to that socket, so a frame is incomplete only if the launcher has not accepted all
+//! of it, or if another thread is writing it. (The lock also refuses a thread that is interrupted while entering, when another one holds the lock.)
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -20,78 +20,79 @@ use rustix::net::SendFlags;
 
 use crate::state::{PROCESS, outside, refused};
 
-/// How long a launcher that takes nothing just now is waited for, in seconds.
+/// Maximum time to wait for a launcher that does not accept data, in seconds.
 const LAUNCHER_TIMEOUT_SECONDS: i64 = 5;
 
-/// Number of checks, a millisecond apart, whether a frame that another thread seems to write is whole.
+/// Number of checks, a millisecond apart, whether a frame that another thread seems to write is complete.
 const MAX_CUT_FRAME_CHECKS: u32 = 100;
 
-/// The socket to the launcher; below 0: there is none.
+/// The socket to the launcher. Negative if there is none.
 static LAUNCHER: AtomicI32 = AtomicI32::new(-1);
-/// Less than a whole frame may be in that socket.
+/// An incomplete frame may be in that socket.
 static IS_FRAME_CUT: AtomicBool = AtomicBool::new(false);
-/// This task.
+/// The number of this task.
 static TASK: AtomicU32 = AtomicU32::new(0);
 
-/// The process is this task now.
+/// Records which task this process is.
 pub(crate) fn joined(me: Peer) {
     TASK.store(me, Ordering::Relaxed);
 }
 
-/// The launcher is at the other end of this socket.
+/// Records the socket to the launcher.
 pub(crate) fn has_launcher(socket: RawFd) {
     IS_FRAME_CUT.store(false, Ordering::Relaxed);
     LAUNCHER.store(socket, Ordering::Relaxed);
 }
 
-/// This socket is about to be closed.
+/// Forgets this socket, which is about to be closed.
 pub(crate) fn has_no_launcher(socket: RawFd) {
     let _ = LAUNCHER.compare_exchange(socket, -1, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Frames are about to be sent. Called with signals blocked.
+/// Records that frames are about to be sent. Called with signals blocked.
 pub(crate) fn sends() {
-    // Before the first byte of them is in the socket.
+    // Before their first byte is in the socket.
     IS_FRAME_CUT.store(true, Ordering::SeqCst);
 }
 
-/// The launcher has or has not taken all that was to be sent. Called with signals blocked.
+/// Records whether the launcher has accepted all that was to be sent. Called with signals blocked.
 pub(crate) fn sent(all: bool) {
     IS_FRAME_CUT.store(!all, Ordering::SeqCst);
 }
 
-/// Whether less than a whole frame may be in the socket.
+/// Returns whether an incomplete frame may be in the socket.
 pub(crate) fn is_frame_cut() -> bool {
     IS_FRAME_CUT.load(Ordering::SeqCst)
 }
 
-/// Ends the job with this exit status: all its tasks, this one too. Returns only if this process is no task. May be called from a signal
+/// Ends the job with this exit status: all its tasks, including this one. Returns only if this process is not a task. May be called from a signal
 /// handler.
 pub fn abort(status: u8) -> Result<Infallible> {
     let status = status.max(1);
-    // Nobody else writes to the launcher meanwhile.
+    // Hold the lock so that no other thread writes to the launcher meanwhile.
     let _held = match PROCESS.lock() {
         Ok(place) if place.is_none() => return Err(outside()),
         Ok(place) => Some(place),
-        // The call that is interrupted has it.
+        // The interrupted call holds it.
         Err(Refusal::Reentered) => None,
         Err(refusal) => return Err(refused(refusal)),
     };
     if !tell_launcher(status) {
         complain(status);
     }
-    // As if killed: whatever a program does at its end could wait for others. The launcher reads what a task has said before it sees its end.
-    // SAFETY: does not return.
+    // End as if killed: what a program does at its exit could wait for other tasks. The launcher reads what a task has sent before it sees the
+    // task's end.
+    // SAFETY: `_exit` takes no pointers and does not return.
     unsafe { libc::_exit(status.into()) }
 }
 
-/// Whether the launcher has been told.
+/// Sends the request to the launcher. Returns whether it was sent.
 fn tell_launcher(status: u8) -> bool {
     let socket = LAUNCHER.load(Ordering::Relaxed);
     if socket < 0 || !becomes_whole() {
         return false;
     }
-    // SAFETY: it is open as long as it stands there: this thread, or the call that it has interrupted, has the lock.
+    // SAFETY: the socket stays open while its number is in `LAUNCHER`: this thread, or the call that it has interrupted, holds the lock.
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
     let frame = abort_frame(status.into());
     let mut rest = &frame[..];
@@ -106,7 +107,7 @@ fn tell_launcher(status: u8) -> bool {
     true
 }
 
-/// Waits for another thread that writes a frame just now, as it seems. Whether it is whole.
+/// Waits for another thread that seems to be writing a frame. Returns whether the frame is complete.
 fn becomes_whole() -> bool {
     let moment = Timespec {
         tv_sec: 0,
@@ -121,7 +122,7 @@ fn becomes_whole() -> bool {
     false
 }
 
-/// Waits until the launcher takes more.
+/// Waits until the launcher accepts more data. Returns false after a timeout or an error.
 fn takes_more(socket: BorrowedFd<'_>) -> bool {
     let limit = Timespec {
         tv_sec: LAUNCHER_TIMEOUT_SECONDS,
@@ -134,12 +135,12 @@ fn takes_more(socket: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Says on standard error that only this task ends.
+/// Reports on standard error that only this task ends.
 fn complain(status: u8) {
     let me = TASK.load(Ordering::Relaxed);
     let mut line = [0; 128];
     let mut rest = &mut line[..];
-    // It fits.
+    // The text fits.
     let _ = writeln!(
         rest,
         "regatta: task {me} has called rg_abort({status}), and has no launcher that could end others"

@@ -1,8 +1,8 @@
 //! Sends that do not wait for their receivers.
 //!
-//! A message that finds no room is copied and kept here until it goes, in later calls of this task. A large one is offered
-//! first as it is: most receivers take it at once, and then it goes straight from the caller's memory. When it stands
-//! still, it is copied where it is, in whatever state, and goes on from the copy.
+//! A message for which there is no space is copied and kept here until a later call of this task can send it. A large one is first offered without a
+//! copy: most receivers take it at once, directly from the caller's memory. If it makes no progress, it is copied in its current state and continued
+//! from the copy.
 
 use std::time::{Duration, Instant};
 
@@ -13,26 +13,25 @@ use crate::message::check_tag;
 use crate::state::{NONE, Process, enter};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 
-/// Time a large message may stand still before it is copied. Within 1 ms a task that waits for something else takes in what it is
-/// offered; one that has not by now computes.
+/// Time without progress after which a large message is copied. A task that waits for something else receives offered messages within 1 ms; one that
+/// has not by now computes.
 const STALL_BEFORE_COPY: Duration = Duration::from_millis(3);
 
-/// The same while a large message from another task waits for a receive here: tasks that send to each other in a circle before any
-/// receives stand still for good.
+/// The same while a large message from another task waits for a receive here: tasks that send to each other in a cycle before any of them receives
+/// would never make progress.
 const STALL_BEFORE_COPY_WHEN_OFFERED: Duration = Duration::from_micros(20);
 
-/// The same while that other task is the receiver itself, which has as much to wait for as this one.
+/// The same while that other task is the receiver itself, which is in the same situation as this one.
 const STALL_BEFORE_COPY_WHEN_CROSSED: Duration = Duration::from_micros(2);
 
 /// Number of polls between two checks of a message's progress.
 const POLLS_BETWEEN_CHECKS: u32 = 16;
 
-/// Maximum size of a buffer that is kept for the next copy, in bytes: getting new memory from the system for each takes as long as the
-/// copy.
+/// Maximum size of a buffer that is kept for the next copy, in bytes. Getting new memory from the system takes as long as the copy.
 const MAX_SPARE_BYTES: usize = 16 << 20;
 
-/// Sends without waiting for the receiver; the memory is the caller's again when this returns. For those that `try_send`
-/// has refused.
+/// Sends a message without waiting for the receiver. The memory belongs to the caller again when this returns. For messages that `try_send` could
+/// not send.
 #[inline(never)]
 pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()> {
     let mut held = enter()?;
@@ -52,7 +51,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
         }
         held = enter()?;
     }
-    // A copy is made of what has to stay.
+    // A copy is made only of what cannot be sent now.
     if !held.engine.send_eagerly(to, context, tag, &message)? {
         held.keep(to, context, tag, &message)?;
     }
@@ -61,7 +60,7 @@ pub fn send_kept(message: Views, to: i32, tag: i32, group: GroupId) -> Result<()
     Ok(())
 }
 
-/// Whether a send is over, or goes on from a copy; if not, it has been taken back.
+/// Returns whether a send is complete or continues from a copy. Otherwise it was withdrawn.
 fn is_taken(handle: Handle, to: Peer, message: &Views) -> Result<bool> {
     if handle == Handle::COMPLETE {
         return Ok(true);
@@ -69,9 +68,9 @@ fn is_taken(handle: Handle, to: Peer, message: &Views) -> Result<bool> {
     let outcome = match is_soon_taken(handle, to, message) {
         Ok(Still::Over(outcome)) => Ok(outcome),
         Ok(Still::Copied) => return Ok(true),
-        // It has not even been offered, or is for this task itself, or there is no memory for a copy.
+        // The message was not even offered, or is for this task itself, or there is no memory for a copy.
         Ok(Still::Here) => {
-            // The lock is let go before the wait takes it again.
+            // Release the lock before the wait takes it again.
             let recalled = enter()?.engine.recall(handle);
             recalled.and_then(|()| crate::message::wait(handle))
         }
@@ -88,13 +87,13 @@ fn is_taken(handle: Handle, to: Peer, message: &Views) -> Result<bool> {
     }
 }
 
-/// The state of a send that nobody waits for.
+/// The state of a send that must not wait.
 enum Still {
-    /// It is over.
+    /// The send is complete.
     Over((Status, Option<Error>)),
-    /// It goes on from a copy, or from the stream that holds all of it.
+    /// The send continues from a copy, or from the stream that contains all of it.
     Copied,
-    /// It is not in a stream.
+    /// The message is not in a stream, or there is no memory for a copy.
     Here,
 }
 
@@ -113,7 +112,7 @@ fn is_soon_taken(handle: Handle, to: Peer, message: &Views) -> Result<Still> {
             }
             Some(Going::Sent(sent)) => {
                 let sent = usize::try_from(sent.for_good).unwrap_or(usize::MAX);
-                // Without memory for a copy its receiver is asked for it, and waited for.
+                // Without memory for a copy, the caller withdraws the message and waits for the receiver's answer.
                 let Ok((room, copy)) = held.copy_rest(message, sent) else {
                     return Ok(Still::Here);
                 };
@@ -127,16 +126,16 @@ fn is_soon_taken(handle: Handle, to: Peer, message: &Views) -> Result<Still> {
     }
 }
 
-/// The outcome of a request, unless it stands still.
+/// Waits for the outcome of a request, unless the request makes no progress.
 struct Soon {
     handle: Handle,
     to: Peer,
     start: Instant,
     polls: u32,
-    /// How it is getting on, and since when that has not changed.
+    /// The progress, and the time since which it has not changed.
     going: Option<Going>,
     since: Duration,
-    /// How long it may stand still.
+    /// Maximum time without progress.
     patience: Duration,
     late: bool,
 }
@@ -212,7 +211,7 @@ impl Awaited for Soon {
 }
 
 impl Process {
-    /// Send a copy, when it can go.
+    /// Sends a copy when possible.
     fn keep(&mut self, to: Peer, context: u32, tag: i32, message: &Views) -> Result<()> {
         let (bytes, copy) = copy(message)?;
         let handle = self
@@ -237,14 +236,15 @@ impl Process {
 }
 
 impl Process {
-    /// Keeps memory for the next copy, if it is worth that.
+    /// Keeps memory for the next copy, if that is useful.
     fn set_spare(&mut self, room: Vec<u8>) {
         if (self.spare.capacity() + 1..=MAX_SPARE_BYTES).contains(&room.capacity()) {
             self.spare = room;
         }
     }
 
-    /// Copies a message but for its first `sent` bytes, which are not read any more. Returns the copy, and the memory that it lies in and that must outlive it.
+    /// Copies a message except for its first `sent` bytes, which are not read any more. Returns the memory of the copy and the copy. The memory must
+    /// outlive the copy.
     fn copy_rest(&mut self, message: &Views, sent: usize) -> Result<(Vec<u8>, Views)> {
         let len = message.len();
         let mut room = std::mem::take(&mut self.spare);
@@ -253,8 +253,8 @@ impl Process {
             room.try_reserve_exact(len).map_err(|_| Refused(len))?;
         }
         let sent = sent.min(len);
-        // SAFETY: who calls this keeps the vector until the copy is not used any more; what it holds does not move with it. It has room for so
-        // many bytes, and is apart from the message. The bytes before `sent` are not read any more.
+        // SAFETY: the caller keeps the vector until the copy is not used any more, and its contents do not move with it. It has a capacity of at
+        // least `len` bytes and does not overlap the message. The bytes before `sent` are not read any more.
         let copy = unsafe {
             message.gather(sent, room.as_mut_ptr().add(sent), len - sent);
             Views::block(room.as_mut_ptr(), len)
@@ -263,10 +263,10 @@ impl Process {
     }
 }
 
-/// A copy of a message, and the memory it is in: to be kept while the other is used.
+/// Returns the memory of a copy of a message, and the copy. The caller keeps the former while it uses the latter.
 fn copy(message: &Views) -> Result<(Vec<u8>, Views)> {
     let mut bytes = message.try_to_vec()?;
-    // SAFETY: who calls this keeps the vector until the copy is not used any more; what it holds does not move with it.
+    // SAFETY: the caller keeps the vector until the copy is not used any more, and its contents do not move with it.
     let copy = unsafe { Views::block(bytes.as_mut_ptr(), bytes.len()) };
     Ok((bytes, copy))
 }

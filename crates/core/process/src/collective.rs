@@ -1,9 +1,9 @@
-//! Collectives in time: started, or run by a caller that waits.
+//! Blocking and nonblocking collectives.
 //!
-//! The engine chooses how each is done, and does it as far as it can be done without waiting. The quickest ways of two tasks are in `pair.rs`.
+//! The engine chooses the algorithm, and runs it as far as possible without waiting. The fastest paths of two tasks are in `pair.rs`.
 //!
-//! *Rules of small barriers and reductions to all:* one pass through the lock, no allocation, no system call unless a member sleeps. (docs/hot-paths.md names the
-//! test.)
+//! *Rules for small barriers and allreduces:* one passage through the lock, no allocation, and no system call unless a member sleeps.
+//! (docs/hot-paths.md names the test.)
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::wait::{Awaited, wait_for};
 /// Number of polls of the collective buffer before the waiting policy takes over.
 const POLLS_BEFORE_WAIT: u32 = 2000;
 
-/// Time a round may take before the members' contributions are checked.
+/// Time that a round may take before the members' contributions are checked.
 const CONTRIBUTIONS_CHECK_DELAY: Duration = Duration::from_millis(10);
 
-/// Bytes of memory for contributions of the shortest rounds.
+/// Size of the memory for contributions of the shortest rounds, in bytes.
 const STACK_WORK_BYTES: usize = 256;
 
-/// A round that this task waits for.
+/// A round for which this task waits.
 pub(crate) struct AwaitedRound<'a>(pub(crate) &'a mut Round);
 
 impl Awaited for AwaitedRound<'_> {
@@ -59,14 +59,14 @@ impl Awaited for AwaitedRound<'_> {
     }
 }
 
-/// Waits for a round. Not a part of the functions of each kind: these have looked for it long enough.
+/// Waits for a round. Not inlined into the functions of each kind, which have already polled for it.
 #[inline(never)]
 pub(crate) fn await_round(round: &mut Round) -> Result<()> {
     wait_for(AwaitedRound(round))
 }
 
 impl Process {
-    /// Number of polls for the others' contributions before this task waits.
+    /// Returns the number of polls for the others' contributions before this task waits.
     #[inline(always)]
     pub(crate) fn looks(&self) -> u32 {
         if self.pace.spins() {
@@ -76,7 +76,7 @@ impl Process {
         }
     }
 
-    /// Polls for a round to be complete, for about as long as that takes if all are on time.
+    /// Polls for a round to be complete, for about as long as that takes if all members are on time. Returns whether it is.
     #[inline(always)]
     fn look(&mut self, round: &mut Round) -> bool {
         for _ in 0..self.looks() {
@@ -88,7 +88,7 @@ impl Process {
         false
     }
 
-    /// Takes what the member in this place gets from a round that moves all there is.
+    /// Reads the result of member `place` from a round that moves all data.
     #[inline(always)]
     pub(crate) fn read_round(
         &self,
@@ -111,7 +111,7 @@ impl Process {
         engine.read_round(what, place, round, stretch, &work);
     }
 
-    /// As [`Process::read_round`], for whatever kind and length.
+    /// Does the same as [`Process::read_round`], for any kind and length.
     #[inline(never)]
     pub(crate) fn read_any_round(
         &self,
@@ -129,11 +129,11 @@ impl Process {
     }
 }
 
-/// Calls `work` with memory for contributions: what the engine asks for, and at least `element` bytes.
+/// Calls `work` with memory for contributions: of the size that the engine requires, and at least `element` bytes.
 #[inline(never)]
 fn with_work<R>(element: usize, work: impl FnOnce(&Views) -> R) -> R {
     let mut room = MaybeUninit::<[u128; Collective::WORK_BYTES / 16]>::uninit();
-    // Elements of the user's can be longer.
+    // User-defined elements can be longer.
     let is_longer = element > Collective::WORK_BYTES;
     let mut longer = vec![0u8; if is_longer { element } else { 0 }];
     let (start, len) = match is_longer {
@@ -144,15 +144,15 @@ fn with_work<R>(element: usize, work: impl FnOnce(&Views) -> R) -> R {
     work(&unsafe { Views::block(start, len) })
 }
 
-/// How far a round of all has come without waiting.
+/// The state of a round after the first polls.
 enum Begun {
-    /// All have contributed, and it was read.
+    /// All members have contributed, and the result was read.
     Complete,
-    /// Others are still to come.
+    /// Some members have not contributed.
     Open(Round),
 }
 
-/// Runs a round in which all give and get the same, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
+/// Runs a round in which all members give and get the same, on the fast path. Returns `Ok(false)`, without effect, if the fast path does not apply.
 #[inline(always)]
 fn run_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     let bytes = terms.bytes(kind);
@@ -189,9 +189,9 @@ fn run_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// Runs rounds of the kind with this number, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
-// One function for each kind, with everything inlined into it. `run` itself is inlined into every C function, so it must stay small. What a kind does not need
-// is not passed, so that callers do not write it.
+/// Runs rounds of the kind with number `KIND`, on the fast path. Returns `Ok(false)`, without effect, if the fast path does not apply.
+// One function for each kind, with everything inlined into it. `run` itself is inlined into every C function, so it must stay small. Data that a
+// kind does not need is not passed, so that callers do not write it to memory.
 #[inline(never)]
 fn run_rounds<const KIND: usize>(
     group: GroupId,
@@ -214,7 +214,7 @@ fn run_rounds<const KIND: usize>(
         || (kind.is_same_for_all() && run_round(kind, group, terms)?))
 }
 
-/// [`run_rounds`], to be called for a kind.
+/// A call of [`run_rounds`] for a kind.
 struct Rounds<'a>(GroupId, Terms<'a>);
 
 impl ForKind for Rounds<'_> {
@@ -235,7 +235,7 @@ impl ForKind for Rounds<'_> {
     }
 }
 
-/// Runs a one-way collective of two, or of one, by the quickest way in. `Ok(false)`: nothing has been done, as there is more to it.
+/// Runs a one-way collective of one or two members, on the fast path. Returns `Ok(false)`, without effect, if the fast path does not apply.
 #[inline(always)]
 fn run_message(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     let mut open = None;
@@ -253,16 +253,17 @@ fn run_message(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     Ok(is_alone)
 }
 
-/// Returns whether this task is the only member of a group in which calls still succeed.
+/// Returns whether this task is the only member of a group that is not broken.
 fn is_alone(group: GroupId) -> bool {
     as_owner(|process| process.engine.is_alone(group).then_some(())).is_some()
 }
 
-/// Runs a collective; returns when it is complete for this task. Inlined: where `operation.kind` is a constant, the compiler drops the code of all other kinds.
+/// Runs a collective. Blocks until it is complete for this task. Inlined, so that where `operation.kind` is a constant, the compiler drops the code
+/// of all other kinds.
 #[inline(always)]
 pub fn run(group: GroupId, operation: Operation) -> Result<()> {
     operation.check()?;
-    // Taken apart, so that memory that a quick way does not use is neither written nor dropped.
+    // Destructured, so that memory that a fast path does not use is neither written nor dropped.
     let Operation {
         kind,
         root,
@@ -300,7 +301,7 @@ pub fn run(group: GroupId, operation: Operation) -> Result<()> {
     run_in_engine(group, operation)
 }
 
-/// Starts a collective, which completes later.
+/// Starts a collective and returns its request.
 pub fn start(group: GroupId, operation: &Operation) -> Result<Handle> {
     enter()?.engine.start(group, operation)
 }
@@ -312,7 +313,7 @@ fn run_in_engine(group: GroupId, operation: Operation) -> Result<()> {
     finish(held, collective)
 }
 
-/// Sends, or receives, the message of a one-way collective between two that did not go, or come, at once.
+/// Sends or receives the message of a one-way collective of two members, after the attempt to do it at once has failed.
 #[inline(never)]
 fn finish_message(group: GroupId, kind: Kind, terms: Terms<'_>, pair: PairMessage) -> Result<()> {
     let mut held = enter()?;
@@ -325,7 +326,7 @@ fn finish_message(group: GroupId, kind: Kind, terms: Terms<'_>, pair: PairMessag
     finish(held, collective)
 }
 
-/// Carries a collective on, and waits where it has to.
+/// Drives a collective to completion, waiting where necessary.
 fn finish(mut held: Held, mut collective: Collective) -> Result<()> {
     with_work(collective.element(), |work| {
         loop {

@@ -1,31 +1,30 @@
-//! Blocked senders: helping each other on, and noticing when none can.
+//! Blocked senders: they help each other to make progress, and detect when none can.
 //!
-//! A sender that is blocked does not leave others blocked on it: it takes messages in, small ones
-//! always, large ones after a moment, as long as its buffer has room. If its buffer is full it
-//! says in the task table whom it waits for. When those words form a ring that does not change,
-//! nobody in it will ever move: every member gets an error that names the ring.
+//! A blocked sender does not leave other senders blocked on it: it receives messages as long as its buffer has space, small ones at once, large ones
+//! after a moment. If its buffer is full, it writes into the task table for which task it waits. If these entries form a cycle that does not change,
+//! no task in it will ever make progress: every member gets an error that names the cycle.
 //!
-//! A task that is only slow must not look like one that is stuck, however long it does not get a
-//! core: a ring counts when every member has looked around again and again since it was first seen,
-//! and none has found anything to move. A task with several threads is never in a ring: what one of
-//! them waits for another may do.
+//! A task that is only slow must not be mistaken for one that is stuck, however long it does not get a core. So a cycle counts only once every
+//! member has polled several times since the cycle was first seen and has made no progress. A task with several threads is never part of a cycle:
+//! another thread may do what one of them waits for.
 //!
-//! The members leave together. Each takes its message back, which the next member confirms; only
-//! when all have, any of them returns and may receive. So all get the error, and what it was given
-//! for has not been delivered. A member's question lies behind its earlier messages, and a full buffer would keep
-//! all of that outside: so members that leave read what the others have sent whatever the buffer holds (`Engine::let_in`).
-//! It is not much, for these are blocked. They do so once the others have taken back what had not gone: there will be room for it.
+//! The members leave the cycle together. Each withdraws its message, which the next member confirms. Only when all have done so, each returns and
+//! may receive. So all members get the error, and the message of each was not delivered. A member's request is queued behind its earlier messages,
+//! and a full buffer would keep all of these in the transport. So members that are leaving receive what the others have sent even if the buffer is
+//! full (`Engine::let_in`). That is not much, since the others are blocked. A member begins once the others have withdrawn their unsent messages,
+//! which would otherwise find space.
 //!
-//! *Between hosts.* Each host has a table of its own, so a member asks those on other hosts how it is with them, and tells them
-//! of the ring (the transport's `deadlock_probe`). Their answers are as old as the way is long, and more may be on the way: the
-//! receiver of a blocked message may have made room, and the word of that not have come. So a look at a wait for another
-//! host counts only when a question has gone there and its answer has come back since the last one that counted, with
-//! nothing moved: behind an answer nothing is left on its way. And a ring counts from when all its members on other
-//! hosts have answered questions asked after it was first seen: then there was a moment at which all were blocked in it, and
-//! the looks that follow show that nothing was on its way then that would have ended it. No connection, no answer, no ring.
+//! *Between hosts.* Each host has a table of its own. So a member asks members on other hosts whether they are blocked, and notifies them of the
+//! cycle (the transport's `deadlock_probe`). Their answers are as old as the time they were in transit, and other messages may be in transit, too:
+//! the receiver of a blocked message may have freed space, and the notice of that may not have arrived. So a check of a wait for another host counts
+//! only if a question was sent there and answered since the last check that counted, without any progress: after an answer, nothing sent before it
+//! is still in transit. And a cycle counts only from when all its members on other hosts have answered questions asked after it was first seen. Then
+//! there was a moment at which all were blocked in it, and the following checks show that nothing was in transit then that would have ended it.
+//! Without a connection there is no answer, and so no cycle.
 //!
-//! The word: bits 0..32 task + 1; 32..61 changes with every wait; 61 its message has been taken back or asked for; 62 this wait is part of a
-//! ring; 63 the wait is over. A task that finds a ring writes it down (`ring_next`) before it tells, since
+//! *The entry.* Bits 0..32: task + 1. Bits 32..61: change with every wait. Bit 61: the message was withdrawn or its withdrawal requested. Bit 62:
+//! this wait is part of a cycle. Bit 63: the wait is over. A task that detects a cycle records it (`ring_next`) before it notifies the members,
+//! since members that were notified continue and may soon wait for other tasks.
 //! members that have been told go on and may soon wait for somebody else.
 
 use std::sync::atomic::Ordering;
@@ -38,43 +37,43 @@ use regatta_segment::job::{ASKS, IN_RING, Job, OVER};
 use crate::in_vain::HELP_AFTER;
 use crate::state::Process;
 
-/// Interval between two checks by a blocked sender, at first.
+/// Initial interval between two checks by a blocked sender.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Number of times the interval doubles while nothing moves: whatever makes a sender part of a ring moves something first, and that
-/// wakes it.
+/// Maximum number of times that the interval doubles while there is no progress. Whatever makes a sender part of a cycle causes some progress first,
+/// which wakes the sender.
 const MAX_DOUBLINGS: u32 = 3;
-/// Interval between two checks by a blocked sender that could be part of a ring.
+/// Interval between two checks by a blocked sender that could be part of a cycle.
 const CANDIDATE_CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// Time a ring must stand before it is reported.
+/// Minimum age of a cycle when it is reported.
 const MIN_RING_AGE: Duration = Duration::from_millis(30);
-/// Number of checks by each member that a ring must outlast before it is reported.
+/// Minimum number of checks by each member after the cycle was first seen, before it is reported.
 const MIN_RING_CHECKS: u32 = 2;
-/// Time to wait for other members to leave: one may have been stopped.
+/// Maximum time to wait for other members to leave: one may be stopped.
 const MEMBERS_LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Number of answers that must have come: the last of these questions was asked after the first had been answered.
+/// Minimum number of answers: the last of these questions was asked after the first was answered.
 const MIN_ANSWERS: u32 = 2;
 
 /// One blocked send.
 pub(crate) struct DeadlockDetector {
     to: Peer,
-    /// The memory is the caller's again after an error, so the message must be taken back.
+    /// Whether the memory belongs to the caller again after an error, so that the message must be withdrawn.
     recalls: bool,
     word: u64,
-    /// The engine's moves when this task last looked.
+    /// The engine's progress counter at the last check.
     moves: u64,
-    /// Checks since something moved.
+    /// Number of checks since the last progress.
     quiet_checks: u32,
-    /// The answers of a receiver on another host when a look last counted.
+    /// Number of answers of a receiver on another host at the last check that counted.
     answers: Option<u32>,
     seen: Option<Seen>,
     leaving: Option<Leaving>,
 }
 
-/// A ring, when it was first seen.
+/// A cycle, when it was first seen.
 struct Seen {
     members: Vec<Standing>,
     at: Duration,
-    /// All members on other hosts have said so since.
+    /// All members on other hosts have confirmed the cycle since.
     sure: bool,
 }
 
@@ -83,38 +82,38 @@ struct Seen {
 struct Standing {
     word: u64,
     looks: u32,
-    /// Of a task on another host: how many questions it has answered.
+    /// For a task on another host: the number of questions that it has answered.
     answers: Option<u32>,
 }
 
-/// A ring this task is leaving.
+/// A cycle that this task is leaving.
 struct Leaving {
     members: Vec<Peer>,
-    /// Of those on other hosts: how many questions they had answered when this began.
+    /// For members on other hosts: the number of questions that they had answered when the leaving began.
     answers: Vec<Option<u32>>,
     step: Step,
-    /// When this step began.
+    /// Time at which this step began.
     since: Instant,
-    /// Members whose messages are read although the buffer is full.
+    /// Members whose messages are accepted although the buffer is full.
     let_in: Vec<Peer>,
 }
 
-/// The way out of a ring.
+/// The steps by which a member leaves a cycle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// Until all have been told: what the others do about it must not look as if nothing was wrong.
+    /// Waits until all members were notified: what the others do about the cycle must not make it look resolved.
     Told,
-    /// The message is being taken back.
+    /// The message is being withdrawn.
     Recalled,
-    /// Until all have come so far.
+    /// Waits until all members have come to this step.
     Over,
 }
 
-/// The result of a wait for a send.
+/// The result of the send.
 type Outcome = (Status, Option<Error>);
 
 impl DeadlockDetector {
-    /// `recalls`: an error ends the send as well as the wait.
+    /// Creates a detector. `recalls` says whether an error also ends the send.
     pub(crate) fn new(to: Peer, recalls: bool) -> DeadlockDetector {
         DeadlockDetector {
             to,
@@ -128,12 +127,12 @@ impl DeadlockDetector {
         }
     }
 
-    /// For whom it waits.
+    /// Returns the task for which it waits.
     pub(crate) fn receiver(&self) -> Peer {
         self.to
     }
 
-    /// How long to sleep until the next look.
+    /// Returns the time to sleep until the next check.
     pub(crate) fn patience(&self) -> Duration {
         match self.word {
             0 => CHECK_INTERVAL * (1 << self.quiet_checks.min(MAX_DOUBLINGS)),
@@ -141,19 +140,20 @@ impl DeadlockDetector {
         }
     }
 
-    /// Is the wait about to end with an error?
+    /// Returns whether the wait is about to end with an error.
     #[inline(always)]
     pub(crate) fn is_told(&self, process: &Process) -> bool {
         self.leaving.is_some() || (self.word != 0 && told(&process.job, process.engine.me()))
     }
 
-    /// Has this member said that the wait is over for it? From then on others may do what completes it.
+    /// Returns whether this member has reported that its wait is over. From then on, other members may do what completes the send.
     pub(crate) fn is_over(&self) -> bool {
         let leaving = self.leaving.as_ref();
         leaving.is_some_and(|leaving| leaving.step == Step::Over)
     }
 
-    /// Once told: the way out, to be called until it yields something. `handle`: what is waited for.
+    /// Continues to leave the cycle. To be called once `is_told` returns true, until this returns an outcome or an error. `handle` is the awaited
+    /// request.
     #[cold]
     pub(crate) fn leave(
         &mut self,
@@ -193,7 +193,7 @@ impl DeadlockDetector {
                 match process.engine.finish(handle)? {
                     None => return Ok(None),
                     Some((_, Some(Error::Cancelled))) => {}
-                    // It has been received after all, or its receiver is gone.
+                    // The message was received after all, or its receiver is gone.
                     Some(outcome) => return Ok(Some(outcome)),
                 }
             }
@@ -207,7 +207,7 @@ impl DeadlockDetector {
         Err(Error::Cycle(leaving.members.clone()))
     }
 
-    /// Called now and then while the send waits.
+    /// Checks for a cycle. Called from time to time while the send waits.
     pub(crate) fn check(&mut self, process: &mut Process, waited: Duration) -> Result<()> {
         if waited < HELP_AFTER || self.leaving.is_some() {
             return Ok(());
@@ -227,7 +227,7 @@ impl DeadlockDetector {
             return Ok(());
         }
         if own {
-            // Nobody else is here to receive it.
+            // No other thread can receive the message.
             return Err(Error::Cycle(vec![me]));
         }
         if self.word == 0 {
@@ -247,7 +247,7 @@ impl DeadlockDetector {
         Ok(())
     }
 
-    /// Nothing has moved; and nothing is on its way here that would end the wait?
+    /// Returns whether this check counts: nothing is in transit to this task that would end the wait.
     fn counts(&mut self, process: &mut Process) -> bool {
         let Some(answers) = standing(process, self.to).answers else {
             return true;
@@ -260,7 +260,7 @@ impl DeadlockDetector {
         counts
     }
 
-    /// There is a ring. Has it stood long enough? Then its members are told, this one among them.
+    /// Decides whether a detected cycle has existed long enough. If so, notifies its members, including this one.
     fn judge(&mut self, process: &mut Process, waited: Duration, members: Vec<Peer>) {
         let now: Vec<Standing> = members
             .iter()
@@ -294,7 +294,7 @@ impl DeadlockDetector {
         let (job, me) = (process.job.clone(), process.engine.me());
         job.write_down_ring(&members);
         let all = || members.iter().copied().zip(now.iter().map(|one| one.word));
-        // First those who may not be told, and then nobody is.
+        // Notify first the members whose notification can fail; if it does, none is notified.
         for (member, word) in all().filter(|&(member, _)| !job.is_here(member)) {
             if !process
                 .engine
@@ -311,7 +311,7 @@ impl DeadlockDetector {
         }
     }
 
-    /// Something moved, so there is no ring, unless somebody has just found it: then it stands.
+    /// Records progress: there is no cycle, unless another task has just detected one, which then stands.
     fn moved_on(&mut self, job: &Job, me: Peer) {
         if self.word != 0 {
             let clear = self.word & !0xffff_ffff;
@@ -326,7 +326,7 @@ impl DeadlockDetector {
         }
     }
 
-    /// The wait is for this task from now on, unless it is just ending as part of a ring.
+    /// Makes this the task for which the detector waits, unless the wait is ending as part of a cycle.
     pub(crate) fn wait_for(&mut self, process: &Process, to: Peer) {
         if self.to != to {
             self.stop(process);
@@ -336,14 +336,14 @@ impl DeadlockDetector {
         }
     }
 
-    /// The wait is for nobody at present, unless it is just ending as part of a ring.
+    /// Stops waiting for a task, unless the wait is ending as part of a cycle.
     pub(crate) fn stop(&mut self, process: &Process) {
         if self.leaving.is_none() {
             self.moved_on(&process.job, process.engine.me());
         }
     }
 
-    /// Awake again, perhaps because something has moved.
+    /// Records that the task is awake again, possibly because of progress.
     pub(crate) fn awake(&mut self, process: &mut Process) {
         if !process.engine.may_block_senders() {
             self.stop(process);
@@ -352,14 +352,14 @@ impl DeadlockDetector {
 }
 
 impl Leaving {
-    /// Tell the members on other hosts how far this one has come.
+    /// Sends the state of this member to the members on other hosts.
     fn send_state(&self, process: &mut Process) {
         for &member in &self.members {
             process.engine.transport_mut().send_state(member);
         }
     }
 
-    /// Read what those members have sent that have taken back what had not gone. Earlier that would find room, and go.
+    /// Accepts messages of the members that have withdrawn their unsent messages. If accepted earlier, the unsent ones would find space and be sent.
     fn let_in(&mut self, process: &mut Process, me: Peer) {
         for &member in &self.members {
             if member == me || self.let_in.contains(&member) {
@@ -383,7 +383,7 @@ impl Leaving {
 }
 
 impl Drop for DeadlockDetector {
-    /// The wait is over, however it ended: nobody must find it in a ring, or wait for its leaving.
+    /// Ends the wait: no other task must find it in a cycle, or wait for this task to leave one.
     fn drop(&mut self) {
         if self.word == 0 {
             return;
@@ -401,7 +401,7 @@ impl Drop for DeadlockDetector {
                 Some(leaving) => leaving.members,
                 None => found_ring(&job, me).unwrap_or_default(),
             };
-            // A member that is late may still have to ask this task, which must go on reading for it.
+            // A member that is late may still have to send this task a request, so continue to accept its messages.
             let mut late = members;
             late.retain(|&member| member != me && is_leaving(&mut held, member));
             held.engine.let_in(&late);
@@ -409,7 +409,7 @@ impl Drop for DeadlockDetector {
     }
 }
 
-/// The wait that a task shows; a task on another host is asked for the next time.
+/// Returns the wait that a task shows. Asks a task on another host again, for the next time.
 fn standing(process: &mut Process, member: Peer) -> Standing {
     let job = &process.job;
     if job.is_here(member) {
@@ -431,7 +431,7 @@ fn standing(process: &mut Process, member: Peer) -> Standing {
     }
 }
 
-/// Has a task been asked for this since `then`? Tasks on this host show it themselves.
+/// Returns whether a task has answered a question asked after `then`. Tasks on this host show their state directly.
 fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
     match (now, then) {
         (Some(now), Some(then)) => now.wrapping_sub(then) >= MIN_ANSWERS,
@@ -439,7 +439,7 @@ fn is_new(now: Option<u32>, then: Option<u32>) -> bool {
     }
 }
 
-/// Is this member of a ring that has been found still blocked, and has not been told?
+/// Returns whether a member of a detected cycle is still blocked and was not notified.
 fn is_untold(process: &mut Process, member: Peer, before: Option<u32>) -> bool {
     let Standing { word, answers, .. } = standing(process, member);
     // An earlier answer of a task on another host may be old.
@@ -450,17 +450,17 @@ fn is_untold(process: &mut Process, member: Peer, before: Option<u32>) -> bool {
     word & IN_RING == 0 && word as u32 == next
 }
 
-/// Has it been told, and is it not over for it?
+/// Returns whether a member was notified and its wait is not over.
 fn is_leaving(process: &mut Process, member: Peer) -> bool {
     standing(process, member).word & (IN_RING | OVER) == IN_RING
 }
 
-/// Is the calling thread the only one of this process that could call Regatta?
+/// Returns whether the calling thread is the only one of this process that could call Regatta.
 pub(crate) fn is_single(transport: &impl Upkeep) -> bool {
     has_single_caller(crate::notice::is_watching() as usize + transport.threads())
 }
 
-/// Whether one thread is left beside so many of the library's own, the watcher, and a first thread that has ended.
+/// Returns whether there is only one thread besides `own` threads of this library, the watcher, and a first thread that has ended.
 fn has_single_caller(own: usize) -> bool {
     let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
     let single = 1 + own + usize::from(last_thread::is_watching());
@@ -472,7 +472,7 @@ fn told(job: &Job, me: Peer) -> bool {
     job.blocked_on(me).load(Ordering::SeqCst) & IN_RING != 0
 }
 
-/// The ring of blocked senders this task is in, from itself on.
+/// Returns the cycle of blocked senders that this task is in, beginning with this task.
 fn ring(process: &mut Process, me: Peer) -> Option<Vec<Peer>> {
     let tasks = process.job.tasks();
     walk(tasks, me, |at| {
@@ -481,14 +481,14 @@ fn ring(process: &mut Process, me: Peer) -> Option<Vec<Peer>> {
     })
 }
 
-/// The ring another member has found and written down.
+/// Returns the cycle that another member has detected and recorded.
 fn found_ring(job: &Job, me: Peer) -> Option<Vec<Peer>> {
     walk(job.tasks(), me, |at| {
         job.ring_next(at).load(Ordering::SeqCst)
     })
 }
 
-/// Follow `next` (task + 1, or 0) until it comes back.
+/// Follows `next` (task + 1, or 0) until it returns to this task. Returns `None` if it does not.
 fn walk(tasks: u32, me: Peer, mut next: impl FnMut(Peer) -> u32) -> Option<Vec<Peer>> {
     let mut members = vec![me];
     let mut at = me;
@@ -511,7 +511,7 @@ mod tests {
 
     const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-    /// Waits until the kernel lists no thread any more that has been joined.
+    /// Waits until the kernel does not list joined threads any more.
     fn becomes_single() -> bool {
         let begun = Instant::now();
         while !has_single_caller(0) {
@@ -523,11 +523,11 @@ mod tests {
         true
     }
 
-    /// The first thread of a process runs this.
+    /// Runs in the first thread of a process.
     fn leave_a_single_thread() -> ! {
         let assert = |holds: bool, status: i32| match holds {
             true => {}
-            // SAFETY: does not return.
+            // SAFETY: `_exit` takes no pointers and does not return.
             false => unsafe { libc::_exit(status) },
         };
         assert(becomes_single(), 2);
@@ -539,12 +539,12 @@ mod tests {
             assert(false, 0);
         });
         loop {
-            // SAFETY: ends this thread, and leaves all that it has as it is: the other one ends the process.
+            // SAFETY: ends this thread only, without running destructors. The other thread ends the process.
             unsafe { libc::syscall(libc::SYS_exit, 0) };
         }
     }
 
-    /// In a child of a process that has no watcher yet, which other tests may have started here.
+    /// Runs in a child of a process without a watcher, which other tests may have started in this one.
     #[test]
     fn a_thread_is_single_beside_the_watcher_and_a_first_thread_that_has_ended() {
         const IS_OWN_PROGRAM: &str = "IS_OWN_PROGRAM_OF_TEST";
@@ -564,7 +564,7 @@ mod tests {
                 leave_a_single_thread();
             }
             let mut status = -1;
-            // SAFETY: a child of this process; the status is written.
+            // SAFETY: the child belongs to this process, and `status` is valid for the write.
             unsafe { libc::waitpid(child, &mut status, 0) };
             assert_eq!(status, 0, "the child's status as the kernel has it");
         }

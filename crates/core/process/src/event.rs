@@ -1,20 +1,20 @@
-//! Events as messages: the bytes that `rg_event` in `regatta.h` describes.
+//! Events as messages. `rg_event` in `regatta.h` describes their bytes.
 
 use std::mem::offset_of;
 
 use regatta_abi as abi;
 use regatta_wire::control::{Ending, Event};
 
-/// The first word of an event, which tells it from other messages.
+/// The first word of an event, which distinguishes it from other messages.
 pub const MARK: u32 = abi::EVENT_MARK;
-/// Bytes before the name.
+/// Size of the header before the name, in bytes.
 const HEAD: usize = offset_of!(abi::Event, name);
-/// Bytes for the name of a host or a program, with its end.
+/// Size of the name of a host or a program, including the terminating NUL, in bytes.
 pub const NAME: usize = BYTES - HEAD;
-/// Bytes of an event.
+/// Size of an event, in bytes.
 pub const BYTES: usize = size_of::<abi::Event>();
 
-/// The bytes of an event of the watch with this number.
+/// Returns the bytes of an event of the watch with this number.
 pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
     let (kind, task, host, name) = match event {
         Event::TaskEnded { task, host, .. } => (abi::TASK_EXIT, *task as i32, *host, &[][..]),
@@ -57,7 +57,7 @@ pub(crate) fn bytes(watch: u32, event: &Event) -> [u8; BYTES] {
     bytes
 }
 
-/// The event in a message, and the number of its watch; none if it is another message.
+/// Returns the number of the watch and the event in a message, or `None` if it is another message.
 pub fn read(bytes: &[u8]) -> Option<(u32, Event)> {
     let word = |at: usize| Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
     if bytes.len() != BYTES || word(offset_of!(abi::Event, mark))? as u32 != MARK {

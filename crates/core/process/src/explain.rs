@@ -1,11 +1,11 @@
-//! Errors as sentences, and the path a pair uses.
+//! Errors as sentences, and the path between two tasks.
 
 use regatta_engine::{Error, GroupId, Presence, Reason, Result, Upkeep};
 use regatta_segment::job::Cause;
 
 use crate::state::{PROCESS, enter};
 
-/// "task 3 (pid 4711)": how a task is named to people.
+/// Returns the name of a task for the user, such as "task 3 (pid 4711)".
 fn name(peer: u32) -> String {
     let guard = PROCESS.lock().ok();
     let process = guard.as_ref().and_then(|guard| guard.as_ref());
@@ -19,7 +19,7 @@ fn cause(peer: u32) -> Option<Cause> {
     PROCESS.lock().ok()?.as_ref()?.job.cause(peer)
 }
 
-/// Why a task that lives counts as dead here: it could not be reached for too long.
+/// Returns why this task considers a living task dead: it was unreachable for too long.
 fn given_up(peer: u32) -> Option<String> {
     let guard = PROCESS.lock().ok()?;
     let why = guard.as_ref()?.given_up.get(&peer)?;
@@ -28,14 +28,14 @@ fn given_up(peer: u32) -> Option<String> {
     ))
 }
 
-/// Does this task itself take the other one for alive?
+/// Returns whether this task considers the other one alive.
 fn is_here(peer: u32) -> bool {
     let guard = PROCESS.lock().ok();
     let process = guard.as_ref().and_then(|guard| guard.as_ref());
     process.is_some_and(|process| process.engine.presence(peer) == Presence::Here)
 }
 
-/// Why a task that lives counts as dead here: its host has given this one up.
+/// Returns why this task considers a living task dead: that task's host has given this one up.
 fn disowned(peer: u32) -> Option<String> {
     let guard = PROCESS.lock().ok()?;
     let process = guard.as_ref()?;
@@ -49,7 +49,7 @@ fn disowned(peer: u32) -> Option<String> {
     })
 }
 
-/// The sentence about a task that counts as dead.
+/// Returns the sentence about a task that is considered dead.
 fn death(peer: u32) -> String {
     match cause(peer) {
         _ if let Some(why) = given_up(peer) => why,
@@ -74,7 +74,7 @@ fn death(peer: u32) -> String {
     }
 }
 
-/// The event, its meaning, and the remedy.
+/// Returns a sentence with the event, its meaning, and the remedy.
 pub fn sentence(error: &Error) -> String {
     match error {
         Error::Argument(what) => what.clone(),
@@ -119,7 +119,7 @@ pub fn sentence(error: &Error) -> String {
     }
 }
 
-/// The sentence about a member that goes no further in a collective.
+/// Returns the sentence about a member that cannot complete a collective.
 fn member_sentence(peer: u32, reason: Reason) -> String {
     format!(
         "{} goes no further in a collective of this group, since {}: neither this one nor a later one of the group can be complete. The error of its own call says more; mend what that names, and go on in another group",
@@ -128,7 +128,7 @@ fn member_sentence(peer: u32, reason: Reason) -> String {
     )
 }
 
-/// The class of an error of another member, as a clause.
+/// Returns a clause for the class of another member's error.
 fn clause(reason: Reason) -> &'static str {
     match reason {
         Reason::Left => "one that it waited for has left",
@@ -151,7 +151,7 @@ fn clause(reason: Reason) -> &'static str {
     }
 }
 
-/// Which path messages to a member take, and why.
+/// Returns the path of messages to a member, and the reason for it.
 pub fn path(group: GroupId, rank: i32) -> Result<String> {
     let mut held = enter()?;
     let peer = held.peer(group, rank)?;

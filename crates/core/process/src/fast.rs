@@ -1,17 +1,19 @@
-//! Fast paths of sends and receives. Each does at once all that it says, or nothing: then its caller takes the long way ([`message`](crate::message)), which
-//! also finds out why.
+//! Fast paths of sends and receives. Each does its whole operation at once, or has no effect. In the latter case the caller uses the general path
+//! ([`message`](crate::message)), which also returns the error, if any.
 //!
-//! A fast path goes into the engine only if that costs nothing, in one of two ways. The name of a function says which:
+//! A fast path enters the engine only if that costs nothing, in one of two ways. The name of a function says which:
 //!
-//! | name | goes in | for |
+//! | name | entered by | for |
 //! |---|---|---|
-//! | `try_..._as_owner` | the thread to which the lock is biased: the first that called, as long as no second one has | leaves: code that calls no other function, and so saves no registers |
-//! | `try_...` | that one; of several threads any, while nobody is inside | the rest |
+//! | `try_..._as_owner` | the thread to which the lock is biased: the first that has called, while no second one has | leaf functions: code that
+//! calls no other function, and so saves no registers |
+//! | `try_...` | that thread; with several threads, any of them while none is inside | the rest |
 //!
-//! [`enter_or!`] makes what is done inside a part of the caller's code; [`as_owner`](crate::state::as_owner) takes it as a closure, for callers that go on outside.
+//! [`enter_or!`] makes the code inside a part of the caller; [`as_owner`](crate::state::as_owner) takes it as a closure, for callers that continue
+//! outside.
 //!
-//! *Rules of small blocking sends and receives whose message can go or is there:* one pass
-//! through the lock, no request, no allocation, no clock, no system call unless the receiver sleeps. (docs/hot-paths.md names the test.)
+//! *Rules for small blocking sends and receives that need not wait:* one passage through the lock, no request, no allocation, no clock, and no
+//! system call unless the receiver sleeps. (docs/hot-paths.md names the test.)
 
 pub use regatta_engine::SentLine;
 use regatta_engine::{Frames, GroupId, Handle, Peer, Polled};
@@ -20,10 +22,10 @@ use regatta_memory::views::Views;
 
 use crate::state::{Process, enter, enter_or};
 
-/// Number of polls of a blocking receive before it becomes a request: about as long as an answer takes.
+/// Number of polls of a blocking receive before it becomes a request: this takes about as long as an answer.
 pub(crate) const POLLS_BEFORE_REQUEST: u32 = 1000;
 
-/// Sends a small message. One that fits into a line of a ring takes a shorter way there.
+/// Sends a small message if possible at once, and returns whether it was sent. A message that fits into a line of a ring takes a shorter path.
 #[inline(always)]
 pub fn try_send(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     enter_or!(try_enter, process, false);
@@ -46,17 +48,17 @@ pub fn try_send(message: &Views, to: i32, tag: i32, group: GroupId) -> bool {
     engine.try_send(to, context, tag, message)
 }
 
-/// Sends a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world. Does not wake a sleeper ([`wake_receiver`]).
+/// Sends a message that fits into a line of a ring, [`LINE`] bytes, to a rank of the world. Does not wake a sleeping receiver ([`wake_receiver`]).
 ///
-/// Each store of this path waits in line with those to shared memory, which take as long as a line takes from core to core: the more of them a
-/// message has, the fewer messages are on their way at once. So it is one leaf: all that would be a call is left to others.
+/// Each store of this path is queued with the stores to shared memory, which take as long as a cache line takes from core to core. The more stores a
+/// message needs, the fewer messages are in flight at once. So this is a leaf function: everything that would need a call is left to others.
 #[inline(always)]
 pub fn try_send_as_owner(message: &Views, to: i32, tag: i32, group: GroupId) -> SentLine {
     if group != GroupId::WORLD {
         return SentLine::No;
     }
     enter_or!(try_enter_as_owner, process, SentLine::No);
-    // To look a task up among those that are gone would be a call.
+    // Looking a task up among those that are gone would need a call.
     if tag < 0 || !process.is_world_rank(group, to) || !process.engine.is_nobody_gone() {
         return SentLine::No;
     }
@@ -64,7 +66,7 @@ pub fn try_send_as_owner(message: &Views, to: i32, tag: i32, group: GroupId) -> 
     process.engine.try_send_line(to, 0, tag, message)
 }
 
-/// Wakes this rank of the world, to which a line has gone while it slept ([`SentLine::ToSleeper`]).
+/// Wakes this rank of the world, to which a line was sent while it slept ([`SentLine::ToSleeper`]).
 #[cold]
 pub fn wake_receiver(to: i32) {
     if let Ok(mut held) = enter() {
@@ -73,7 +75,7 @@ pub fn wake_receiver(to: i32) {
     }
 }
 
-/// Receives a small message of this source and tag if it comes soon. Returns its length.
+/// Receives a small message of this source and tag if it arrives soon. Returns its length.
 #[inline(always)]
 pub fn try_receive_as_owner(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<usize> {
     enter_or!(try_enter_as_owner, process, None);
@@ -85,7 +87,7 @@ pub fn try_receive_as_owner(into: &Views, from: i32, tag: i32, group: GroupId) -
 }
 
 impl Process {
-    /// Receives a small message of this peer if it is the next one there, or soon is. Returns its length.
+    /// Receives a small message of this peer if it is the next frame now or soon. Returns its length.
     #[inline(always)]
     pub(crate) fn receive_soon(
         &mut self,
@@ -115,7 +117,7 @@ impl Process {
     }
 }
 
-/// Starts to receive a message of this source and tag, if nothing else is being waited for, without a look whether it is there.
+/// Starts to receive a message of this source and tag if no other receive is pending. Does not poll for it.
 #[inline(always)]
 pub fn try_post(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     enter_or!(try_enter, process, None);
@@ -126,7 +128,7 @@ pub fn try_post(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Han
     process.engine.try_post(from, context, tag, into)
 }
 
-/// As [`try_post`], from a rank of the world: a leaf, as [`try_send_as_owner`] is.
+/// Does the same as [`try_post`], from a rank of the world: a leaf function like [`try_send_as_owner`].
 #[inline(always)]
 pub fn try_post_as_owner(into: &Views, from: i32, tag: i32, group: GroupId) -> Option<Handle> {
     if group != GroupId::WORLD {

@@ -1,9 +1,8 @@
 //! Forked children of a task.
 //!
-//! A child has a copy of the engine and would write into the rings of its parent. So in the child
-//! the lock is shut and every call is an error; and the job's memory is not mapped there, for
-//! children that were made past the C library and for pointers into loans. The parent does not
-//! notice. Nothing runs at the child's exit: there is nothing to undo.
+//! A child has a copy of the engine and would write into the rings of its parent. So in the child the lock is shut, and every call fails. The job's
+//! memory is not mapped there either, which covers children that were made without the C library, and pointers into loans. The parent is not
+//! affected. Nothing runs at the child's exit: there is nothing to undo.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,34 +12,34 @@ use regatta_memory::biased::Refusal;
 
 use crate::state::{PROCESS, refused};
 
-/// Is this process a task, or becoming one?
+/// Whether this process is a task, or becoming one.
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Keeps children out from now on.
+/// Keeps forked children out from now on.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // SAFETY: the handler touches atomics of this library alone, which is what a handler may do.
-    // The C library forgets it when this library is unloaded.
+    // SAFETY: the handler accesses only atomics of this library, which is allowed in a handler. The C library removes the handler when this library
+    // is unloaded.
     ONCE.call_once(|| unsafe {
-        // Without memory for it, the mapping that is not there keeps children out, less politely.
+        // If there is no memory for the handler, the missing mapping still keeps children out, without an error message.
         let _ = libc::pthread_atfork(None, None, Some(child));
     });
     WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// Keeps children out no more: this is no task any more, and a child may become one.
+/// Stops keeping children out: this process is not a task any more, and a child may become one.
 pub(crate) fn unwatch() {
     WATCHED.store(false, Ordering::Relaxed);
 }
 
-/// Shuts the lock in a child. Runs there before all else, in the only thread.
+/// Shuts the lock in a child. Runs there first, in the only thread.
 extern "C" fn child() {
     if WATCHED.load(Ordering::Relaxed) {
         PROCESS.shut();
     }
 }
 
-/// Fails in a forked child: for calls that do nothing to the engine, and need none.
+/// Fails in a forked child. For calls that do not use the engine.
 #[inline]
 pub fn check_process() -> Result<()> {
     match PROCESS.is_shut() {

@@ -12,12 +12,12 @@ use crate::message::{check_tag, wait_or_forget};
 use crate::state::{Process, enter, enter_to_look};
 use crate::wait::{Awaited, wait_for};
 
-/// This task's rank.
+/// Returns this task's rank.
 pub fn rank(group: GroupId) -> Result<u32> {
     Ok(enter()?.engine.group(group)?.rank)
 }
 
-/// How many members.
+/// Returns the number of members. For a channel, that is the number of tasks so far.
 pub fn size(group: GroupId) -> Result<u32> {
     let held = enter()?;
     match group.channel() {
@@ -26,17 +26,17 @@ pub fn size(group: GroupId) -> Result<u32> {
     }
 }
 
-/// This task's id.
+/// Returns this task's id.
 pub fn tid() -> Result<u32> {
     Ok(enter()?.engine.me())
 }
 
-/// The id of a member.
+/// Returns the id of a member.
 pub fn tid_of(group: GroupId, rank: i32) -> Result<u32> {
     enter()?.peer(group, rank)
 }
 
-/// The rank of a task.
+/// Returns the rank of a task.
 pub fn rank_of(group: GroupId, tid: i32) -> Result<u32> {
     let held = enter()?;
     let group = held.engine.group(group)?;
@@ -47,17 +47,17 @@ pub fn rank_of(group: GroupId, tid: i32) -> Result<u32> {
     rank.ok_or(Error::Task(tid as i64))
 }
 
-/// Forget a group.
+/// Frees a group.
 pub fn free(group: GroupId) -> Result<()> {
     enter()?.engine.free_group(group)
 }
 
-/// Let receives from any source go on without the dead members; returns how many there are.
+/// Lets receives from any source continue without the dead members. Returns the number of dead members.
 pub fn acknowledge_dead(group: GroupId) -> Result<u32> {
     enter()?.engine.acknowledge(group)
 }
 
-/// The ranks of members that have died, as far as is known here.
+/// Returns the ranks of the members that have died, as far as this task knows.
 pub fn dead_members(group: GroupId) -> Result<Vec<u32>> {
     let held = enter()?;
     let dead = held.engine.dead_members(group)?;
@@ -68,10 +68,10 @@ pub fn dead_members(group: GroupId) -> Result<Vec<u32>> {
         .collect())
 }
 
-/// A member's words.
+/// Two numbers that a member gives to all others.
 type Words = (i64, i64);
 
-/// All members' words, in rank order.
+/// Exchanges two numbers among all members. Returns those of all, in rank order.
 fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     let size = enter()?.engine.closed(group)?.size() as usize;
     let (input, output) = (Scratch::new(16)?, Scratch::new(16 * size)?);
@@ -88,12 +88,12 @@ fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     words.map_err(|_| Error::State(c"the words of a group's members are not whole"))
 }
 
-/// A group of the same members, with a context of its own.
+/// Makes a group of the same members, with its own context.
 pub fn duplicate(group: GroupId) -> Result<GroupId> {
     made(start_duplicate(group)?)
 }
 
-/// Start to make a group of the same members. It can be used when the request is complete.
+/// Starts to make a group of the same members. It can be used when the request is complete.
 pub fn start_duplicate(group: GroupId) -> Result<(GroupId, Handle)> {
     let mut held = enter()?;
     let call = held.engine.next_call(group)?;
@@ -109,14 +109,14 @@ fn made((group, handle): (GroupId, Handle)) -> Result<GroupId> {
     }
 }
 
-/// In place of a colour: this member has no place for a group.
+/// Stands for a colour: this member has no entry for a group.
 const NO_PLACE_COLOUR: i64 = i64::MIN;
-/// Places that a member of a split needs: interfaces that have two groups for each communicator duplicate the new one, and would
-/// find out then, with its members alone, that there is none.
+/// Number of entries that a member of a split needs. Interfaces that have two groups per communicator duplicate the new one; without this check they
+/// would find out only then, among its members alone, that there is no entry.
 const PLACES: usize = 2;
 
-/// Members with equal colour, by (key, rank). A negative colour joins nothing. If a member that joins something has no place for it,
-/// that is an error for all of them: who goes on would wait for who does not.
+/// Makes a group of the members with equal colour, ordered by (key, rank). A member with a negative colour joins none and gets `None`. If a member
+/// that joins a group has no entry for it, all members fail: those that go on would wait for it.
 pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
     let (call, full) = {
         let mut held = enter()?;
@@ -145,7 +145,7 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
     made(started).map(Some)
 }
 
-/// The task that started this one; none: the launcher.
+/// Returns the task that started this one, or `None` if the launcher did.
 pub fn parent() -> Result<Option<u32>> {
     let held = enter()?;
     let member = held.job.membership(held.engine.me());
@@ -153,7 +153,7 @@ pub fn parent() -> Result<Option<u32>> {
     Ok(member.parent)
 }
 
-/// The members with these ranks, in that order. Only they call; several threads at once if their tags differ.
+/// Makes a group of the members with these ranks, in that order. Only they call this. Several threads may do so at once if their tags differ.
 pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId> {
     let mut held = enter()?;
     let peers = selected(&held, group, ranks, tag)?;
@@ -163,7 +163,8 @@ pub fn select(group: GroupId, ranks: &[i32], tag: Option<i32>) -> Result<GroupId
     made(started)
 }
 
-/// Starts to make so many groups at once of the members with these ranks, who alone call, or of all members. They can be used when the request is complete.
+/// Starts to make `count` groups at once of the members with these ranks, which alone call this, or of all members if `ranks` is `None`. The groups
+/// can be used when the request is complete.
 pub fn start_select(
     group: GroupId,
     ranks: Option<&[i32]>,
@@ -184,7 +185,7 @@ pub fn start_select(
     held.engine.start_groups(group, peers, call, count)
 }
 
-/// Returns the members with these ranks, if they can be selected by one of them.
+/// Returns the members with these ranks. Fails if a rank is invalid or occurs twice, or if this task is not among them.
 fn selected(
     process: &Process,
     group: GroupId,
@@ -213,17 +214,17 @@ fn selected(
     Ok(peers)
 }
 
-/// End all that is done in a group, by whichever member, with an error. Not collective.
+/// Revokes a group: all operations of all its members in it end with an error. Not collective.
 pub fn revoke(group: GroupId) -> Result<()> {
     let mut held = enter()?;
     held.engine.revoke(group)?;
-    // Others of this task's threads may wait in it.
+    // Other threads of this task may wait in the group.
     held.engine.progress();
     held.wake_sleepers();
     Ok(())
 }
 
-/// Has the group been revoked, as far as is known here now?
+/// Makes progress, and returns whether the group is revoked, as far as this task knows.
 pub fn is_revoked(group: GroupId) -> Result<bool> {
     let mut held = enter_to_look()?;
     let moved = held.engine.progress();
@@ -231,17 +232,18 @@ pub fn is_revoked(group: GroupId) -> Result<bool> {
     held.engine.is_revoked(group)
 }
 
-/// From now on the two groups are revoked together.
+/// Ties two groups: if one of them is revoked, the other is, too.
 pub fn tie(one: GroupId, other: GroupId) -> Result<()> {
     enter()?.engine.tie(one, other)
 }
 
-/// From now on departures of members end waits alone in this group.
+/// Makes departures of members end only waits in this group.
 pub fn tolerate_departures(group: GroupId, threads: bool) -> Result<()> {
     enter()?.engine.tolerate_departures(group, threads)
 }
 
-/// The bits that the flags of all members have in common. Every survivor calls. Of a death that not all have acknowledged all hear.
+/// Returns the bitwise AND of the flags of all members. Every survivor calls this. All get the same error if a member has died whose death not all
+/// have acknowledged.
 pub fn agree(group: GroupId, flag: i32) -> Result<(i32, Option<Error>)> {
     let scratch = Scratch::new(4)?;
     let into = scratch.part(0, 4);
@@ -252,12 +254,12 @@ pub fn agree(group: GroupId, flag: i32) -> Result<(i32, Option<Error>)> {
     Ok((i32::from_ne_bytes(bytes), error))
 }
 
-/// Start to agree on the bits that all flags have in common: they will be in `into`.
+/// Starts to agree on the bitwise AND of all flags, which is written to `into`.
 pub fn start_agree(group: GroupId, flag: i32, into: Views) -> Result<Handle> {
     enter()?.engine.start_agree(group, flag, into)
 }
 
-/// The survivors, in rank order. Every survivor calls.
+/// Makes a group of the survivors, in rank order. Every survivor calls this.
 pub fn shrink(group: GroupId) -> Result<GroupId> {
     let shrinking = enter()?.engine.start_shrink(group)?;
     wait_for(Survivors(shrinking))?

@@ -1,46 +1,44 @@
-//! Looks in vain, one after the other, of calls that do not wait: tests, probes, calls that make progress.
+//! Successive unsuccessful polls of nonblocking calls: tests, probes, and calls that make progress.
 //!
-//! A program that looks again and again is as good as blocked. So it gets what the waiting policy ([`mod@crate::wait`]) has for a blocked task: it
-//! gives its core away to the tasks that it waits for, and it takes in large messages that it is offered. A program that computes between its
-//! looks keeps its core: only looks that follow each other closely count.
+//! A program that polls again and again is as good as blocked. So it is treated by the waiting policy ([`mod@crate::wait`]) like a blocked task: it
+//! yields its core to the tasks for which it waits, and it receives large messages that it is offered. A program that computes between its polls
+//! keeps its core: only polls in close succession count.
 //!
-//! A core is given away before the next look, not after the one that was in vain: by then it is known that the program does look again, and
-//! the look that follows finds what has come meanwhile.
+//! A core is yielded before the next poll, not after the unsuccessful one. By then it is known that the program does poll again, and the poll that
+//! follows finds what has arrived meanwhile.
 
 use std::time::{Duration, Instant};
 
 use regatta_engine::Handle;
 
-/// Waited so long, or having looked in vain so long, a task takes in large messages offered to it: their senders may be what it
-/// waits for.
+/// Time of waiting, or of unsuccessful polling, after which a task receives large messages offered to it: it may depend on their senders.
 pub(crate) const HELP_AFTER: Duration = Duration::from_millis(1);
-/// Number of polls between two reads of the clock where a core is to spare; as many follow each yield there, which costs more than ten
-/// of them.
+/// Number of polls between two reads of the clock where a core is free. As many follow each yield there, which costs more than ten polls.
 const POLLS_PER_CLOCK_READ: u32 = 64;
-/// Maximum time between polls that count as following each other closely.
+/// Maximum time between polls that are in close succession.
 const MAX_POLL_GAP: Duration = Duration::from_micros(10);
 
-/// The looks of a task since the last one that found something.
+/// The polls of a task since the last successful one.
 #[derive(Debug, Default)]
 pub(crate) struct InVain {
     looks: u32,
-    /// The count of what had come at the last look.
+    /// The counter of arrivals at the last poll.
     moves: u64,
-    /// When it looked at the clock last.
+    /// Time of the last read of the clock.
     last: Option<Instant>,
-    /// Since when the looks have followed each other closely.
+    /// Time since which the polls have been in close succession.
     since: Option<Instant>,
-    /// The first look at the clock since it took in what it was offered.
+    /// The first read of the clock since the task last received offered messages.
     unhelpful_since: Option<Instant>,
-    /// Does it give its core away before the next look?
+    /// Whether the task yields its core before the next poll.
     yields: bool,
-    /// Of looks at one request of many: the one that counted last, and how many looks at others have not since.
+    /// For polls of one request out of many: the request of the last poll that counted, and the number of polls of other requests since.
     request: Option<Handle>,
     others: u32,
 }
 
 impl InVain {
-    /// A look has found something.
+    /// Records a successful poll.
     #[inline(always)]
     pub(crate) fn end(&mut self) {
         if self.looks > 0 {
@@ -48,13 +46,14 @@ impl InVain {
         }
     }
 
-    /// Is the core to be given away before the next look?
+    /// Returns whether the core is to be yielded before the next poll.
     #[inline(always)]
     pub(crate) fn yields(&self) -> bool {
         self.yields
     }
 
-    /// Does a look at this request count? A caller looks at each of many in turn: that is one look, or one for every few of them.
+    /// Returns whether a poll of this request counts. A caller polls many requests in turn: that counts as one poll, or as one for every few
+    /// requests.
     pub(crate) fn comes_round(&mut self, request: Handle) -> bool {
         let counts =
             self.request.is_none_or(|last| last == request) || self.others >= POLLS_PER_CLOCK_READ;
@@ -67,21 +66,21 @@ impl InVain {
         counts
     }
 
-    /// The core has been given away, and is the task's again: others' time does not count as its own.
+    /// Records that the core was yielded and the task has it again, so that the time of other tasks does not count as its own.
     pub(crate) fn has_yielded(&mut self, now: Instant) {
         self.last = Some(now);
         self.yields = false;
     }
 
-    /// A look has found nothing; so long the task keeps its core while it looks again and again, and `moves` counts what has come by any call. True: it is time
-    /// to take in what others offer.
+    /// Records an unsuccessful poll. `keeps` is the time for which the task keeps its core while it polls repeatedly; `moves` counts what any call
+    /// has received. Returns true if it is time to receive what other tasks offer.
     pub(crate) fn looked(
         &mut self,
         keeps: Duration,
         moves: u64,
         clock: impl FnOnce() -> Instant,
     ) -> bool {
-        // A call that waits has found something since.
+        // A blocking call has received something since.
         if moves != self.moves {
             *self = InVain {
                 moves,
@@ -119,10 +118,10 @@ mod tests {
     use super::*;
     use crate::pace::SPIN;
 
-    /// As in a crowd, with a core of its own, and with one that nobody else is said to use.
+    /// Oversubscribed; with a core of its own; and with a core that is assumed to be its own.
     const KEEPS: [Duration; 3] = [Duration::ZERO, SPIN, Duration::MAX];
 
-    /// Looks in vain so far apart, until the core is given away; how many, if that happens at all.
+    /// Polls without success at this interval until the core is yielded. Returns the number of polls, or `None` if it is never yielded.
     fn looks_until_it_yields(keeps: Duration, apart: Duration) -> Option<u32> {
         let (mut in_vain, mut now) = (InVain::default(), Instant::now());
         (1..10_000).find(|_| {

@@ -19,13 +19,13 @@ use crate::launcher_socket::Control;
 use crate::pace::Pace;
 use crate::state::{PROCESS, Process, enter, outside, refused};
 
-/// Join the job whose join token this process has, or become a world of one. A second call does nothing.
+/// Joins the job whose join token this process has, or creates a world of one. A second call does nothing.
 pub fn init() -> Result<()> {
     init_or(true, join_without_token)
 }
 
-/// Join the job whose join token this process has or, once that is over, enter the one of this name; with `start` it is begun
-/// when it is not there. A second call does nothing.
+/// Joins the job whose join token this process has. If that token was used before, enters the job with this name instead; `start` says whether to
+/// start that job if it does not exist. A second call does nothing.
 pub fn enter_job(name: &str, start: bool) -> Result<()> {
     init_or(false, || match crate::step::find()? {
         Some(step) => crate::step::join(&step),
@@ -43,7 +43,7 @@ fn init_or(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()
     joined
 }
 
-/// The join token in the environment has been used. It is good once: who tries it `again` is told so.
+/// The join token in the environment was used. It is valid once: if a caller tries it `again`, joining fails with an error.
 static USED: AtomicBool = AtomicBool::new(false);
 
 fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
@@ -60,7 +60,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
         listener,
     } = match std::env::var(JoinToken::VARIABLE) {
         Ok(text) if !USED.swap(true, Ordering::Relaxed) || again => match join_with_token(&text) {
-            // A program that a task has started by itself is none of the job's tasks.
+            // A program that a task has started by itself is not a task of the job.
             Err(_) if ancestors::include_task(JoinToken::VARIABLE, &text) => {
                 is_apart = true;
                 otherwise()?
@@ -72,7 +72,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     let world = job
         .membership(rank)
         .map_err(|corrupt| join_error(corrupt.into()))?;
-    // Not a task of another launcher's, which has others beside it.
+    // Not a task of another launcher, which has other tasks beside it.
     let has_token = !is_apart && std::env::var_os(JoinToken::VARIABLE).is_some();
     let alone = control.is_none() && world.count == 1 && !has_token;
     job.keep_from_children();
@@ -100,7 +100,7 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
     Ok(())
 }
 
-/// Makes this task's transport, as the settings in the environment have it.
+/// Creates this task's transport according to the settings in the environment.
 fn open_paths(job: &Arc<Job>, rank: u32, listener: Option<OwnedFd>) -> Result<Paths> {
     let mut paths = Paths::new(job.clone(), rank, listener)
         .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
@@ -115,25 +115,26 @@ fn open_paths(job: &Arc<Job>, rank: u32, listener: Option<OwnedFd>) -> Result<Pa
     Ok(paths)
 }
 
-/// Is this process between init and finalize?
+/// Returns whether this process is between init and finalize.
 pub fn is_initialized() -> bool {
     match PROCESS.lock() {
         Ok(place) => place.is_some(),
-        // A call that is interrupted has the engine.
+        // The interrupted call has the engine.
         Err(Refusal::Reentered) => true,
         Err(Refusal::Shut) => false,
     }
 }
 
-/// Leave in good order. Requests still open are dropped; messages already sent stay readable. After [`Error::Launcher`] this task has left, too.
+/// Leaves in good order. Pending requests are dropped; messages that were sent can still be received. If this returns [`Error::Launcher`], the task
+/// has left, too.
 pub fn finalize() -> Result<()> {
     let _whole = Uncancelled::begin();
-    // Without a launcher nobody says who has ended, so nobody is waited for.
+    // Without a launcher no process reports which tasks have ended, so do not wait for any.
     let launcher = match crate::leave::deliver_all(true) {
         Err(error @ Error::Launcher(_)) => Err(error),
         delivered => Ok(delivered?),
     };
-    // From here on no thread gets in: whatever one did after the others know that this task has left, they might undo.
+    // From here on no thread can enter: a call after the other tasks know that this one has left could undo the leaving.
     let taken = PROCESS.lock().map_err(refused)?.take();
     let mut process = taken.ok_or_else(outside)?;
     let me = process.engine.me();
@@ -143,13 +144,14 @@ pub fn finalize() -> Result<()> {
     process.job.leave(me);
     crate::step::leave();
     crate::notice::stop(&process.job, me);
-    // The mapping goes with the last thread that still holds the job.
+    // The memory is unmapped when the last thread that holds the job has dropped it.
     drop(process);
     fork::unwatch();
     launcher
 }
 
-/// From now on this task may end in any way, as if it had left then: what it has sent so far has arrived. Or it is to leave again before it ends.
+/// Sets whether this task may end in any way, as if it had left at this call. If `may_end`, waits until everything sent so far has arrived.
+/// Otherwise the task must leave again before it ends.
 pub fn set_may_end(may_end: bool) -> Result<()> {
     let _whole = Uncancelled::begin();
     if may_end {
@@ -168,25 +170,24 @@ pub(crate) fn join_error(error: JobError) -> Error {
     }
 }
 
-/// A duplicate of an inherited descriptor that does not survive exec: a child of this task is not this task.
+/// Returns a duplicate of an inherited descriptor that is closed by exec, since a child of this task is not this task.
 fn inherited(number: i32) -> Result<OwnedFd> {
-    // SAFETY: fcntl on any number is harmless; the result is checked.
+    // SAFETY: fcntl accepts any descriptor number; the result is checked.
     let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if fd < 0 {
         let what = format!("descriptor {number} is not open");
         return Err(join_error(JobError::JoinToken(what)));
     }
-    // SAFETY: just duplicated, so it is ours alone.
+    // SAFETY: the descriptor was just duplicated, so no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn close_on_exec(number: i32) {
-    // SAFETY: the inherited descriptor is not used by anybody else in this process; marking it is
-    // harmless if it is.
+    // SAFETY: this accesses no memory. No other code in this process uses the inherited descriptor, and setting the flag would do no harm if it did.
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
 }
 
-/// The possessions of a process that has become a task.
+/// The job and the connections of a process that has become a task.
 pub(crate) struct Joined {
     pub(crate) job: Job,
     pub(crate) rank: u32,
@@ -212,7 +213,7 @@ fn join_with_token(text: &str) -> Result<Joined> {
     })
 }
 
-/// Nobody of ours has started this process: it is alone, or one of the tasks of a launcher that can be understood.
+/// Joins without a token of Regatta: alone, or as a task of another launcher that is supported.
 fn join_without_token() -> Result<Joined> {
     if !may_be_alone()? {
         if let Some(found) = regatta_foreign::of_several(&regatta_foreign::environment) {
@@ -232,7 +233,7 @@ fn join_without_token() -> Result<Joined> {
     })
 }
 
-/// Whether the user has said that a process of another launcher is to be a world of one.
+/// Returns whether the user allows a process of another launcher to be a world of one.
 fn may_be_alone() -> Result<bool> {
     match std::env::var(regatta_foreign::SINGLETON).as_deref() {
         Err(std::env::VarError::NotPresent) | Ok("refuse") => Ok(false),
@@ -257,7 +258,7 @@ fn settings() -> Result<Settings> {
     Ok(settings)
 }
 
-/// Does it look whether others use its core, or take that for its own?
+/// Returns whether the task detects other programs on its core. If not, it assumes that the core is its own.
 fn adapts() -> Result<bool> {
     match std::env::var("REGATTA_WAIT").as_deref() {
         Err(std::env::VarError::NotPresent) | Ok("adapt") => Ok(true),
@@ -270,7 +271,7 @@ fn adapts() -> Result<bool> {
     }
 }
 
-/// How much shared memory do the paths on this host cycle through?
+/// Returns how much shared memory the paths on this host rotate over.
 fn footprints() -> Result<Policy> {
     match std::env::var("REGATTA_FOOTPRINT").as_deref() {
         Err(std::env::VarError::NotPresent) | Ok("learn") => Ok(Policy::Learn),
@@ -284,7 +285,7 @@ fn footprints() -> Result<Policy> {
     }
 }
 
-/// May small messages to other hosts go past TCP/IP, where that can be?
+/// Returns whether small messages to other hosts may bypass TCP/IP where possible.
 fn wants_bypasses() -> Result<bool> {
     match std::env::var("REGATTA_BYPASS").as_deref() {
         Err(std::env::VarError::NotPresent) | Ok("use") => Ok(true),
@@ -296,7 +297,7 @@ fn wants_bypasses() -> Result<bool> {
     }
 }
 
-/// After how many records an encrypted connection is to change its keys, if not after the most that a key may seal.
+/// Returns the number of records after which an encrypted connection changes its keys. `None` for the maximum that a key may seal.
 fn records_per_key() -> Result<Option<u64>> {
     let Ok(text) = std::env::var("REGATTA_RECORDS_PER_KEY") else {
         return Ok(None);
@@ -309,7 +310,7 @@ fn records_per_key() -> Result<Option<u64>> {
     Ok(Some(records))
 }
 
-/// A size as people write it.
+/// Parses a size with an optional suffix k, m or g.
 fn bytes(text: &str) -> Option<usize> {
     let text = text.trim();
     let (digits, shift) = match text.chars().last()? {

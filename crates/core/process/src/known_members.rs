@@ -1,11 +1,11 @@
-//! The launcher's answers about members of named groups that hold on its own host (`members` says why, and how long).
+//! The launcher's answers about the members of named groups, which are kept on its own host (`members` says why, and for how long).
 
 use rustc_hash::FxHashMap;
 
-/// Tasks by their numbers in a group; none where a number is free.
+/// Tasks by their numbers in a group. `None` where a number is free.
 pub(crate) type Members = Vec<Option<u32>>;
 
-/// Answers of the launcher's that hold while the number in the table is this one.
+/// Answers of the launcher, valid while the number in the job's table equals `version`.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     version: u64,
@@ -18,8 +18,8 @@ impl Answers {
         self.all.get(group).filter(|_| self.version == version)
     }
 
-    /// Keeps an answer to a question that was asked when the number was this. Of a group that nobody is in nothing is kept: there
-    /// may be any number of such names.
+    /// Keeps an answer to a question that was asked when the number in the table was `version`. Keeps nothing for groups without members: there may
+    /// be any number of such names.
     pub(crate) fn keep(&mut self, version: u64, group: String, members: &Members) {
         if version == 0 || members.is_empty() {
             return;

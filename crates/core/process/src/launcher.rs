@@ -1,10 +1,9 @@
-//! Asking the launcher, and hearing from it.
+//! Requests to the launcher, and its messages.
 //!
-//! A task inherits a socket to its launcher. Questions are written to it; the launcher writes answers and events, changes
-//! the task's word for news in the job's table, and rings its bell. So a task finds out by one load, where it looks for
-//! messages anyway, and waits for an answer as it waits for a message. Events, and what started tasks write, become
-//! messages of the task to itself: one wait covers them all. The launcher sends so much of what tasks write, and then waits
-//! for the word that some of it has been received.
+//! A task inherits a socket to its launcher. Requests are written to it. The launcher writes answers and events, changes the task's news counter in
+//! the job's table, and rings its bell. So a task learns of news by one load, where it polls for messages anyway, and waits for an answer as it
+//! waits for a message. Events, and the output of started tasks, become messages of the task to itself, so that one wait covers all of them. The
+//! launcher sends a limited amount of output, and then waits until it learns that some of it was received.
 
 use std::time::Duration;
 
@@ -19,11 +18,11 @@ use crate::state::{Process, enter};
 use crate::wait::{Awaited, MAX_SLEEP, wait_for};
 use crate::{event, start};
 
-/// Number of bytes of tasks' output received after which the launcher is told.
+/// Number of bytes of tasks' output received after which the launcher is notified.
 const RECEIPT_BATCH_BYTES: u32 = 64 << 10;
 
 impl Process {
-    /// Hears what the launcher has to tell, if there is something. Returns whether there was.
+    /// Handles the launcher's messages, if there are any. Returns whether there were.
     #[inline(always)]
     pub(crate) fn handle_news(&mut self) -> bool {
         match &self.control {
@@ -46,7 +45,7 @@ impl Process {
             control.put(&Ask::Taken { task, bytes });
         }
         let (moved, changed) = control.exchange(news);
-        // Only what is news wakes other threads, or whoever waits at the descriptor.
+        // Wake other threads, or the program that waits for the descriptor, only if something has changed.
         self.heard += u64::from(changed);
         let unasked = control.keep_answers();
         if unasked
@@ -62,7 +61,7 @@ impl Process {
         moved
     }
 
-    /// Does what the launcher says without having been asked.
+    /// Handles a message of the launcher that is not an answer.
     fn handle_message(&mut self, tell: Tell) {
         match tell {
             Tell::Event { watch, event } => self.happened(watch, &event),
@@ -108,16 +107,16 @@ impl Process {
         }
     }
 
-    /// Takes in messages. Those of a task of this host were there before the launcher knew of its end. They come another way than the event,
+    /// Receives messages. Those of a task on this host were sent before the launcher learned of its end. They arrive on another path than the event,
     /// but not after it.
     fn take_in(&mut self) {
-        /// Enough for all that is there; somebody else may send on and on.
+        /// Enough for everything that has arrived. There is a limit because a task may send continuously.
         const MAX_PROGRESS_STEPS: u32 = 64;
         let _ = (0..MAX_PROGRESS_STEPS).find(|_| !self.engine.progress());
     }
 
-    /// Tells the launcher who cannot be reached, or can again, and gives up tasks for which a host lacks a descriptor or the like. True:
-    /// some were given up, which ends calls that wait for them.
+    /// Reports to the launcher which tasks have become unreachable or reachable again, and gives up tasks for which a host lacks a descriptor or
+    /// another resource. Returns true if some were given up, which ends calls that wait for them.
     #[inline]
     pub(crate) fn report_reaches(&mut self) -> bool {
         if self.engine.transport_mut().has_reaches() {
@@ -153,14 +152,14 @@ impl Process {
         control.flush();
     }
 
-    /// Hears the launcher while a task waits: one that has died does not ring; and one that was busy may take more of a long question
-    /// now.
+    /// Handles the launcher's messages while a task waits: a launcher that has died does not ring, and one that was busy may accept more of a long
+    /// request now.
     pub(crate) fn listen(&mut self) {
         self.read_news();
     }
 
-    /// Fails if the launcher has ended. A task that it has started goes with it; a task that was let in does not, but gets no notice of ends any more,
-    /// so it must not wait for somebody.
+    /// Fails if the launcher has ended. A task that it has started ends with it. A task that has joined by itself does not, but is not notified of
+    /// the end of tasks any more, so it must not wait for any.
     pub(crate) fn check_launcher(&mut self, waited: Duration) -> Result<()> {
         if waited < MAX_SLEEP {
             return Ok(());
@@ -174,18 +173,18 @@ impl Process {
         self.control.as_ref().map_or(Ok(()), Control::check)
     }
 
-    /// Looks whether there are more tasks than cores, which changes as tasks come and go.
+    /// Determines whether there are more tasks than cores, which changes as tasks start and end.
     pub(crate) fn look_around(&mut self) {
         self.engine.transport_mut().look_around();
         self.pace.set_tasks_per_core(self.job.tasks_per_core());
     }
 
-    /// Notes that something has happened that this task watches.
+    /// Handles an event that this task watches.
     fn happened(&mut self, number: u32, event: &Event) {
         self.note(number, &event::bytes(number, event));
     }
 
-    /// Turns the event of a watch into a message of this task to itself.
+    /// Sends this task the event of a watch as a message.
     fn note(&mut self, number: u32, bytes: &[u8]) {
         let Some(control) = &mut self.control else {
             return;
@@ -201,7 +200,7 @@ impl Process {
     }
 }
 
-/// Asks the launcher something, without waiting for the answer. Returns the number of the question.
+/// Sends a request to the launcher, without waiting for the answer. Returns the number of the request.
 fn send_request(
     id: Option<u32>,
     question: impl FnOnce(u32) -> Ask,
@@ -235,19 +234,19 @@ fn send_request(
     Ok(id)
 }
 
-/// Asks the launcher something; blocks until it has answered.
+/// Sends a request to the launcher. Blocks until it has answered.
 pub(crate) fn ask(question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     let id = send_request(None, question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
-/// Asks the launcher something under a number of [`Control::next_id`]; it may have been answered already.
+/// Sends a request to the launcher under a number of [`Control::next_id`], which may have been answered already.
 pub(crate) fn ask_under(id: u32, question: impl FnOnce(u32) -> Ask) -> Result<Tell> {
     let id = send_request(Some(id), question, None)?;
     wait_for(Answer(id)).and_then(unless_refused)
 }
 
-/// Asks the launcher to tell of something; blocks until it has said that it will. Returns the number of the question.
+/// Requests notifications from the launcher. Blocks until it has confirmed. Returns the number of the request.
 pub(crate) fn ask_to_watch(question: impl FnOnce(u32) -> Ask, watch: Watch) -> Result<u32> {
     let id = send_request(None, question, Some(watch))?;
     let answer = wait_for(Answer(id)).and_then(unless_refused);
@@ -266,7 +265,7 @@ fn unless_refused(answer: Tell) -> Result<Tell> {
     }
 }
 
-/// The launcher's answer to the question of this number.
+/// Waits for the launcher's answer to the request with this number.
 struct Answer(u32);
 
 impl Awaited for Answer {
@@ -278,7 +277,7 @@ impl Awaited for Answer {
             return Ok(None);
         };
         if let Some(answer) = control.take_answer(self.0) {
-            // Messages that came before the answer are known to whoever has the answer.
+            // The caller that gets the answer knows of the messages that arrived before it.
             process.engine.pass_over();
             return Ok(Some(answer));
         }

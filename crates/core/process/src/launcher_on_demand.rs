@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 use regatta_engine::{Error, Result};
 use regatta_trust::{Search, absolute_path};
 
-/// Under these numbers `regatta attend` finds the segment and the socket.
+/// The descriptor numbers under which `regatta attend` finds the segment and the socket.
 const SEGMENT: i32 = 60;
 const CONTROL: i32 = 62;
-/// Numbers from here on are nobody's.
+/// Numbers from here on are not used.
 const FREE: i32 = 64;
 
-/// Start a launcher for the job of this segment; this task's end of the socket to it.
+/// Starts a launcher for the job of this segment. Returns this task's end of the socket to it.
 pub(crate) fn call_launcher(segment: BorrowedFd) -> Result<OwnedFd> {
     let failed = |error: io::Error| {
         Error::Launcher(format!(
@@ -32,15 +32,15 @@ pub(crate) fn call_launcher(segment: BorrowedFd) -> Result<OwnedFd> {
         .arg("attend")
         .arg(std::process::id().to_string())
         .stdin(Stdio::null());
-    // SAFETY: between fork and exec only system calls are made, on descriptors that are open there.
+    // SAFETY: between fork and exec the closure only makes system calls, on descriptors that are open there.
     unsafe { command.pre_exec(move || hand_over(segment, control)) };
     let mut child = command.spawn().map_err(failed)?;
-    // It ends at once and leaves a child of its own, which is then nobody's.
+    // The command exits at once. It leaves a child of its own, which continues as an orphan.
     match child.wait() {
         Ok(status) if !status.success() => {
             Err(failed(io::Error::other(format!("it ended with {status}"))))
         }
-        // Or somebody else has asked how it ended: if it is not there, asking it will tell.
+        // Or another thread has reaped the child: if there is no launcher, the first request will fail.
         _ => Ok(ours.into()),
     }
 }
@@ -50,9 +50,9 @@ fn hand_over(segment: i32, control: i32) -> io::Result<()> {
         -1 => Err(io::Error::last_os_error()),
         number => Ok(number),
     };
-    // SAFETY: plain system calls on numbers; each result is checked.
+    // SAFETY: the system calls take numbers only; each result is checked.
     unsafe {
-        // First out of the way of each other.
+        // First move both descriptors to numbers that do not conflict with the final ones.
         let segment = checked(libc::fcntl(segment, libc::F_DUPFD_CLOEXEC, FREE))?;
         let control = checked(libc::fcntl(control, libc::F_DUPFD_CLOEXEC, FREE))?;
         checked(libc::dup2(segment, SEGMENT))?;
@@ -61,8 +61,8 @@ fn hand_over(segment: i32, control: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// The command `regatta`: beside this library or this program, where they are installed or were built; else by PATH. It is taken only
-/// where nobody else can have put it (`regatta_trust`); otherwise the error says what was passed over.
+/// Finds the command `regatta`: beside this library or this program, where they are installed or were built; else in PATH. It is used only where no
+/// other user can have put it (`regatta_trust`); otherwise the error says what was passed over.
 pub(crate) fn program() -> io::Result<PathBuf> {
     let mut search = Search::default();
     let beside = library().into_iter().chain(std::env::current_exe().ok());
@@ -85,7 +85,7 @@ pub(crate) fn program() -> io::Result<PathBuf> {
     })
 }
 
-/// The file this code is in, as the kernel knows it: what the program was called by is not to be believed.
+/// Returns the file that contains this code, according to the kernel: the name by which the program was called is not trusted.
 fn library() -> Option<PathBuf> {
     let here = program as fn() -> io::Result<PathBuf> as usize;
     let maps = std::fs::read("/proc/self/maps").ok()?;
@@ -93,7 +93,7 @@ fn library() -> Option<PathBuf> {
         .find_map(|line| mapped_file(line, here))
 }
 
-/// The file of a line of `/proc/self/maps`, if the address is in it: `BEGIN-END MODE OFFSET DEVICE INODE   FILE`.
+/// Returns the file of a line of `/proc/self/maps`, if the address is in its range: `BEGIN-END MODE OFFSET DEVICE INODE   FILE`.
 fn mapped_file(line: &[u8], address: usize) -> Option<PathBuf> {
     let file = line.iter().position(|&byte| byte == b'/')?;
     let (begin, end) = str::from_utf8(line.split(|&byte| byte == b' ').next()?)

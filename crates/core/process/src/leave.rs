@@ -2,12 +2,14 @@
 //!
 //! | not delivered yet | waited for |
 //! |---|---|
-//! | queued answers; synchronous messages that complete by a callback and whose bytes have all gone | until nothing has moved for [`STALL_TIMEOUT`]: a receiver that has not looked for so long may never look |
-//! | queued messages that the program takes for sent; others that complete by a callback, while bytes of them are here | until their receivers look, or are gone |
-//! | bytes for other hosts | until the hosts have them |
+//! | queued answers; synchronous messages whose completion calls back and whose data is all in the stream | until there was no progress for
+//! [`STALL_TIMEOUT`]: a receiver that has not polled for that long may never do so |
+//! | queued messages that the program considers sent; other messages whose completion calls back, while some of their data is here | until their
+//! receivers poll, or are gone |
+//! | data for other hosts | until the hosts have received it |
 //!
-//! A task that waits for a receiver is a blocked sender: if it is part of a circle, the wait ends with an error
-//! ([`crate::deadlock_detector`]). No message is taken back, so the task may receive, and leave later. The end of the launcher ends the wait, too.
+//! A task that waits for a receiver is a blocked sender: if it is part of a cycle, the wait ends with an error ([`crate::deadlock_detector`]). No
+//! message is withdrawn, so the task may receive, and leave later. The end of the launcher ends the wait, too.
 
 use std::time::{Duration, Instant};
 
@@ -17,19 +19,19 @@ use crate::deadlock_detector::DeadlockDetector;
 use crate::state::{Process, enter, run_callbacks};
 use crate::wait::{Awaited, wait_for};
 
-/// Time without progress after which tasks that have not looked are no longer waited for.
+/// Time without progress after which the task no longer waits for tasks that do not poll.
 const STALL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval between two checks whether the launcher is there.
+/// Interval between two checks whether the launcher is alive.
 const LAUNCHER_INTERVAL: Duration = Duration::from_millis(50);
 
 struct Goodbye {
-    /// The others are told that it leaves.
+    /// Whether the task leaves. The other tasks are notified of that.
     leaves: bool,
-    /// When something last moved.
+    /// Time of the last progress.
     moved: Instant,
-    /// Detects circles while the task waits for a receiver.
+    /// Detects cycles while the task waits for a receiver.
     detector: Option<DeadlockDetector>,
-    /// Time waited at the last check.
+    /// Time waited until the last check.
     checked: Duration,
 }
 
@@ -38,7 +40,7 @@ impl Awaited for Goodbye {
     const PROGRESSES: bool = true;
 
     fn poll(&mut self, process: &mut Process) -> Result<Option<()>> {
-        // Before progress, as for a send that blocks.
+        // Check before progress, as for a blocking send.
         if let Some(detector) = &mut self.detector
             && detector.is_told(process)
         {
@@ -47,8 +49,8 @@ impl Awaited for Goodbye {
         if process.engine.progress() {
             self.moved = Instant::now();
         }
-        // Frames that have found no room yet, such as the answer to a synchronous message, go first: others would take our leaving for
-        // the loss of that. Room comes as soon as they look.
+        // Queued frames, such as the answer to a synchronous message, go first: the other tasks would treat this task's leaving as the loss of such
+        // an answer. There is space as soon as they poll.
         let engine = &process.engine;
         let may_be_in_vain = engine.owes_answers() || engine.owes_synchronous_messages();
         if may_be_in_vain && self.moved.elapsed() < STALL_TIMEOUT {
@@ -96,13 +98,13 @@ impl Awaited for Goodbye {
         }
     }
 
-    /// No event tells that the other kernel has it.
+    /// No event reports that the other kernel has received the data.
     fn patience(&self) -> Duration {
         Duration::from_millis(1)
     }
 }
 
-/// Waits until all is there, or those it was for are gone. `leaves`: nothing follows it.
+/// Waits until everything sent was delivered, or its receivers are gone. `leaves` says whether the task sends nothing afterwards.
 pub(crate) fn deliver_all(leaves: bool) -> Result<()> {
     loop {
         wait_for(Goodbye {
@@ -111,7 +113,7 @@ pub(crate) fn deliver_all(leaves: bool) -> Result<()> {
             detector: None,
             checked: Duration::ZERO,
         })?;
-        // A wait that ends as the task wakes leaves callbacks to the next call; this may be the last one.
+        // A wait that ends as the task wakes leaves callbacks to the next call. This may be the last call.
         if !enter()?.engine.has_due_callbacks() {
             return Ok(());
         }

@@ -1,46 +1,45 @@
 //! The one engine of a process.
 //!
-//! The engine is pure; this crate gives it a place (one per process, behind a lock that costs a
-//! single-threaded program next to nothing), a way in ([`join`]), and time: how long to spin, to
-//! yield, and when to sleep ([`mod@wait`]). The interfaces (C, Rust, and later the others) are thin
-//! layers over the calls here, which speak in groups and ranks.
+//! The engine is pure. This crate adds a place for it (one per process, behind a lock that costs a single-threaded program almost nothing), a way to
+//! enter a job ([`join`]), and time: how long to spin, how long to yield, and when to sleep ([`mod@wait`]). The interfaces (C, Rust, and others) are
+//! thin layers over the calls here, which use groups and ranks.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
-//! | `join` | becoming a task: by a join token or alone, and never under a foreign launcher |
-//! | `step` | tasks that a launcher of another system has started, such as `srun`, become a job |
+//! | `join` | becoming a task: by a join token or alone, and never under another system's launcher |
+//! | `step` | tasks that the launcher of another system has started, such as `srun`, become a job |
 //! | `ancestors` | whether a program was started by a task itself, which has the same join token |
-//! | `abort` | the end of the job, also from a signal handler |
-//! | `fork` | children that a task forks are kept out |
-//! | `leave` | before leaving: what was sent has arrived |
+//! | `abort` | ending the job, also from a signal handler |
+//! | `fork` | keeps out children that a task forks |
+//! | `leave` | before leaving: waits until sent messages have arrived |
 //! | `state` | the process's engine and its lock |
 //! | `wait` | the waiting policy |
-//! | `pace` | whether the task has its core to itself, as its waits show |
-//! | `linger` | whether a task of a crowd looks on after it has yielded, as its messages show |
-//! | `in_vain` | what becomes of a task that looks in vain, in calls that do not wait |
-//! | `interrupt` | the question whether a wait is to end, put to the program |
-//! | `deadlock_detector` | blocked senders that wait for each other |
-//! | `notice` | the descriptor that is readable when something may have come |
-//! | `start` | the tasks that one starts in the launcher's place, as messages |
-//! | `wait_flag` | waiting for a flag of the caller's |
+//! | `pace` | whether the task has its core to itself, as observed in its waits |
+//! | `linger` | whether a task of an oversubscribed job polls on after a yield, as learned from its messages |
+//! | `in_vain` | what a task does that polls without success, in nonblocking calls |
+//! | `interrupt` | asks the program whether a wait is to end |
+//! | `deadlock_detector` | detects blocked senders that wait for each other |
+//! | `notice` | a descriptor that is readable when something may have arrived |
+//! | `start` | messages about tasks that a task starts on behalf of the launcher |
+//! | `wait_flag` | waiting for a flag of the caller |
 //! | `fast` | fast paths of small sends and receives |
 //! | `message` | sends, receives, probes, completion |
 //! | `settle` | the fast path of completion |
-//! | `matched` | receiving the very message that a probe has found |
-//! | `buffered_send` | sends that do not wait |
-//! | `timed_receive` | receiving what fits, within some time |
-//! | `collective` | collectives that block, and that are started |
-//! | `pair` | small ones of two tasks, by the quickest way |
+//! | `matched` | receiving the message that a probe has found |
+//! | `buffered_send` | sends that do not block |
+//! | `timed_receive` | receiving a message that fits, within a time limit |
+//! | `collective` | blocking and nonblocking collectives |
+//! | `pair` | the fastest path of small collectives of two tasks |
 //! | `launcher_on_demand` | a launcher for a task that was started by hand |
-//! | `resident` | joining a job that stays |
-//! | `launcher`, `launcher_socket` | asking the launcher, hearing from it |
+//! | `resident` | joining a resident job |
+//! | `launcher`, `launcher_socket` | requests to the launcher, and its messages |
 //! | `tasks`, `hosts` | starting, ending and watching tasks |
-//! | `event`, `output` | events, and what started tasks write, as messages |
+//! | `event`, `output` | events, and the output of started tasks, as messages |
 //! | `groups` | making groups |
 //! | `shared_barrier`, `lease` | the barrier of a named group |
-//! | `members`, `known_members` | who is in a named group |
+//! | `members`, `known_members` | the members of a named group |
 //! | `loan` | messages in place |
-//! | `explain` | errors as sentences; the path a pair uses |
+//! | `explain` | errors as sentences; the path between two tasks |
 
 mod abort;
 mod ancestors;

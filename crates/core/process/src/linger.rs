@@ -1,42 +1,41 @@
-//! Does it pay a task of a crowd to look on for a moment when it has yielded in vain, before it yields again?
+//! Decides whether a task of an oversubscribed job polls on for a moment after an unsuccessful yield, before it yields again.
 //!
-//! Where few tasks share a core, such a task has often found out that none of them has anything to do: what they wait for is on
-//! its way from another core. They would hand this core around until it arrives, and then it would mostly be another one's turn
-//! than the receiver's. A task that looks on takes its message at once. But as long as it looks, a message for another
-//! task of its core waits. Which of the two it is depends on the program. So a task tries it out now and then, and does
-//! it for as long as most of the messages come while it looks.
+//! Where few tasks share a core, a task that was given the core back has often learned that none of them has work: what they wait for will come from
+//! another core. They would pass this core around until a message arrives, and then usually another task than the receiver would have the core. A
+//! task that polls on receives its message at once. But while it polls, a message for another task of its core waits. Which effect is larger depends
+//! on the program. So a task tries it from time to time, and continues while most of the messages arrive during the polling.
 
 use std::time::{Duration, Instant};
 
-/// Time to poll on before sleeping.
+/// Time for which a task polls on before it yields again.
 const LINGER: Duration = Duration::from_micros(20);
-/// Maximum number of tasks a core with which polling on has ever paid: with more, what comes is for another one.
+/// Maximum number of tasks per core for which polling on has ever paid. With more tasks, an arriving message is usually for another one.
 const MAX_TASKS_PER_CORE: u32 = 4;
-/// The credit of a trial, and the most there is.
+/// The credit at the start of a trial, and the maximum credit.
 const CREDIT: (u32, u32) = (4, 8);
-/// A message that comes adds one, and one that does not come takes so many: it pays when two of three come.
+/// A message that arrives adds 1 to the credit, and one that does not subtracts this: polling pays if two of three arrive.
 const LOSS: u32 = 2;
-/// Waits before the next trial, at first and at most.
+/// Number of waits before the next trial: initial and maximum value.
 const TRIALS: (u32, u32) = (64, 4096);
 
-/// Neighbours in rank begin their trials so many waits apart. The tasks of a core that try at once spoil it for each other: while one
-/// looks on, the next one's message waits.
+/// Tasks with neighbouring ranks begin their trials this many waits apart. Tasks of a core that try at the same time disturb each other: while one
+/// polls on, the next one's message waits.
 const APART: u32 = 16;
 
-/// Whether it pays, as the messages so far have shown.
+/// Whether polling on pays, according to the messages so far.
 #[derive(Debug)]
 pub(crate) struct Linger {
-    /// Few enough tasks share a core.
+    /// Whether few enough tasks share a core.
     allowed: bool,
-    /// It is done while there is some.
+    /// The task polls on while this is positive.
     credit: u32,
-    /// Waits until the next trial, and from a failure to the trial after it.
+    /// Number of waits until the next trial; and, after a failed trial, until the one after it.
     until: u32,
     next: u32,
 }
 
 impl Linger {
-    /// Task number `task` of its world.
+    /// Creates the state for task number `task` of its world.
     pub(crate) fn new(tasks_per_core: u32, task: u32) -> Linger {
         Linger {
             allowed: tasks_per_core <= MAX_TASKS_PER_CORE,
@@ -50,7 +49,7 @@ impl Linger {
         self.allowed = tasks <= MAX_TASKS_PER_CORE;
     }
 
-    /// A wait begins that may yield.
+    /// Records that a wait begins that may yield.
     #[inline(always)]
     pub(crate) fn begin_wait(&mut self) {
         if self.credit > 0 {
@@ -66,7 +65,7 @@ impl Linger {
         self.allowed && self.credit > 0
     }
 
-    /// The task has looked on: has what it waits for come?
+    /// Records whether the awaited event happened while the task polled on.
     fn saw(&mut self, come: bool) {
         if come {
             self.credit = (self.credit + 1).min(CREDIT.1);
@@ -83,34 +82,34 @@ impl Linger {
     }
 }
 
-/// The outcome of a look.
+/// The result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Nothing,
-    /// The task waits for it.
+    /// The awaited event.
     It,
     SomethingElse,
 }
 
-/// Where one wait stands.
+/// The state of one wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stay {
     #[default]
     None,
-    /// The next look is the first one after a yield.
+    /// The next poll is the first one after a yield.
     Yielded,
-    /// The task looks on.
+    /// The task has polled on since this time.
     Since(Instant),
 }
 
 impl Stay {
-    /// The next looks may follow each other without pause.
+    /// Returns whether the next polls may follow each other without a pause.
     #[inline(always)]
     pub(crate) fn looks_on(self) -> bool {
         matches!(self, Stay::Since(_))
     }
 
-    /// After each look. True: the next one follows at once.
+    /// Records the result of a poll. Returns whether the next poll follows at once.
     #[inline(always)]
     pub(crate) fn looked(&mut self, look: Look, linger: &mut Linger) -> bool {
         if *self == Stay::None {
@@ -143,7 +142,7 @@ impl Stay {
 mod tests {
     use super::*;
 
-    /// A wait that yields once, and then looks until this comes; did it look on?
+    /// Does a wait that yields once and then polls. `comes` says whether the event happens. Returns whether it polled on.
     fn wait(linger: &mut Linger, comes: bool) -> bool {
         linger.begin_wait();
         let mut stay = Stay::Yielded;
@@ -168,7 +167,7 @@ mod tests {
         waits
     }
 
-    /// The rest of a trial fails.
+    /// Fails the rest of a trial.
     fn fail(linger: &mut Linger) {
         while linger.pays() {
             wait(linger, false);

@@ -7,7 +7,7 @@ use regatta_memory::views::Views;
 use crate::message::{NONE, just, probe, wait_or_forget};
 use crate::state::{Process, enter};
 
-/// Lends shared memory.
+/// Allocates a loan of shared memory.
 pub fn lend(len: usize) -> Result<Views> {
     let (_, views) = enter()?.engine.transport_mut().lend(len)?;
     Ok(views)
@@ -23,7 +23,7 @@ fn place_of(address: usize) -> Result<(u64, usize)> {
     })
 }
 
-/// Hands a loan over as a message of `len` bytes. Does not block.
+/// Sends a loan as a message of `len` bytes. Does not block.
 pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) -> Result<()> {
     let (place, size) = place_of(address)?;
     if len > size {
@@ -51,7 +51,8 @@ pub fn send_loan(address: usize, len: usize, to: i32, tag: i32, group: GroupId) 
     sent
 }
 
-/// Lets another task read a loan, which stays this task's. Returns the name by which that finds it; `None`: it must get a copy.
+/// Lets another task read a loan, which this task continues to own. Returns the name by which the other task opens it, or `None` if that task must
+/// get a copy.
 pub fn share_loan(address: usize, to: i32, group: GroupId) -> Result<Option<u64>> {
     let (place, _) = place_of(address)?;
     let mut held = enter()?;
@@ -59,7 +60,7 @@ pub fn share_loan(address: usize, to: i32, group: GroupId) -> Result<Option<u64>
     Ok(held.engine.transport_mut().share_loan(place, peer))
 }
 
-/// Returns the memory of a loan that its owner has let this task read.
+/// Returns the memory of a loan that its owner has shared with this task.
 pub fn open_loan(name: u64, len: usize) -> Result<*const u8> {
     let opened = enter()?.engine.transport_mut().open_loan(name, len);
     opened
@@ -67,13 +68,13 @@ pub fn open_loan(name: u64, len: usize) -> Result<*const u8> {
         .map_err(|corrupt| Error::Argument(corrupt.what.into()))
 }
 
-/// Closes a loan that is not read any more; or the one it was to be read by will not hear of it.
+/// Closes a shared loan. Called when it is not read any more, or by its owner if the reader will never learn of it.
 pub fn close_loan(name: u64) -> Result<()> {
     enter()?.engine.transport_mut().close_loan(name);
     Ok(())
 }
 
-/// Sends a copy to another host, and of what others read; the loan goes back when it has gone.
+/// Sends a loan as a copy: to another host, or because other tasks are reading it. The loan is given back when the copy was sent.
 fn send_copy(
     process: &mut Process,
     place: u64,
@@ -96,7 +97,7 @@ fn send_copy(
     process.call_back(handle, Box::new(give_back))
 }
 
-/// Receives a message in place; one that was not lent is copied into a loan. Blocks.
+/// Receives a message in place. Blocks. A message that was not sent as a loan is copied into a new one.
 pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views, Status)> {
     if from == NONE {
         return Ok((lend(0)?, Status::EMPTY));
@@ -108,7 +109,7 @@ pub fn receive_loan(from: i32, tag: TagSelect, group: GroupId) -> Result<(Views,
         if let Some((status, _, views)) = held.engine.take_loan(&select)? {
             return Ok((views, held.in_ranks(status)));
         }
-        // Another thread may have taken it meanwhile. From here to the start of the receive none can.
+        // Another thread may have taken the message meanwhile. From here to the start of the receive, none can.
         let Some(seen) = held.engine.probe(&select)? else {
             continue;
         };

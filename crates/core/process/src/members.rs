@@ -1,12 +1,11 @@
 //! The members of a named group.
 //!
-//! The launcher alone decides, and it is asked each time. It answers a task that joins or leaves only when the change is made, so
-//! whoever has heard of that change, in whatever way, asks after it and is told of it. A copy of the members on each host, or in each
-//! task, could not promise that: news to one host take longer than to another, and messages may overtake them.
+//! Only the launcher decides who is a member, and it is asked each time. It answers a task that joins or leaves only once the change is made. So a
+//! task that knows of that change, from whatever source, and then asks, gets an answer that includes it. A copy of the members on each host, or in
+//! each task, could not guarantee that: news to one host take longer than to another, and messages may overtake them.
 //!
-//! On the launcher's own host an answer can be kept. The job's table has a number there that the launcher changes
-//! before it tells anybody of a change; as long as it is the one that was read before the question, the answer holds. On
-//! other hosts this number is 0.
+//! On the launcher's own host an answer can be kept. The job's table has a number there that the launcher changes before it reports a change to any
+//! task. While the number is the one that was read before the request, the answer is valid. On other hosts this number is 0.
 
 use regatta_engine::Result;
 use regatta_wire::control::{Ask, Tell};

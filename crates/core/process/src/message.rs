@@ -1,6 +1,6 @@
 //! Sends, receives, probes, and completion, in groups and ranks.
 //!
-//! Small messages that can go at once, or are there, take a faster way ([`fast`](crate::fast)).
+//! Small messages that can be sent at once, or have arrived, use a faster path ([`fast`](crate::fast)).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub use crate::state::{ANY, NONE};
 use crate::state::{Callback, Held, Process, enter, progress_and_look, progress_and_look_at};
 use crate::wait::{Awaited, wait_for, wake_other_threads};
 
-/// Time for which a wait may depend on tasks that have not been heard, while others fill the buffer.
+/// Time for which a wait may depend on tasks from which nothing was received, while messages of others fill the buffer.
 const UNHEARD_SENDERS_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[inline(always)]
@@ -45,7 +45,7 @@ pub(crate) fn selection(
         });
     }
     let (peer, context) = match process.address(group, from) {
-        // Messages that it had sent are received all the same.
+        // Messages that a dead member has sent before can still be received.
         Err(Error::Dead(peer)) => (peer, process.context(group)?),
         address => address?,
     };
@@ -56,7 +56,7 @@ pub(crate) fn selection(
     })
 }
 
-/// Returns a tag as callers write it: exact, or any.
+/// Returns the selection for a tag as callers pass it: exact, or any.
 #[inline(always)]
 pub fn tag_select(tag: i32) -> TagSelect {
     if tag == ANY {
@@ -66,7 +66,7 @@ pub fn tag_select(tag: i32) -> TagSelect {
     }
 }
 
-/// Sends; blocks until the memory may be reused (or, synchronous, until the receiver has begun).
+/// Sends a message. Blocks until its memory may be reused or, if synchronous, until the receiver has begun.
 #[inline(never)]
 pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Result<()> {
     let mut held = enter()?;
@@ -85,7 +85,7 @@ pub fn send(message: Views, to: i32, tag: i32, group: GroupId, mode: Mode) -> Re
     finish_send(handle, peer)
 }
 
-/// Waits for a send that no caller knows of: after an error its message is not on its way any more.
+/// Waits for a send whose handle no caller has. After an error the message is not in transfer any more.
 fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     let waited = wait_for(Completion {
         handle,
@@ -102,7 +102,7 @@ fn finish_send(handle: Handle, to: Peer) -> Result<()> {
     }
 }
 
-/// Waits for a send whose memory is its caller's again, also after an error.
+/// Waits for a send. Its memory belongs to the caller again afterwards, even after an error.
 pub fn end_send(handle: Handle) -> Result<()> {
     let to = enter()?.engine.destination(handle);
     match to {
@@ -142,8 +142,8 @@ pub fn check_receive(from: i32, tag: TagSelect, group: GroupId) -> Result<()> {
     Ok(())
 }
 
-/// Receives; blocks until a message has come. The error is the operation's own and comes with the
-/// status (a truncated message has arrived, in part).
+/// Receives a message. Blocks until one has arrived. The error beside the status is that of the operation: for example, a truncated message has
+/// arrived in part.
 #[inline(never)]
 pub fn receive(
     into: Views,
@@ -162,8 +162,8 @@ pub fn receive(
     wait_or_forget(handle)
 }
 
-/// Receives the next message, whatever its length, into memory that `room` makes for this many bytes; blocks until one has come.
-/// No other thread can take that message meanwhile: `room` is called under the lock. When it fails, the message stays.
+/// Receives the next message, whatever its length, into memory that `room` returns for this number of bytes. Blocks until one has arrived. `room` is
+/// called under the lock, so no other thread can take that message meanwhile. If `room` fails, the message stays.
 pub fn receive_sized(
     from: i32,
     tag: TagSelect,
@@ -178,7 +178,7 @@ pub fn receive_sized(
         probe(from, tag, group)?;
         let mut held = enter()?;
         let select = selection(&held, group, from, tag)?;
-        // Another thread may have taken it meanwhile.
+        // Another thread may have taken the message meanwhile.
         let Some(seen) = held.engine.probe(&select)? else {
             continue;
         };
@@ -189,7 +189,7 @@ pub fn receive_sized(
     }
 }
 
-/// Selects the message that the engine has just seen, under the lock of that look.
+/// Selects the message that the engine has just found, while the lock is still held.
 pub(crate) fn just(seen: &Status) -> Select {
     Select {
         context: seen.context,
@@ -210,7 +210,7 @@ pub fn start_receive(into: Views, from: i32, tag: TagSelect, group: GroupId) -> 
     held.engine.start_receive(select, into)
 }
 
-/// Returns a message that could be received now, without receiving it.
+/// Returns the status of a message that could be received now, without receiving it.
 pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Status>> {
     if from == NONE {
         enter_after_callbacks()?.check_open(group)?;
@@ -222,7 +222,7 @@ pub fn probe_now(from: i32, tag: TagSelect, group: GroupId) -> Result<Option<Sta
     })
 }
 
-/// Blocks until there is a message that could be received.
+/// Blocks until there is a message that could be received, and returns its status.
 pub fn probe(from: i32, tag: TagSelect, group: GroupId) -> Result<Status> {
     if from == NONE {
         enter()?.check_open(group)?;
@@ -236,7 +236,8 @@ pub fn probe(from: i32, tag: TagSelect, group: GroupId) -> Result<Status> {
     wait_for(probe)
 }
 
-/// Looks for a message before a call waits for it, if perhaps none can come any more: the wait itself would notice only at the next departure.
+/// Polls for a message before a call waits for it, if possibly none can arrive any more: the wait itself would notice that only at the next
+/// departure.
 pub(crate) fn look_before_waiting<T>(
     select: &Select,
     look: impl FnOnce(&mut Process) -> Result<Option<T>>,
@@ -280,12 +281,12 @@ impl Awaited for Probe {
     }
 }
 
-/// A request's completion.
+/// Waits for the completion of a request.
 struct Completion {
     handle: Handle,
-    /// Sends may be part of a cycle of blocked senders.
+    /// For sends, which may be part of a cycle of blocked senders.
     detector: Option<DeadlockDetector>,
-    /// Is it of a collective whose members are on several hosts?
+    /// Whether the request is of a collective whose members are on several hosts.
     crosses: bool,
 }
 
@@ -296,8 +297,7 @@ impl Awaited for Completion {
 
     #[inline(always)]
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>> {
-        // Before progress: what the others do about the ring must not make it look as if
-        // nothing had been wrong.
+        // Check before progress, which could change the state of the ring and so hide that there was a cycle.
         if let Some(detector) = &mut self.detector
             && detector.is_told(process)
         {
@@ -337,13 +337,13 @@ impl Awaited for Completion {
     }
 }
 
-/// Ends one of these requests if nobody can complete any of them any more; whether one has ended.
+/// Fails one of these requests if none of them can complete any more. Returns whether one has failed.
 fn end_hopeless(process: &mut Process, handles: &[Handle]) -> bool {
     let handles = handles.iter().copied();
     process.engine.end_hopeless(handles, is_alone)
 }
 
-/// Fails if the message that is waited for may never come: the buffer is full of others that nobody receives.
+/// Fails if the awaited message may never arrive because the buffer is full of other messages.
 fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> Result<()> {
     let kept_out = |&handle: &Handle| {
         let source = process.engine.source(handle);
@@ -355,7 +355,7 @@ fn buffer_check(process: &mut Process, handles: &[Handle], waited: Duration) -> 
     process.check_launcher(waited)
 }
 
-/// Fails if the message that a task waits for may never come: nobody is left to send it, or the buffer is full of others.
+/// Fails if the awaited message may never arrive: no task is left to send it, or the buffer is full of other messages.
 pub(crate) fn check_wait(process: &mut Process, select: &Select, waited: Duration) -> Result<()> {
     process.engine.check_hope(select, is_alone)?;
     match is_kept_out(process, select.source, waited) {
@@ -366,7 +366,7 @@ pub(crate) fn check_wait(process: &mut Process, select: &Select, waited: Duratio
 
 fn kept_out_error(process: &Process) -> Error {
     let engine = &process.engine;
-    // Offers and loans hold none of the buffer's bytes, but there may only be so many.
+    // Offers and loans take no bytes of the buffer, but their number is limited.
     let full = match engine.buffered() >= engine.settings().buffer {
         true => format!("{} bytes of messages", engine.buffered()),
         false => format!("{} messages", engine.waiting()),
@@ -377,14 +377,13 @@ fn kept_out_error(process: &Process) -> Error {
     ))
 }
 
-/// Returns whether what is waited for cannot come while the buffer is full. A message that must come from one task surely
-/// cannot when that task's messages are held up; anything else may depend on others, which are given
-/// time.
+/// Returns whether the awaited message cannot arrive while the buffer is full. This is certain if it must come from one task whose frames are held
+/// up. Otherwise it may depend on other tasks, which are given time.
 fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) -> bool {
     if !process.engine.buffer_is_full() {
         return false;
     }
-    // Frames that can come in are not held up.
+    // Frames that can be accepted are not held up.
     process.engine.progress();
     match source {
         Some(source) => process.engine.holds_up(source),
@@ -392,7 +391,7 @@ fn is_kept_out(process: &mut Process, source: Option<Peer>, waited: Duration) ->
     }
 }
 
-/// Enters, after callbacks that are due have been run. A program may wait for one by calls that have nothing to wait for themselves.
+/// Enters after running callbacks that are due. A program may wait for a callback by calls that have nothing to wait for themselves.
 #[inline(always)]
 fn enter_after_callbacks() -> Result<Held> {
     let held = enter()?;
@@ -404,11 +403,11 @@ fn enter_after_callbacks() -> Result<Held> {
     enter()
 }
 
-/// Returns the outcome of a request; blocks until it is complete. The handle is then used up.
+/// Returns the outcome of a request. Blocks until it is complete. The handle becomes invalid.
 #[inline(always)]
 pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     let mut held = enter_after_callbacks()?;
-    // An answer is often on its way: look a few times before taking the time of day.
+    // An answer often arrives soon: poll a few times before reading the clock.
     let looks = if held.pace.spins() {
         POLLS_BEFORE_REQUEST / 10
     } else {
@@ -434,7 +433,7 @@ pub fn wait(handle: Handle) -> Result<(Status, Option<Error>)> {
     })
 }
 
-/// As `wait_or_forget`, for a request of a collective; `crosses`: its members are on several hosts.
+/// Does the same as `wait_or_forget`, for a request of a collective. `crosses` says whether its members are on several hosts.
 pub(crate) fn wait_for_collective(handle: Handle, crosses: bool) -> Result<()> {
     if !crosses {
         return wait_or_forget(handle)?.1.map_or(Ok(()), Err);
@@ -450,8 +449,7 @@ pub(crate) fn wait_for_collective(handle: Handle, crosses: bool) -> Result<()> {
     waited?.1.map_or(Ok(()), Err)
 }
 
-/// As `wait`, for blocking calls: after an error of waiting itself the operation must not go on,
-/// because its memory is its caller's again.
+/// Does the same as `wait`, for blocking calls: if waiting itself fails, the operation is given up, because its memory belongs to the caller again.
 #[inline(always)]
 pub(crate) fn wait_or_forget(handle: Handle) -> Result<(Status, Option<Error>)> {
     let waited = wait(handle);
@@ -461,17 +459,15 @@ pub(crate) fn wait_or_forget(handle: Handle) -> Result<(Status, Option<Error>)> 
     waited
 }
 
-/// Gives an operation up: its memory is not touched again. A message that has not been sent is not sent, a
-/// receive takes no message, and the other members of a collective wait in vain. Of a stale
-/// handle there is nothing to give up.
+/// Gives an operation up: its memory is not accessed again. A message that has not been sent is not sent, a receive takes no message, and a
+/// collective cannot complete at the other members. Does nothing for a stale handle.
 #[cold]
 pub fn forget(handle: Handle) -> Result<()> {
     enter()?.engine.forget(handle);
     Ok(())
 }
 
-/// Passes the outcomes of many requests to `each`, in their order; blocks until all are
-/// complete.
+/// Blocks until all of many requests are complete, and passes their outcomes to `each`, in order.
 #[inline(always)]
 pub fn wait_all(
     handles: impl Iterator<Item = Handle>,
@@ -493,7 +489,7 @@ pub fn wait_all(
     Ok(())
 }
 
-/// Returns the outcome of a request if it is complete now; makes progress.
+/// Makes progress, and returns the outcome of a request if it is complete. The handle then becomes invalid.
 pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     progress_and_look(|process| {
         let finished = process.engine.finish(handle)?;
@@ -501,7 +497,7 @@ pub fn test(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     })
 }
 
-/// As [`test()`], and the request stays.
+/// Does the same as [`test()`], without releasing the request.
 pub fn look_at(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     progress_and_look_at(handle, |process| {
         let seen = process.engine.look_at_request(handle)?;
@@ -509,7 +505,7 @@ pub fn look_at(handle: Handle) -> Result<Option<(Status, Option<Error>)>> {
     })
 }
 
-/// Returns whether all are complete now. Makes progress; consumes nothing.
+/// Makes progress, and returns whether all requests are complete. Releases none.
 pub fn all_done(mut handles: impl Iterator<Item = Handle>) -> Result<bool> {
     let done = progress_and_look(|process| {
         for handle in handles.by_ref() {
@@ -524,7 +520,7 @@ pub fn all_done(mut handles: impl Iterator<Item = Handle>) -> Result<bool> {
 
 struct AnyOf<F> {
     requests: Several<F>,
-    /// All are sends to one task.
+    /// Present if all are sends to one task.
     detector: Option<DeadlockDetector>,
 }
 
@@ -574,7 +570,7 @@ impl<F: Fn(usize) -> Option<Handle>> Awaited for AnyOf<F> {
     }
 }
 
-/// This many requests, of which `of` tells each; there may be none in a place.
+/// Several requests. `of` returns the request at an index, or `None` if there is none.
 struct Several<F> {
     count: usize,
     of: F,
@@ -597,7 +593,8 @@ impl<F: Fn(usize) -> Option<Handle>> Several<F> {
     }
 }
 
-/// Returns which of `count` requests is complete; blocks until one is. Consumes nothing. `of` returns each; there may be none in a place.
+/// Blocks until one of `count` requests is complete, and returns its index. Releases none. `of` returns the request at an index, or `None` if there
+/// is none.
 pub fn wait_any(count: usize, of: impl Fn(usize) -> Option<Handle>) -> Result<usize> {
     let requests = Several { count, of };
     let mut held = enter()?;
@@ -621,24 +618,23 @@ pub fn wait_any(count: usize, of: impl Fn(usize) -> Option<Handle>) -> Result<us
     wait_for(AnyOf { requests, detector })
 }
 
-/// Returns which of these requests is complete now, as [`wait_any`] has them; makes progress, consumes nothing.
+/// Makes progress, and returns the index of a request that is complete, if any, as [`wait_any`] does. Releases none.
 pub fn test_any(count: usize, of: impl Fn(usize) -> Option<Handle>) -> Result<Option<usize>> {
     let requests = Several { count, of };
     progress_and_look(|process| requests.any_done(process))
 }
 
-/// Calls back at completion, from a later call of some thread. The handle is then used up.
+/// Registers a callback for completion, which runs in a later call of any thread. The handle becomes invalid.
 pub fn on_complete(handle: Handle, callback: Callback) -> Result<()> {
     enter()?.call_back(handle, callback)
 }
 
-/// Cancels a receive that has no message yet; it then completes as cancelled. Also when its
-/// completion calls back.
+/// Cancels a receive that has no message yet: it completes as cancelled. Also accepts a handle whose completion calls back.
 pub fn cancel(handle: Handle) -> Result<bool> {
     enter()?.engine.cancel(handle)
 }
 
-/// Cancels a receive that has not matched yet. Returns whether it was one. Sends go on.
+/// Cancels a receive that has no message yet. Returns whether the request was one. Sends are not affected.
 pub fn cancel_receive(handle: Handle) -> Result<bool> {
     enter()?.engine.cancel_receive(handle)
 }

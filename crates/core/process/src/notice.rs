@@ -1,12 +1,11 @@
 //! A file descriptor that becomes readable when a message may be waiting.
 //!
-//! Senders ring a doorbell, not a descriptor, so that programs that do not ask for one pay
-//! nothing. The first call of [`descriptor`] starts a thread that sleeps on the doorbell and, when
-//! it rings, makes an eventfd readable; it then waits until the descriptor has been cleared.
+//! Senders ring a doorbell, not a descriptor, so that programs that do not use a descriptor pay nothing. The first call of [`descriptor`] starts a
+//! thread that sleeps on the doorbell. When it rings, the thread makes an eventfd readable; it then waits until the descriptor was cleared.
 //!
-//! *What calls take in between.* A program clears the descriptor and then looks for several things, one call after the other. The
-//! call that looks for the second may take in what the first has looked for in vain, and nobody rings for that any more. So the
-//! descriptor also becomes readable when anything has been taken in since it was cleared.
+//! *Messages received between two calls.* A program clears the descriptor and then polls for several messages, one call after the other. The second
+//! call may receive the message for which the first has polled without success, and no further ring will happen for it. So the descriptor also
+//! becomes readable when anything was received since it was cleared.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,21 +29,21 @@ struct Notice {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The count of arrivals when the descriptor was cleared.
+    /// The counter of arrivals when the descriptor was cleared.
     seen: AtomicU64,
-    /// The descriptor is readable and has not been cleared.
+    /// The descriptor is readable and was not cleared.
     raised: Mutex<bool>,
     cleared: Condvar,
 }
 
-/// Refuses calls of signal handlers that interrupt one that has it.
+/// A lock that refuses calls of signal handlers that interrupt its holder.
 static NOTICE: Biased<Option<Notice>> = Biased::new(None);
 
 fn system(what: &str) -> Error {
     Error::System(format!("{what}: {}", std::io::Error::last_os_error()))
 }
 
-/// The descriptor. It belongs to Regatta and is closed by finalize.
+/// Returns the descriptor. It belongs to Regatta and is closed by finalize.
 pub fn descriptor() -> Result<RawFd> {
     let _whole = Uncancelled::begin();
     let held = enter()?;
@@ -56,12 +55,12 @@ pub fn descriptor() -> Result<RawFd> {
     if let Some(notice) = &*notice {
         return Ok(notice.event.as_raw_fd());
     }
-    // SAFETY: eventfd makes a descriptor or fails.
+    // SAFETY: eventfd takes no pointers. It returns a new descriptor or fails.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if fd < 0 {
         return Err(system("no event descriptor"));
     }
-    // SAFETY: just made, ours alone.
+    // SAFETY: the descriptor was just created, so no other code owns it.
     let event = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
     let shared = Arc::new(Shared {
         seen,
@@ -81,7 +80,7 @@ pub fn descriptor() -> Result<RawFd> {
                 found
             });
             SLEEPERS.fetch_sub(1, Ordering::SeqCst);
-            // Damage to the bell can lose a ring, and a launcher that was killed rings nobody: it looks now and then unrung.
+            // Damage to the bell can lose a ring, and a launcher that was killed does not ring: also check without a ring from time to time.
             if found || anything(&theirs) || is_left_alone() {
                 raise(&own, &theirs);
             }
@@ -97,12 +96,12 @@ pub fn descriptor() -> Result<RawFd> {
     Ok(fd)
 }
 
-/// Is there a thread of our own?
+/// Returns whether the thread of the descriptor is running.
 pub(crate) fn is_watching() -> bool {
     NOTICE.lock().is_ok_and(|notice| notice.is_some())
 }
 
-/// Is there something a call would find?
+/// Returns whether a call would find something.
 fn anything(shared: &Shared) -> bool {
     let Ok(mut held) = enter() else {
         return true;
@@ -123,7 +122,7 @@ fn anything(shared: &Shared) -> bool {
     found
 }
 
-/// A thread that waits for the descriptor must not wait for a launcher that has ended.
+/// Returns whether the launcher has ended: a thread that waits for the descriptor must not wait for it.
 fn is_left_alone() -> bool {
     enter().is_ok_and(|mut held| held.check_launcher(MAX_SLEEP).is_err())
 }
@@ -140,8 +139,8 @@ fn raise(event: &OwnedFd, shared: &Shared) {
     }
 }
 
-/// Make the descriptor unreadable until something new comes. Call it before looking for messages. The error of a launcher that has
-/// been killed is told when that is done: what has come is there to be looked for.
+/// Makes the descriptor unreadable until something new arrives. Call this before polling for messages. If the launcher was killed, returns that
+/// error after clearing: messages that have arrived can be received.
 pub fn clear_descriptor() -> Result<()> {
     let held = enter()?;
     let (seen, launcher) = (held.moves(), held.launcher());
@@ -162,7 +161,7 @@ pub fn clear_descriptor() -> Result<()> {
     launcher
 }
 
-/// Make the descriptor readable until it is cleared: for whoever has not looked at everything that may be waiting.
+/// Makes the descriptor readable until it is cleared, for callers that have not polled for everything that may be waiting.
 pub fn raise_descriptor() -> Result<()> {
     drop(enter()?);
     let notice = NOTICE.lock().map_err(refused)?;
@@ -173,7 +172,7 @@ pub fn raise_descriptor() -> Result<()> {
     Ok(())
 }
 
-/// End the thread; at finalize, when nobody can enter any more.
+/// Ends the thread. Called by finalize, when no thread can enter any more.
 pub(crate) fn stop(job: &Job, me: Peer) {
     let taken = NOTICE.lock().ok().and_then(|mut notice| notice.take());
     let Some(mut notice) = taken else { return };

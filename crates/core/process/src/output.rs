@@ -1,4 +1,4 @@
-//! The output of started tasks, as messages: the bytes that `rg_output` in `regatta.h` describes.
+//! The output of started tasks, as messages. `rg_output` in `regatta.h` describes their bytes.
 
 use regatta_abi as abi;
 use regatta_engine::ReceiptCredit;
@@ -6,17 +6,17 @@ use regatta_wire::control::{OutputFormat, StreamState};
 
 use crate::state::Process;
 
-/// The first word of such a message, which tells it from others.
+/// The first word of such a message, which distinguishes it from others.
 pub const MARK: u32 = abi::OUTPUT_MARK;
-/// Bytes before the text.
+/// Size of the header before the text, in bytes.
 pub const HEAD: usize = std::mem::offset_of!(abi::Output, text);
-/// Maximum size of the text in one message, in bytes; a longer line comes in pieces.
+/// Maximum size of the text in one message, in bytes. A longer line is sent in pieces.
 pub const MAX_TEXT_BYTES: usize = abi::OUTPUT_MOST as usize;
 
-/// In place of a stream: the task has been started, and the text is the number of who has done that, or `RG_NONE`.
+/// Stands for a stream: the task was started, and the text is the number of its parent, or `RG_NONE`.
 const BORN: u32 = 0;
 
-/// Something that a task has written.
+/// Output of a task.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) task: u32,
@@ -33,7 +33,7 @@ fn message(task: u32, stream: u32, text: &[u8]) -> Vec<u8> {
     head.chain(text.iter().copied()).collect()
 }
 
-/// Returns the message that a task has been started, by `parent` or by the launcher.
+/// Returns the message that a task was started, by `parent` or by the launcher.
 fn birth(task: u32, parent: Option<u32>) -> Vec<u8> {
     let parent = parent
         .map_or(abi::NONE, |parent| parent as i32)
@@ -43,8 +43,8 @@ fn birth(task: u32, parent: Option<u32>) -> Vec<u8> {
     head.chain(parent).collect()
 }
 
-/// Reads the task, the stream (1 or 2) and the text in a message; none if it is another message. No text: the stream has ended.
-/// Stream 0: the task has been started.
+/// Returns the task, the stream (1 or 2) and the text of a message, or `None` if it is another message. An empty text means that the stream has
+/// ended. Stream 0 means that the task was started.
 pub fn read(bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
     let (head, text) = bytes.split_at_checked(HEAD)?;
     let word = |at: usize| Some(u32::from_ne_bytes(*head.get(4 * at..)?.first_chunk()?));
@@ -53,8 +53,8 @@ pub fn read(bytes: &[u8]) -> Option<(u32, u32, &[u8])> {
     Some((word(1)?, word(2)?, text))
 }
 
-/// Cuts what was written into the texts of messages: lines with their newlines, or whatever there is. Each is handed on
-/// with how many of `bytes` are in it; returns how many of them wait in `begun` for the end of their line.
+/// Cuts output into the texts of messages: lines with their newlines, or all that there is. Calls `each` with each text and with the number of
+/// `bytes` that it contains. Returns how many of `bytes` wait in `begun` for the end of their line.
 fn cut(
     begun: &mut Vec<u8>,
     mut bytes: &[u8],
@@ -83,7 +83,7 @@ fn cut(
 }
 
 impl Process {
-    /// Notes that a task has been started whose output comes here.
+    /// Sends this task the message that a task was started whose output this task receives.
     pub(crate) fn born(&mut self, task: u32, parent: Option<u32>, manner: OutputFormat) {
         let message = birth(task, parent);
         let credit = ReceiptCredit {
@@ -94,7 +94,7 @@ impl Process {
             .notify_self(manner.context, manner.tag, &message, credit);
     }
 
-    /// Makes messages of something that a task has written and this one wants to have.
+    /// Sends this task output of another task, as messages.
     pub(crate) fn wrote(&mut self, piece: Piece) {
         let (task, stream, manner) = (piece.task, piece.stream, piece.manner);
         let key = (task, stream);
@@ -119,7 +119,7 @@ impl Process {
         if piece.then == StreamState::Closed {
             tell(&[], 0);
         }
-        // A line that has begun is short, and holds up nobody.
+        // An unfinished line is short, and delays no task, so its credit is returned now.
         engine.receipt_credits().pay(ReceiptCredit {
             of: task,
             amount: kept as u32,

@@ -1,39 +1,40 @@
-//! Has this task its core to itself? That decides how it waits, and is seen while it waits.
+//! Determines whether this task has its core to itself. That decides how the task waits, and is observed while it waits.
 //!
-//! The launcher knows how many tasks share the cores it deals out. It does not know of a second job, of tasks that a person has
-//! bound to one core, or of a program that computes there. A task that spins beside one of these keeps the core from the task it
-//! waits for; a task that yields gives the core away for a whole time slice. A task that sleeps has the core back when it is woken.
+//! The launcher knows how many tasks share the cores that it assigns. It does not know of a second job, of tasks that the user has bound to one
+//! core, or of a program that computes there. A task that spins on a shared core keeps the core from the task it waits for; a task that yields gives
+//! the core away for a whole time slice. A task that sleeps gets the core back when it is woken.
 //!
 //! | manner | when | a wait |
 //! |---|---|---|
-//! | [`Manner::Spin`] | a core for each task | looks again and again, then yields, then sleeps |
-//! | [`Manner::Yield`] | more tasks than cores (crowded) | looks once, yields a few times, then sleeps |
-//! | [`Manner::Sleep`] | somebody else uses the core | looks once, then sleeps |
+//! | [`Manner::Spin`] | one core per task | polls repeatedly, then yields, then sleeps |
+//! | [`Manner::Yield`] | more tasks than cores (oversubscribed) | polls once, yields a few times, then sleeps |
+//! | [`Manner::Sleep`] | another program uses the core | polls once, then sleeps |
 //!
-//! Evidence that somebody else uses the core is free for short waits, which look for none:
+//! Evidence that another program uses the core costs nothing in short waits, which do not collect any:
 //!
-//! * Spinning: the kernel has taken the core from the thread, at a yield or in between. It counts that (`ru_nivcsw`); the count is
+//! * Spinning: the kernel has taken the core from the thread, at a yield or in between. It counts that (`ru_nivcsw`); the counter is
 //!   read in waits longer than [`MIN_WATCHED_WAIT`].
-//! * Crowded: a yield has lasted longer than [`MAX_MESSAGE_YIELD`]. Tasks that pass messages give the core back much sooner.
+//! * Oversubscribed: a yield has lasted longer than [`MAX_MESSAGE_YIELD`]. Tasks that pass messages return the core much sooner.
 //!
-//! [`MIN_EVIDENCE`] waits with evidence, each within [`MAX_EVIDENCE_GAP`] of the one before, and the task sleeps in its next waits. After
-//! [`TRIALS`] of these it waits in the old manner again to see whether that has changed; after each failure it tries half as often.
+//! After [`MIN_EVIDENCE`] waits with evidence, each within [`MAX_EVIDENCE_GAP`] of the previous one, the task sleeps in its next waits. After
+//! [`TRIALS`] of these it waits in the old manner again to see whether the situation has changed. After each failed trial, trials become half as
+//! frequent.
 
 use std::time::{Duration, Instant};
 
 use crate::linger::Linger;
 
-/// Time for which a task polls when a core is to spare.
+/// Time for which a task polls when a core is free.
 pub(crate) const SPIN: Duration = Duration::from_micros(100);
-/// Number of waits with evidence, one after the other, that are believed: a machine at rest gives some now and then.
+/// Number of successive waits with evidence that are believed. An idle machine produces some evidence from time to time.
 const MIN_EVIDENCE: u32 = 3;
-/// Maximum time between two of them.
+/// Maximum time between two such waits.
 const MAX_EVIDENCE_GAP: Duration = Duration::from_millis(30);
-/// Waits before the next trial, at first and at most.
+/// Number of waits before the next trial: initial and maximum value.
 const TRIALS: (u32, u32) = (32, 4096);
-/// Length of a wait up to which it looks for no evidence.
+/// Minimum length of a wait that collects evidence.
 const MIN_WATCHED_WAIT: Duration = Duration::from_micros(25);
-/// Maximum length of a yield to a task that passes messages; one that takes longer went to a program that computes.
+/// Maximum length of a yield to a task that passes messages. A longer yield went to a program that computes.
 const MAX_MESSAGE_YIELD: Duration = Duration::from_millis(1);
 
 /// How a task waits.
@@ -47,18 +48,18 @@ pub(crate) enum Manner {
 /// How this task waits at present, and the evidence so far.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Is the manner to spin? Read on the quick paths.
+    /// Whether the manner is `Spin`. Read on the fast paths.
     spins: bool,
-    /// More tasks than cores: a core spent spinning is taken from another task.
+    /// More tasks than cores: spinning takes the core from another task.
     crowded: bool,
-    /// Somebody else uses the core: so many waits sleep before the next trial.
+    /// Number of waits that sleep before the next trial. Positive if another program uses the core.
     sleeps: u32,
-    /// How many it will be the next time.
+    /// The value of `sleeps` for the next time.
     next: u32,
     /// Waits with evidence, and the time of the last.
     evidence: u32,
     last: Option<Instant>,
-    /// Does it believe evidence?
+    /// Whether evidence is believed.
     adapts: bool,
     pub(crate) linger: Linger,
 }
@@ -78,13 +79,13 @@ impl Pace {
         }
     }
 
-    /// May it look again and again, for about as long as an answer takes?
+    /// Returns whether the task may poll repeatedly, for about as long as an answer takes.
     #[inline(always)]
     pub(crate) fn spins(&self) -> bool {
         self.spins
     }
 
-    /// How long the task keeps its core while a program of its looks again and again.
+    /// Returns for how long the task keeps its core while its program polls repeatedly.
     pub(crate) fn keeps_core(&self) -> Duration {
         match self.manner() {
             Manner::Spin if !self.adapts => Duration::MAX,
@@ -101,14 +102,14 @@ impl Pace {
         }
     }
 
-    /// The number of tasks, or of cores, has changed, maybe.
+    /// Records the number of tasks per core, which may have changed.
     pub(crate) fn set_tasks_per_core(&mut self, tasks: u32) {
         self.crowded = tasks > 1;
         self.linger.set_tasks_per_core(tasks);
         self.spins = self.manner() == Manner::Spin;
     }
 
-    /// A wait begins that has not ended at its first looks.
+    /// Records that a wait begins that was not ended by its first polls.
     pub(crate) fn begin_wait(&mut self) {
         if self.sleeps == 0 {
             if self.crowded {
@@ -124,7 +125,7 @@ impl Pace {
         }
     }
 
-    /// A wait is over, or has come to its sleep: has somebody else had the core meanwhile?
+    /// Records the end of a wait, or its sleep, and whether another program has had the core meanwhile.
     fn saw(&mut self, shared: bool, now: Instant) {
         let chained = self
             .last
@@ -148,17 +149,17 @@ impl Pace {
 /// The evidence of one wait.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    /// The count of switches when it began to look for evidence.
+    /// The number of context switches when the wait began to collect evidence.
     switches: Option<i64>,
-    /// How long the wait had lasted at the last look.
+    /// Length of the wait at the last poll.
     idle: Duration,
-    /// A yield has lasted too long.
+    /// Whether a yield has lasted too long.
     late: bool,
     looked: bool,
 }
 
 impl Watch {
-    /// The wait has lasted so long.
+    /// Records an unsuccessful poll after a wait of length `idle`.
     pub(crate) fn look(&mut self, manner: Manner, idle: Duration) {
         match manner {
             Manner::Spin if idle > MIN_WATCHED_WAIT && self.switches.is_none() => {
@@ -172,7 +173,7 @@ impl Watch {
         }
     }
 
-    /// The wait is over, or comes to its sleep.
+    /// Ends the collection, because the wait is over or the task is about to sleep.
     pub(crate) fn end(&mut self, pace: &mut Pace) {
         let shared = match self.switches {
             Some(before) => switches() != Some(before),
@@ -184,9 +185,9 @@ impl Watch {
     }
 }
 
-/// How often the kernel has taken the core from this thread. `None` where it does not say.
+/// Returns how often the kernel has taken the core from this thread. Returns `None` if the kernel does not report that.
 fn switches() -> Option<i64> {
-    // SAFETY: zeros are a valid value, and the call only writes it.
+    // SAFETY: all zeros are a valid `rusage`, and the call only writes to it.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         (libc::getrusage(libc::RUSAGE_THREAD, &mut usage) == 0).then_some(usage.ru_nivcsw)
@@ -197,7 +198,7 @@ fn switches() -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Waits, all with evidence, until the task sleeps; how many.
+    /// Waits with evidence until the task sleeps. Returns the number of waits.
     fn waits_until_it_sleeps(pace: &mut Pace, now: Instant) -> u32 {
         let mut waits = 0;
         while pace.manner() != Manner::Sleep {
@@ -209,7 +210,7 @@ mod tests {
         waits
     }
 
-    /// Waits that sleep before the next trial.
+    /// Returns the number of waits that sleep before the next trial.
     fn sleeps(pace: &mut Pace) -> u32 {
         let mut waits = 0;
         while pace.manner() == Manner::Sleep {

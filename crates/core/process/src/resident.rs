@@ -1,4 +1,4 @@
-//! Joining a job that stays, at its launcher's join socket; beginning that job when it is not there.
+//! Joining a resident job at its launcher's join socket, and starting the job if it does not exist.
 
 use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -18,29 +18,29 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFl
 use crate::join::{Joined, join_error};
 use crate::launcher_on_demand::program;
 
-/// Time a launcher has to answer before it is given up.
+/// Maximum time to wait for the launcher's answer.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of attempts to join: a process that asks while a job is being ended waits until it has, and then asks the next one.
+/// Maximum number of attempts to join. A process that asks while a job is being ended waits until it has ended, and then asks the next one.
 const MAX_JOIN_ATTEMPTS: u32 = 4;
-/// Maximum number of descriptors that come with a reply.
+/// Maximum number of descriptors in a reply.
 const MAX_DESCRIPTORS: usize = 3;
 
 fn failed(name: &str, why: impl std::fmt::Display) -> Error {
     Error::Launcher(format!("the job {name} cannot be entered: {why}"))
 }
 
-/// Become a task of the job of this name. If there is none and `start` says so, it is begun.
+/// Joins the job with this name. If there is none and `start` is true, starts it.
 pub(crate) fn join(name: &str, start: bool) -> Result<Joined> {
     join_with_ticket(name, None, start)
 }
 
-/// The job and the ticket in the join token of a process that has a number already and is to join at the join socket.
+/// Returns the job and the ticket in the join token of a process that already has a task number and has to join at the join socket.
 pub(crate) fn ticket(text: &str) -> Option<(&str, u32)> {
     let (name, ticket) = text.split_once('?')?;
     Some((name, ticket.parse().ok()?))
 }
 
-/// Become a task of the job of this name by a ticket, if the process has one.
+/// Joins the job with this name, with a ticket if the process has one.
 pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> Result<Joined> {
     for _ in 0..MAX_JOIN_ATTEMPTS {
         let stream = match connect(name)? {
@@ -61,13 +61,13 @@ pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> 
     Err(failed(name, "each time it has ended before it let us in"))
 }
 
-/// Is there a job of this name?
+/// Returns whether there is a job with this name.
 pub fn is_there(name: &str) -> Result<bool> {
     let _whole = Uncancelled::begin();
     Ok(connect(name)?.is_some())
 }
 
-/// Begin a job of this name, unless there is one.
+/// Starts a job with this name, unless there is one.
 pub fn begin(name: &str) -> Result<()> {
     let _whole = Uncancelled::begin();
     let unfounded = |error: io::Error| {
@@ -80,7 +80,7 @@ pub fn begin(name: &str) -> Result<()> {
     };
     let mut command = Command::new(program().map_err(unfounded)?);
     command.args(["resident", name]).stdin(Stdio::null());
-    // It goes on when we have ended; what it says of itself is for us.
+    // The command continues after this process has ended. Its messages about starting are for this process.
     let output = command
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -124,7 +124,7 @@ fn connect(name: &str) -> Result<Option<UnixStream>> {
         })
 }
 
-/// None: the job has ended first.
+/// Asks to join. Returns `None` if the job has ended first.
 fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Result<Option<Joined>> {
     let own = std::env::current_exe().unwrap_or_default();
     let request = JoinRequest::Enter {
@@ -154,7 +154,7 @@ fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Resul
         ));
     };
     let token = JoinToken {
-        // Numbers of descriptors are for those that inherit them.
+        // Numbers of descriptors matter only to processes that inherit them.
         control: Some(0),
         ..JoinToken::handed(rank, size)
     };
@@ -166,13 +166,13 @@ fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Resul
     }))
 }
 
-/// Whether the launcher is gone.
+/// Returns whether the error means that the launcher is gone.
 fn is_end(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind())
 }
 
-/// The launcher's answer, and the descriptors that came with it.
+/// Returns the launcher's answer and the descriptors that came with it.
 fn answer(stream: &UnixStream) -> io::Result<(JoinReply, Vec<OwnedFd>)> {
     let mut frames = FrameReader::default();
     let mut handed = Vec::new();

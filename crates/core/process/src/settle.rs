@@ -1,18 +1,18 @@
-//! Finishing requests that are complete, or soon are: the fast path of `rg_wait` and `rg_waitall`. A request that takes longer is left to the waiting policy (`wait`),
-//! and so is everything while callbacks are due: they run first, in the call that comes after this one.
+//! Completes requests that are complete or will be soon: the fast path of `rg_wait` and `rg_waitall`. A request that takes longer is left to the
+//! waiting policy (`wait`). So are all requests while callbacks are due: these run first, in the call that follows this one.
 
 use regatta_engine::{Handle, Status};
 
 use crate::fast::POLLS_BEFORE_REQUEST;
 use crate::state::{PROCESS, Process, enter_or};
 
-/// Finishes requests that are complete without error, or soon are, from the first on. Returns how many.
+/// Completes requests, in order, while they are complete without error or will be soon. Returns their number.
 #[inline(always)]
 pub fn settle(handles: impl Iterator<Item = Handle>) -> usize {
     settle_each(handles, |_, _, _| ())
 }
 
-/// Finishes requests as [`settle`] does; the status of each is told with its place.
+/// Does the same as [`settle`], and passes the index and status of each to `told`.
 #[inline(always)]
 pub fn settle_told(
     handles: impl Iterator<Item = Handle>,
@@ -33,8 +33,7 @@ fn settle_each(
         return 0;
     }
     let mut settled = 0;
-    // An operation that is not complete soon is left to the waiting policy.
-    // So is one that another thread may have to enter for.
+    // A request that is not complete soon is left to the waiting policy. So is one for which another thread may have to enter.
     let spins = process.pace.spins() && !PROCESS.is_shared();
     let mut looks = if spins { POLLS_BEFORE_REQUEST / 10 } else { 0 };
     for handle in handles {

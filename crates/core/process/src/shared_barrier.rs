@@ -1,8 +1,8 @@
-//! The barrier of a named group: it is at the launcher, or in shared memory if the launcher has lent all members one there.
+//! The barrier of a named group. It is at the launcher, or in shared memory if the launcher has lent all members a shared barrier.
 //!
-//! `regatta_memory::shared_barrier` says how such a shared barrier works. A *lease* ([`Lease`]) is what this task knows of one: it
-//! begins with the launcher's answer to a barrier of all members, and ends when the shared barrier is found shut, or with
-//! the next thing this task says of the group.
+//! `regatta_memory::shared_barrier` describes how such a barrier works. A *lease* ([`Lease`]) is this task's knowledge of one. It begins with the
+//! launcher's answer to a barrier of all members, and ends when the shared barrier is found shut, or with the next request of this task about the
+//! group.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::tasks::{astray, value};
 use crate::wait::{Awaited, wait_for};
 
 impl Process {
-    /// Notes that the launcher lends all members a shared barrier, as they have come to the one there.
+    /// Records that the launcher lends a shared barrier to all members of a group, which have just met at the launcher.
     fn borrow(&mut self, group: &str, barrier: u64, members: &[Option<u32>]) {
         let peers: Vec<Peer> = members.iter().flatten().copied().collect();
         let me = self.engine.me();
@@ -50,14 +50,14 @@ impl Process {
         self.control.as_mut()?.leases.get_mut(group)
     }
 
-    /// Returns for how many members the shared barrier of a group is open, if it is.
+    /// Returns the number of members for which the shared barrier of a group is open, if it is.
     fn open_for(&mut self, group: &str) -> Option<u32> {
         let lease = self.control.as_ref()?.leases.get(group)?;
         let open = lease.inside || lease.look(&self.job) == Crossing::Waiting;
         open.then(|| lease.size())
     }
 
-    /// Comes to the shared barrier; `None` if there is none for so many.
+    /// Enters the shared barrier. Returns `None` if there is none for this number of members.
     #[inline(always)]
     fn come(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let lease = self.control.as_mut()?.leases.get_mut(group)?;
@@ -79,7 +79,7 @@ impl Process {
         Some(passage)
     }
 
-    /// Returns whether the round in which this task waits is over.
+    /// Returns whether the round in which this task waits is complete.
     #[inline(always)]
     fn passed(&mut self, group: &str) -> Crossing {
         let Some(lease) = self
@@ -101,7 +101,7 @@ impl Process {
         passage
     }
 
-    /// Comes, and waits about as long as it takes if all are on time.
+    /// Enters the shared barrier, and polls for about as long as it takes if all members are on time.
     #[inline(always)]
     fn try_shared_barrier(&mut self, group: &str, count: u32) -> Option<Crossing> {
         let mut passage = self.come(group, count)?;
@@ -121,7 +121,7 @@ impl Process {
     }
 }
 
-/// The end of the round in which this task has come to the shared barrier of a group.
+/// Waits for the end of the round in which this task has entered the shared barrier of a group.
 struct BarrierRound<'a>(&'a str);
 
 impl Awaited for BarrierRound<'_> {
@@ -133,7 +133,7 @@ impl Awaited for BarrierRound<'_> {
         Ok((passage != Crossing::Waiting).then_some(passage))
     }
 
-    /// The last member has to wake all that sleep, which takes longer than it takes them all to come.
+    /// The last member has to wake all that sleep, which takes longer than it takes all of them to arrive.
     fn is_worth_patience(&self) -> bool {
         true
     }
@@ -144,7 +144,7 @@ impl Awaited for BarrierRound<'_> {
     }
 }
 
-/// Another thread of this task is in the shared barrier of a group: until it no longer is.
+/// Waits until no other thread of this task is in the shared barrier of a group.
 struct Turn<'a>(&'a str);
 
 impl Awaited for Turn<'_> {
@@ -157,15 +157,15 @@ impl Awaited for Turn<'_> {
     }
 }
 
-/// The members that have met.
+/// The place where the members have met.
 enum Met {
-    /// All members of the shared barrier.
+    /// All members of the shared barrier have met there.
     AtSharedBarrier,
-    /// The launcher has said so; the members, if they are all.
+    /// The launcher has reported that they have met. Contains the members if all of them have.
     AtLauncher(Option<Vec<Option<u32>>>),
 }
 
-/// Meets in the shared barrier of the group, if there is one; `None`: it is to be done at the launcher.
+/// Meets in the shared barrier of the group, if there is one. Returns `None` if the caller must meet at the launcher.
 #[inline(always)]
 fn at_shared_barrier(group: &str, count: u32) -> Result<Option<()>> {
     let mut passage = match as_owner(|process| process.try_shared_barrier(group, count)) {
@@ -207,20 +207,20 @@ fn meet_members(group: &str, count: u32) -> Result<Met> {
     }
 }
 
-/// Ends the lease: later calls about the group go to the launcher.
+/// Ends the lease: later calls about the group use the launcher.
 fn forget(group: &str) -> Result<Option<Lease>> {
     let mut held = enter()?;
     let leases = held.control.as_mut().map(|control| &mut control.leases);
     Ok(leases.and_then(|leases| leases.remove(group)))
 }
 
-/// Returns how many are meant; `None`: as many as there are members.
+/// Returns `count`, or the number of members if it is `None`.
 #[inline(always)]
 fn so_many(group: &str, count: Option<u32>) -> Result<u32> {
     if let Some(count) = count {
         return Ok(count);
     }
-    // While the shared barrier is open the members are those to whom it was lent.
+    // While the shared barrier is open, the members are those to which it was lent.
     let lent = enter()?.open_for(group);
     match lent {
         Some(count) => Ok(count),
@@ -228,8 +228,8 @@ fn so_many(group: &str, count: Option<u32>) -> Result<u32> {
     }
 }
 
-/// Blocks until so many members of a named group have called this (`None`: all). The members by their numbers in it,
-/// if they were all.
+/// Blocks until `count` members of a named group have called this, or all if `None`. Returns the members by their numbers in the group, if all have
+/// met.
 pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>> {
     let count = so_many(group, count)?;
     match meet_members(group, count)? {
@@ -244,7 +244,7 @@ pub fn meet(group: &str, count: Option<u32>) -> Result<Option<Vec<Option<u32>>>>
     }
 }
 
-/// Blocks as [`meet`] does, for callers that need no numbers of members.
+/// Does the same as [`meet`], for callers that do not need the members.
 #[inline(always)]
 pub fn meet_so_many(group: &str, count: Option<u32>) -> Result<()> {
     let count = so_many(group, count)?;

@@ -1,13 +1,11 @@
-//! Tasks and hosts that a task starts in the launcher's place, as messages: the bytes that `rg_start` and `rg_start_hosts` in
-//! `regatta.h` describe.
+//! Messages about tasks and hosts that a task starts on behalf of the launcher. `rg_start` and `rg_start_hosts` in `regatta.h` describe their bytes.
 
 use regatta_wire::control::HostStart;
 
-/// The first word of such a message, which tells it from others.
+/// The first word of such a message, which distinguishes it from others.
 pub const MARK: u32 = regatta_abi::START_MARK;
 
-/// The bytes for a task with this number and ticket. Texts end with zeros, as C has it; one that has a
-/// zero inside ends there.
+/// Returns the bytes for a task with this number and ticket. Texts are NUL-terminated; one that contains a NUL ends there.
 pub(crate) fn bytes(
     task: u32,
     ticket: u32,
@@ -38,10 +36,10 @@ pub(crate) fn bytes(
     all
 }
 
-/// The first word of the message that tells of hosts.
+/// The first word of the message about hosts.
 pub const HOSTS_MARK: u32 = regatta_abi::HOSTS_MARK;
 
-/// The bytes for hosts whose agents are to be started, asked for under this number.
+/// Returns the bytes for hosts whose agents are to be started, as requested under this number.
 pub(crate) fn hosts(request: u32, hosts: &[HostStart]) -> Vec<u8> {
     let head = [HOSTS_MARK, request, hosts.len() as u32, 0];
     let numbers = hosts.iter().map(|host| host.host);

@@ -15,34 +15,34 @@ use crate::in_vain::InVain;
 use crate::launcher_socket::Control;
 use crate::pace::Pace;
 
-/// A completion callback; the status has the source as a rank.
+/// A completion callback. The status contains the source as a rank.
 pub type Callback = Box<dyn FnOnce(Status, Option<Error>) + Send>;
 
-/// Everything a task has.
+/// The state of a task.
 pub(crate) struct Process {
     pub(crate) engine: Engine<Paths>,
     pub(crate) job: Arc<Job>,
-    /// The number of the first task of this one's world.
+    /// The number of the first task of this task's world.
     pub(crate) first: Peer,
-    /// How it waits.
+    /// How the task waits.
     pub(crate) pace: Pace,
-    /// With what it sleeps.
+    /// The memory fences by which it sleeps.
     pub(crate) fencing: Fencing,
     pub(crate) callbacks: FxHashMap<u64, Callback>,
     pub(crate) next_callback: u64,
-    /// Looks in vain, one after the other, of calls that do not wait.
+    /// Successive unsuccessful polls of nonblocking calls.
     pub(crate) in_vain: InVain,
-    /// The task from which the last message of a receive from any came: it may get the next answer.
+    /// The sender of the last message received from any source: it may get the next answer.
     pub(crate) last_source: Peer,
-    /// Tasks that this one has stopped waiting for, because they could not be reached, and the launcher's sentence.
+    /// Unreachable tasks for which this one has stopped waiting, with the launcher's sentence.
     pub(crate) given_up: FxHashMap<Peer, String>,
-    /// How often the launcher has been heard.
+    /// Number of times that messages of the launcher were received.
     pub(crate) heard: u64,
-    /// Loans being sent to other hosts as copies: nobody else waits for them.
+    /// Number of loans being sent to other hosts as copies, for which no caller waits.
     pub(crate) copies: u32,
-    /// Memory of the last copy of a large message, for the next one.
+    /// Memory of the last copy of a large message, kept for the next one.
     pub(crate) spare: Vec<u8>,
-    /// The way to the launcher, if it takes requests.
+    /// The connection to the launcher, if it accepts requests.
     pub(crate) control: Option<Control>,
     /// The task was started by hand: it starts a launcher when it needs one.
     pub(crate) alone: bool,
@@ -50,18 +50,18 @@ pub(crate) struct Process {
 
 pub(crate) static PROCESS: Biased<Option<Process>> = Biased::new(None);
 
-/// Threads of this process that sleep on its bell.
+/// Number of threads of this process that sleep on its bell.
 pub(crate) static SLEEPERS: AtomicUsize = AtomicUsize::new(0);
 
 pub use regatta_abi::{ANY, NONE};
 
-/// The lock, held, with the engine in it.
+/// The held lock, which gives access to the engine.
 ///
-/// Another thread may sleep for a message that is taken in under it, and nobody rings for that any more: so letting go of it
-/// wakes them.
+/// While the lock is held, a message may be received for which another thread sleeps. No further wake will be sent for that message, so dropping
+/// this wakes the other threads.
 pub(crate) struct Held {
     guard: Guard<'static, Option<Process>>,
-    /// The count of arrivals before.
+    /// The counter of arrivals when the lock was taken.
     moves: u64,
 }
 
@@ -71,7 +71,7 @@ impl std::ops::Deref for Held {
     fn deref(&self) -> &Process {
         match &*self.guard {
             Some(process) => process,
-            // `enter` is the only maker of `Held`.
+            // Only `enter` creates a `Held`.
             None => unreachable!("entered without an engine"),
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn outside() -> Error {
     )
 }
 
-/// Returns the error of a call that does not get the lock.
+/// Returns the error of a call that is refused the lock.
 #[cold]
 pub fn refused(refusal: Refusal) -> Error {
     match refusal {
@@ -123,7 +123,7 @@ pub fn refused(refusal: Refusal) -> Error {
     }
 }
 
-/// Takes the lock; an error outside init .. finalize, in a forked child, and inside another call of this thread.
+/// Takes the lock. Fails outside init .. finalize, in a forked child, and inside another call of this thread.
 #[inline(always)]
 pub(crate) fn enter() -> Result<Held> {
     let guard = PROCESS.lock().map_err(refused)?;
@@ -136,15 +136,15 @@ pub(crate) fn enter() -> Result<Held> {
     }
 }
 
-/// Runs `work` in the engine if the lock is biased to this thread. `None` sends the caller the
-/// long way round, which also finds out why.
+/// Runs `work` in the engine if the lock is biased to this thread. Otherwise returns `None`: the caller must then use the general path, which also
+/// finds the error, if any.
 #[inline(always)]
 pub(crate) fn as_owner<R>(work: impl FnOnce(&mut Process) -> Option<R>) -> Option<R> {
     PROCESS.as_owner(|process| process.as_mut().and_then(work))?
 }
 
-/// Goes into the engine, if it is running and the lock can be had in this way at no cost ([`fast`](crate::fast)). What is done inside
-/// becomes part of the caller's code, where a function of its own would cost it a dozen stores.
+/// Enters the engine if it is running and the lock is available at no cost by this function ([`fast`](crate::fast)). A macro, so that the code
+/// becomes part of the caller: a separate function would cost a dozen stores.
 macro_rules! enter_or {
     ($enter:ident, $process:ident, $otherwise:expr) => {
         let mut inside = $crate::state::PROCESS.$enter();
@@ -158,13 +158,13 @@ macro_rules! enter_or {
 pub(crate) use enter_or;
 
 impl Process {
-    /// Returns whether this is a rank of the world: then it is that of the peer `first + rank`, and the context is 0.
+    /// Returns whether this is a rank of the world that needs no further check. Its peer is then `first + rank`, and its context 0.
     #[inline(always)]
     pub(crate) fn is_world_rank(&self, group: GroupId, rank: i32) -> bool {
         group == GroupId::WORLD && self.engine.is_open_rank(rank)
     }
 
-    /// Returns peer and context of a rank. `None`: there is no such rank, no such group, or it is revoked.
+    /// Returns peer and context of a rank. Returns `None` if there is no such rank or group, or if the group is revoked.
     #[inline(always)]
     pub(crate) fn address_now(&self, group: GroupId, rank: i32) -> Option<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -178,7 +178,7 @@ impl Process {
         Some((group.open_peer(rank)?, group.context))
     }
 
-    /// Returns the context of the messages of a group that is not revoked.
+    /// Returns the context of a group's messages. Fails if the group is revoked.
     #[inline(always)]
     pub(crate) fn context(&self, group: GroupId) -> Result<u32> {
         if let Some(context) = group.channel() {
@@ -191,7 +191,7 @@ impl Process {
         }
     }
 
-    /// Returns peer and context of a rank, in a group that is not revoked. A member that is reported dead is the error `Dead`.
+    /// Returns peer and context of a rank. Fails with `Revoked` if the group is revoked, and with `Dead` if the member was reported dead.
     #[inline(always)]
     pub(crate) fn address(&self, group: GroupId, rank: i32) -> Result<(Peer, u32)> {
         if self.is_world_rank(group, rank) {
@@ -215,7 +215,7 @@ impl Process {
         found.unwrap_or(Err(Error::Task(rank as i64)))
     }
 
-    /// Fails if the group is revoked: nothing is done in it, with nobody either.
+    /// Fails if the group is revoked: then operations without a peer fail, too.
     pub(crate) fn check_open(&self, group: GroupId) -> Result<()> {
         match self.engine.is_revoked(group) {
             Ok(true) => Err(Error::Revoked),
@@ -244,7 +244,7 @@ impl Process {
         }
     }
 
-    /// Returns a status with its source as a rank of its group.
+    /// Returns a status with its source converted to a rank of its group.
     #[inline(always)]
     pub(crate) fn in_ranks(&self, mut status: Status) -> Status {
         if status.context >= 2 || self.first > 0 {
@@ -253,8 +253,8 @@ impl Process {
         status
     }
 
-    /// Notes that a call that does not wait has looked, and `found` something or not. A caller that looks in vain again and
-    /// again is as good as blocked: others may be waiting for it to take in what they send.
+    /// Records a poll of a nonblocking call, and whether it `found` something. A caller that polls repeatedly without success is as good as blocked:
+    /// other tasks may be waiting until it receives what they send.
     #[inline(always)]
     pub(crate) fn looked(&mut self, found: bool) {
         match found {
@@ -271,13 +271,13 @@ impl Process {
         }
     }
 
-    /// Counts what has been taken in, by whichever call and thread.
+    /// Returns a counter that increases whenever any call or thread has received something.
     #[inline(always)]
     pub(crate) fn moves(&self) -> u64 {
         self.engine.moves() + self.heard
     }
 
-    /// Threads of this task that sleep look again.
+    /// Wakes sleeping threads of this task, so that they poll again.
     #[cold]
     pub(crate) fn wake_sleepers(&self) {
         if SLEEPERS.load(Ordering::SeqCst) > 0 {
@@ -285,7 +285,7 @@ impl Process {
         }
     }
 
-    /// Has a request's completion call back.
+    /// Registers a callback for the completion of a request.
     pub(crate) fn call_back(&mut self, handle: Handle, callback: Callback) -> Result<()> {
         let number = self.next_callback;
         self.engine.on_complete(handle, number)?;
@@ -294,7 +294,7 @@ impl Process {
         Ok(())
     }
 
-    /// Callbacks that are due, to be called without the lock.
+    /// Removes and returns the callbacks that are due. The caller must release the lock before it calls them.
     pub(crate) fn due(&mut self) -> Vec<(Callback, Status, Option<Error>)> {
         let called = self.engine.take_due_callbacks();
         let due = called.into_iter().filter_map(|(number, status, error)| {
@@ -305,7 +305,7 @@ impl Process {
     }
 }
 
-/// Enters for a look of a call that does not wait. Before that, others have the core if this task has looked in vain for them.
+/// Enters for a poll of a nonblocking call. Yields the core first if this task has polled without success.
 #[inline(always)]
 pub(crate) fn enter_to_look() -> Result<Held> {
     let held = enter()?;
@@ -324,7 +324,7 @@ fn yield_and_enter(held: Held) -> Result<Held> {
     Ok(held)
 }
 
-/// Makes progress once, runs the callbacks that are due, and looks then. Returns what the look has found.
+/// Makes progress once, runs the callbacks that are due, and then polls. Returns the result of the poll.
 #[inline(always)]
 pub(crate) fn progress_and_look<T>(
     look: impl FnOnce(&mut Process) -> Result<Option<T>>,
@@ -332,8 +332,8 @@ pub(crate) fn progress_and_look<T>(
     progress_and_look_in(enter_to_look()?, true, look)
 }
 
-/// As [`progress_and_look`], for a look at one request. A caller may look at many, one after the other: only when it comes round to the
-/// same one again it has looked in vain.
+/// Does the same as [`progress_and_look`], for a poll of one request. A caller may poll many requests in turn, so polls count as unsuccessful only
+/// when it returns to the same request.
 pub(crate) fn progress_and_look_at<T>(
     handle: Handle,
     look: impl FnOnce(&mut Process) -> Result<Option<T>>,
@@ -381,7 +381,7 @@ pub fn progress() -> Result<()> {
     progress_and_look(|_| Ok(None::<()>)).map(|_| ())
 }
 
-/// Runs the callbacks that are due, in a call that waits.
+/// Runs the callbacks that are due, in a blocking call.
 #[cold]
 pub(crate) fn run_callbacks() -> Result<()> {
     let mut held = enter()?;
@@ -390,13 +390,13 @@ pub(crate) fn run_callbacks() -> Result<()> {
     call_back(held).map(|_| ())
 }
 
-/// Gets out what a call has left behind, in place of the task's next one. Callbacks are left to that.
+/// Completes work that a call has left unfinished, instead of the task's next call. Callbacks are left to that next call.
 pub(crate) fn go_on() {
     let mut place = PROCESS.visit();
     let Some(process) = place.as_deref_mut().and_then(Option::as_mut) else {
         return;
     };
-    // A thread that sleeps in a call does it, and must not miss an arrival.
+    // A thread that sleeps in a call does the work, and must not miss an arrival.
     match SLEEPERS.load(Ordering::SeqCst) {
         0 => process.engine.transport_mut().go_on(),
         _ => process.wake_sleepers(),

@@ -1,4 +1,4 @@
-//! Starting, ending and watching tasks; names; named groups. The launcher does it; these calls ask it to.
+//! Starting, ending and watching tasks; names; named groups. These calls send requests to the launcher, which carries them out.
 
 use regatta_engine::{Error, GroupId, Result};
 use regatta_wire::control::{
@@ -10,16 +10,16 @@ use crate::launcher::{ask, ask_to_watch};
 use crate::launcher_socket::Watch;
 use crate::state::enter;
 
-/// Tasks that were to be started: the number of each, or why it was not started; and the first reason as a sentence.
+/// The result of starting tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spawned {
-    /// For each task.
+    /// The number of each task; or, if any was not started, for each the number or the reason.
     pub tasks: std::result::Result<Vec<u32>, Vec<std::result::Result<u32, RequestError>>>,
-    /// Why the first that was not started was not.
+    /// The reason why the first failed task was not started, as a sentence.
     pub sentence: String,
 }
 
-/// The launcher answers a question with something that is no answer to it.
+/// Returns the error of an answer of the launcher that does not match the request.
 pub(crate) fn astray() -> Error {
     Error::Launcher("the launcher answers something that was not asked".into())
 }
@@ -31,7 +31,7 @@ pub(crate) fn value(answer: Tell) -> Result<u64> {
     }
 }
 
-/// Start tasks. Blocks until they have been started; they may not have joined yet.
+/// Starts tasks. Blocks until they were started; they may not have joined yet.
 pub fn spawn(order: Spawn) -> Result<Spawned> {
     let count = order.count as usize;
     match ask(|id| Ask::Spawn { id, order })? {
@@ -48,8 +48,8 @@ pub fn spawn(order: Spawn) -> Result<Spawned> {
     }
 }
 
-/// That what tasks write comes as messages with this tag in this group: one for each line, or pieces. With `births` there
-/// is one for each task that is started, too.
+/// Returns the format by which output of tasks is sent as messages with this tag in this group: one per line if `lines`, or in pieces. With
+/// `births`, there is also a message for each task that is started.
 fn manner(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<OutputFormat> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
@@ -63,18 +63,18 @@ fn manner(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<OutputF
     })
 }
 
-/// It comes to this task.
+/// Returns the setting that output is sent to this task.
 pub fn to_me(tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
     manner(tag, group, lines, births).map(Output::Me)
 }
 
-/// It comes to another task, to which the group must be the same.
+/// Returns the setting that output is sent to another task, in which `group` must be the same group.
 pub fn to_task(to: u32, tag: i32, group: GroupId, lines: bool, births: bool) -> Result<Output> {
     let manner = manner(tag, group, lines, births)?;
     Ok(Output::Task(Route { to, manner }))
 }
 
-/// Send a signal to a task. With `end` its death by it is wanted, and no failure of the job.
+/// Sends a signal to a task. With `end`, the task's death by the signal is intended and not a failure of the job.
 pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
     let answer = ask(|id| Ask::Signal {
@@ -86,12 +86,12 @@ pub fn signal(task: i32, signal: i32, end: bool) -> Result<()> {
     value(answer).map(|_| ())
 }
 
-/// End the job: all its tasks, this one too.
+/// Ends the job with all its tasks, including this one.
 pub fn halt() -> Result<()> {
     value(ask(|id| Ask::Halt { id })?).map(|_| ())
 }
 
-/// The number of a task's host.
+/// Returns the number of a task's host.
 pub fn host_of(task: i32) -> Result<u32> {
     let held = enter()?;
     let known = u32::try_from(task)
@@ -101,7 +101,7 @@ pub fn host_of(task: i32) -> Result<u32> {
     Ok(held.job.host_of(task))
 }
 
-/// The tasks that are there.
+/// Returns the tasks that exist.
 pub fn tasks() -> Result<Vec<TaskInfo>> {
     match ask(|id| Ask::Tasks { id })? {
         Tell::Tasks { tasks, .. } => Ok(tasks),
@@ -109,7 +109,7 @@ pub fn tasks() -> Result<Vec<TaskInfo>> {
     }
 }
 
-/// The hosts of the job.
+/// Returns the hosts of the job.
 pub fn hosts() -> Result<Vec<HostInfo>> {
     match ask(|id| Ask::Hosts { id })? {
         Tell::Hosts { hosts, .. } => Ok(hosts),
@@ -117,15 +117,14 @@ pub fn hosts() -> Result<Vec<HostInfo>> {
     }
 }
 
-/// Have a message sent to this task, by itself, when something happens: with this tag in this group. The number of the
-/// watch.
+/// Requests that this task gets a message from itself, with this tag in this group, when an event happens. Returns the number of the watch.
 pub fn watch(what: WatchKind, subject: u32, tag: i32, group: GroupId) -> Result<u32> {
     let stays = matches!(what, WatchKind::HostAdded | WatchKind::Tasks);
     let watch = to_be_told(tag, group, stays)?;
     ask_to_watch(|id| Ask::Watch { id, what, subject }, watch)
 }
 
-/// That something is told by messages with this tag in this group, once or as often as it happens.
+/// Returns a watch whose events are messages with this tag in this group, sent once or, if `stays`, each time.
 pub(crate) fn to_be_told(tag: i32, group: GroupId, stays: bool) -> Result<Watch> {
     if tag < 0 {
         return Err(Error::Tag(tag as i64));
@@ -138,19 +137,19 @@ pub(crate) fn to_be_told(tag: i32, group: GroupId, stays: bool) -> Result<Watch>
     })
 }
 
-/// From now on this task starts the tasks of its host: of each it is sent a message, by itself, with this tag in this
-/// group.
+/// Makes this task start the tasks of its host from now on. For each of them, it gets a message from itself with this tag in this group. Returns the
+/// number of the watch.
 pub fn start_others(tag: i32, group: GroupId) -> Result<u32> {
     ask_to_watch(|id| Ask::Starter { id }, to_be_told(tag, group, true)?)
 }
 
-/// A task that this one was to start could not be started, or has ended, with this status of `wait`.
+/// Reports that a task that this one had to start could not be started or has ended, with this wait status.
 pub fn has_ended(task: i32, status: i32) -> Result<()> {
     let task = u32::try_from(task).map_err(|_| Error::Task(task as i64))?;
     value(ask(|id| Ask::Ended { id, task, status })?).map(|_| ())
 }
 
-/// Forget a watch. False: what it was for has happened.
+/// Ends a watch. Returns false if its event has happened already.
 pub fn unwatch(watch: u32) -> Result<bool> {
     let answer = ask(|id| Ask::Unwatch { id, watch })?;
     let forgotten = value(answer)? == 1;
@@ -160,7 +159,7 @@ pub fn unwatch(watch: u32) -> Result<bool> {
     Ok(forgotten)
 }
 
-/// Put an entry under a name; its index.
+/// Stores an entry under a name. Returns its index.
 pub fn put(name: String, index: Option<u32>, flags: u32, bytes: Vec<u8>) -> Result<u32> {
     let answer = ask(|id| Ask::Put {
         id,
@@ -172,7 +171,7 @@ pub fn put(name: String, index: Option<u32>, flags: u32, bytes: Vec<u8>) -> Resu
     value(answer).map(|index| index as u32)
 }
 
-/// An entry under a name: its index and value. Blocks if the flags say so.
+/// Returns the index and value of an entry under a name. Blocks if the flags say so.
 pub fn get(name: String, index: u32, flags: u32) -> Result<(u32, Vec<u8>)> {
     match ask(|id| Ask::Get {
         id,
@@ -185,7 +184,7 @@ pub fn get(name: String, index: u32, flags: u32) -> Result<(u32, Vec<u8>)> {
     }
 }
 
-/// Add to the number that an entry is, in one step; the number before.
+/// Atomically adds to the number that an entry contains. Returns the previous number.
 pub fn add(name: String, index: u32, amount: i64) -> Result<i64> {
     let amount = amount as u64;
     let answer = ask(|id| Ask::Add {
@@ -197,12 +196,12 @@ pub fn add(name: String, index: u32, amount: i64) -> Result<i64> {
     value(answer).map(|before| before as i64)
 }
 
-/// Delete an entry.
+/// Deletes an entry.
 pub fn delete(name: String, index: u32) -> Result<()> {
     value(ask(|id| Ask::Delete { id, name, index })?).map(|_| ())
 }
 
-/// The entries whose names match a pattern, in which `*` stands for any text.
+/// Returns the entries whose names match a pattern, in which `*` stands for any text.
 pub fn names(pattern: String) -> Result<Vec<NameInfo>> {
     match ask(|id| Ask::Names { id, pattern })? {
         Tell::Names { names, .. } => Ok(names),
@@ -210,13 +209,13 @@ pub fn names(pattern: String) -> Result<Vec<NameInfo>> {
     }
 }
 
-/// Become a member of a named group; the number in it.
+/// Joins a named group. Returns this task's number in it.
 pub fn join_named(group: String) -> Result<u32> {
     let answer = ask(|id| Ask::Join { id, group })?;
     value(answer).map(|number| number as u32)
 }
 
-/// The named groups, by name.
+/// Returns the named groups, by name.
 pub fn named_groups() -> Result<Vec<GroupInfo>> {
     match ask(|id| Ask::Groups { id })? {
         Tell::Groups { groups, .. } => Ok(groups),

@@ -1,4 +1,5 @@
-//! Receiving what fits, within some time: for interfaces that find the room for a message when they know its length.
+//! Receives that take only a message that fits, within a time limit: for interfaces that allocate the memory for a message once they know its
+//! length.
 
 use std::time::Duration;
 
@@ -10,19 +11,19 @@ use crate::message::{ANY, just, selection, wait_or_forget};
 use crate::state::{Held, Process, as_owner, enter, enter_to_look};
 use crate::wait::{Awaited, MAX_SLEEP, wait_for};
 
-/// The messages that have come.
+/// The result of such a receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// This message, which has been received.
+    /// This message was received.
     Whole(Status),
-    /// One that is longer than the memory, and waits.
+    /// This message is longer than the memory. It was not received.
     TooLong(Status),
-    /// Nothing, in that time.
+    /// No message arrived in time.
     Nothing,
 }
 
-/// Receives a small message that is there, or comes soon if `waits`, by a fast path ([`fast`](crate::fast)). Source and tag may be any. Returns the
-/// message's source, tag and length.
+/// Receives a small message that has arrived, or arrives soon if `waits`, on a fast path ([`fast`](crate::fast)). Source and tag may be any. Returns
+/// the message's source, tag and length.
 #[inline(always)]
 pub fn try_receive_any_as_owner(
     into: &Views,
@@ -60,7 +61,8 @@ pub fn try_receive_any_as_owner(
     })
 }
 
-/// Returns source (`None`: any) and context of a receive. Where members may have died, a receive from any needs a closer look.
+/// Returns the source (`None` for any) and context of a receive. Returns `None` if members may have died and the source is any, which needs further
+/// checks.
 #[inline(always)]
 fn select_now(process: &Process, from: i32, group: GroupId) -> Option<(Option<Peer>, u32)> {
     if from != ANY {
@@ -87,7 +89,7 @@ fn rank_now(process: &Process, source: Peer, group: GroupId) -> i32 {
     rank.map_or(source as i32, |rank| rank as i32)
 }
 
-/// Receives a message that fits, within this time (`None`: however long it takes).
+/// Receives a message that fits, within this time limit. `None` means no limit.
 #[inline(never)]
 pub fn receive_within(
     into: Views,
@@ -98,7 +100,7 @@ pub fn receive_within(
 ) -> Result<(Came, Option<Error>)> {
     let mut held = enter()?;
     let select = selection(&held, group, from, tag)?;
-    // One that was too long for `try_receive_any_as_owner` is there already: it is received without a look at the clock.
+    // A message that was too long for `try_receive_any_as_owner` is here already: receive it without reading the clock.
     if patience != Some(Duration::ZERO) {
         held.engine.progress();
         if let Some(status) = held.engine.probe(&select)? {
@@ -119,7 +121,7 @@ pub fn receive_within(
             })?,
         };
         let mut held = enter()?;
-        // Another thread may have taken it meanwhile.
+        // Another thread may have taken the message meanwhile.
         let Some(status) = held.engine.probe(&select)? else {
             match found {
                 true => continue,
@@ -130,7 +132,7 @@ pub fn receive_within(
     }
 }
 
-/// Receives the message that the engine has just seen, if it fits.
+/// Receives the message that the engine has just found, if it fits.
 fn receive_seen(mut held: Held, seen: Status, into: Views) -> Result<(Came, Option<Error>)> {
     if seen.length > into.len() {
         return Ok((Came::TooLong(held.in_ranks(seen)), None));
@@ -141,8 +143,8 @@ fn receive_seen(mut held: Held, seen: Status, into: Views) -> Result<(Came, Opti
     Ok((Came::Whole(status), error))
 }
 
-/// Receives a message that fits and has been passed over: it came before one that has been received since, or before the launcher's
-/// last answer. Neither waits nor takes in anything.
+/// Receives a message that fits and was passed over: it arrived before one that was received since, or before the launcher's last answer. Neither
+/// waits nor handles new frames.
 #[inline(never)]
 pub fn receive_passed(
     into: Views,
@@ -164,13 +166,13 @@ pub fn receive_passed(
     Ok((Came::Whole(status), error))
 }
 
-/// Messages that have come are known from here on, as if the launcher had answered.
+/// Marks all messages that have arrived as passed over, as an answer of the launcher does.
 pub fn pass_over() -> Result<()> {
     enter()?.engine.pass_over();
     Ok(())
 }
 
-/// Returns the place in the list of the channel whose waiting message came first.
+/// Returns the index of the channel whose waiting message arrived first.
 pub fn first_arrived(groups: impl Iterator<Item = GroupId>) -> Result<Option<usize>> {
     let mut held = enter_to_look()?;
     let contexts: Result<Vec<u32>> = groups.map(|group| held.context(group)).collect();

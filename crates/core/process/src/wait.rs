@@ -1,10 +1,9 @@
-//! The waiting policy: spin only while a core is to spare, then yield, then sleep.
+//! The waiting policy: spin only while a core is free, then yield, then sleep.
 //!
-//! Not crowded (no more tasks than cores): an answer usually comes within microseconds and nobody
-//! else wants the core, so poll for a while. Crowded: the task that must act next may need this
-//! core, so give it away after every look, and look on for a moment only where that has paid ([`crate::linger`]). In both cases a task that has waited longer than it
-//! costs to be woken goes to sleep on its doorbell: a blocked task uses no CPU. A task that sees
-//! somebody else on its core ([`crate::pace`]) goes to sleep at once.
+//! Not oversubscribed (no more tasks than cores): an answer usually arrives within microseconds and no other task wants the core, so poll for a
+//! while. Oversubscribed: the task that must act next may need this core, so yield after every poll, and poll on for a moment only where that has
+//! paid ([`crate::linger`]). In both cases a task that has waited longer than a wake costs sleeps on its doorbell: a blocked task uses no CPU. A
+//! task that detects another program on its core ([`crate::pace`]) sleeps at once.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,48 +19,48 @@ use crate::state::{PROCESS, Process, SLEEPERS, enter};
 
 /// Number of polls between two reads of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 64;
-/// How long to yield before sleeping.
+/// Time for which a task yields before it sleeps.
 const YIELD: Duration = Duration::from_micros(50);
-/// Yields in crowded jobs before sleeping. Tried with 32 tasks on 2 cores: a barrier takes the same
-/// with 1 to 48; a message passed round the ring 114 us with 4, 240 with 1, 300 and more from 16
-/// on, because those who wait longer keep getting in the way of the one that has something to do.
+/// Number of yields before sleeping in oversubscribed jobs. Measured with 32 tasks on 2 cores: a barrier takes the same time with 1 to 48 yields. A
+/// message passed round the ring takes 114 us with 4, 240 us with 1, and 300 us or more from 16 on, because tasks that wait longer delay the one
+/// that has work to do.
 const YIELDS: u32 = 4;
-/// Maximum sleep between two checks, in case what a task waits for cannot ring.
+/// Maximum sleep between two checks, in case the awaited event cannot ring the bell.
 pub(crate) const MAX_SLEEP: Duration = Duration::from_millis(500);
 
-/// Something a caller waits for.
+/// An event for which a caller waits.
 pub(crate) trait Awaited {
-    /// Its result.
+    /// Result of the wait.
     type Output;
-    /// Does `poll` make progress itself? If not, the loop does it between polls.
+    /// Whether `poll` makes progress itself. If not, the loop does that between polls.
     const PROGRESSES: bool;
-    /// Can something that has come, or a loss, end it without `poll` seeing that? Then `check` looks whenever something has moved.
+    /// Whether an arrival or a loss can end the wait without `poll` noticing. Then `check` is called whenever progress was made.
     const HEEDS_MOVES: bool = false;
-    /// May the program end the wait (`rg_on_wait`)?
+    /// Whether the program may end the wait (`rg_on_wait`).
     const INTERRUPTIBLE: bool = false;
-    /// Look, cheaply. Called very often while spinning.
+    /// Polls for the event. Must be cheap: called very often while spinning.
     fn poll(&mut self, process: &mut Process) -> Result<Option<Self::Output>>;
-    /// About to sleep, or awake again. False: another wake-up had been asked for until now, so a look must come before the
-    /// sleep.
+    /// Announces that the task is about to sleep, or is awake again. Returns false if it had asked for a different wake before: then it must poll
+    /// once more before it sleeps.
     fn announce(&mut self, _process: &mut Process, _asleep: bool) -> bool {
         true
     }
-    /// Looked at now and then while nothing comes.
+    /// Checks for failures. Called from time to time while waiting.
     fn check(&mut self, _process: &mut Process, _waited: Duration) -> Result<()> {
         Ok(())
     }
-    /// The longest sleep between two checks.
+    /// Returns the maximum sleep between two checks.
     fn patience(&self) -> Duration {
         MAX_SLEEP
     }
-    /// Does a crowded task better yield for longer before it sleeps? So it is where all tasks of this host are likely to wait
-    /// for the same: what comes from another host takes some ten times as long as what does not.
+    /// Returns whether an oversubscribed task should yield for longer before it sleeps. This is so where all tasks of this host probably wait for
+    /// the same event: data from another host takes about ten times as long as local data.
     fn is_worth_patience(&self) -> bool {
         false
     }
 }
 
-/// Wait until it is there.
+/// Waits until the event has happened, and returns its result.
 #[inline(never)]
 pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     let _whole = Uncancelled::begin();
@@ -87,7 +86,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             watch.end(&mut held.pace);
         }
         let calls_back = held.engine.has_due_callbacks();
-        // Even if other requests move meanwhile.
+        // Check even if other requests make progress meanwhile.
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(64) {
             check(&mut awaited, &mut held, start.elapsed())?;
@@ -127,7 +126,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
             asked.ask()?;
         }
         check(&mut awaited, &mut *enter()?, start.elapsed())?;
-        // Just woken, so probably needed: look a few times before sleeping again. Not if nobody rang.
+        // The task was just woken, so the event has probably happened: poll a few times before sleeping again, unless the sleep has timed out.
         slept_in_vain = asleep.elapsed() >= awaited.patience();
         if !slept_in_vain {
             (turns, idle_since) = (0, Instant::now());
@@ -135,7 +134,7 @@ pub(crate) fn wait_for<A: Awaited>(mut awaited: A) -> Result<A::Output> {
     }
 }
 
-/// Looks under one lock.
+/// Returns the number of polls under one lock.
 #[inline(always)]
 fn polls(without_pause: bool) -> u32 {
     if without_pause {
@@ -145,7 +144,7 @@ fn polls(without_pause: bool) -> u32 {
     }
 }
 
-/// A task that has looked in vain looks on, at once or when others have had the core. False: it is time to sleep.
+/// Decides whether a task whose polls were unsuccessful polls on, at once or after a yield. Returns false if it is time to sleep.
 #[inline(always)]
 fn stays_awake<A: Awaited>(
     awaited: &A,
@@ -219,22 +218,22 @@ fn poll_some<A: Awaited>(
         process.engine.progress();
     }
     let gave_up = process.report_reaches();
-    // Progress takes so much at a time; what it has left would not ring again.
+    // Progress handles a limited amount at a time; what it has left would not ring again.
     if heard || gave_up || process.engine.moves() != moves {
         return Ok(Polled::Moved);
     }
     Ok(Polled::Nothing)
 }
 
-/// The look before the sleep. Frames of other hosts ring from here on; not before, or a ring for frames that this look leaves
-/// would be heard by nobody.
+/// Polls for the last time before the sleep. Frames of other hosts ring from here on. They must not ring earlier: a ring for frames that this poll
+/// leaves would be lost.
 fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polled<A::Output>> {
     process.engine.transport_mut().look_everywhere();
     let polled = poll_some(awaited, process, 1)?;
     if !matches!(polled, Polled::Nothing) {
         return Ok(polled);
     }
-    // This look may have found that somebody else is awaited by now, who has not been asked to ring.
+    // This poll may have changed which member is awaited; that one was not asked to wake this task yet.
     if !awaited.announce(process, true) {
         return Ok(Polled::Moved);
     }
@@ -242,13 +241,13 @@ fn last_look<A: Awaited>(awaited: &mut A, process: &mut Process) -> Result<Polle
     Ok(polled)
 }
 
-/// Sleep until something rings. The last look happens after the sleep has been announced. Returns what it has found, and whether
-/// there was more to the end of the sleep than its limit or a signal.
+/// Sleeps until the bell rings. The last poll happens after the sleep was announced. Returns its result, and whether the sleep ended for a reason
+/// other than its time limit or a signal.
 fn sleep<A: Awaited>(awaited: &mut A) -> Result<(Option<A::Output>, bool)> {
     let mut held = enter()?;
     let job = held.job.clone();
     let often = held.pace.manner() == Manner::Sleep;
-    // Another thread may be about to sleep by the fences that were asked for: it counts as a sleeper before it lets go of the lock.
+    // Another thread may be about to sleep with the fences that it has requested: it counts as a sleeper before it releases the lock.
     let others = SLEEPERS.fetch_add(1, Ordering::SeqCst);
     if often || others == 0 {
         held.fencing = held.fencing.ask_senders(often);
@@ -274,7 +273,7 @@ fn sleep<A: Awaited>(awaited: &mut A) -> Result<(Option<A::Output>, bool)> {
     }
 }
 
-/// After a send that is over: it may have been to this task, and another thread of it sleep for just that.
+/// Wakes other threads after a send that is complete: it may have been to this task, and another thread may sleep waiting for that message.
 #[inline(always)]
 pub(crate) fn wake_other_threads() {
     if PROCESS.is_shared()
@@ -289,7 +288,7 @@ pub(crate) fn wake_other_threads() {
 mod tests {
     use super::*;
 
-    /// Two that are awaited one after the other. The first comes, and the second may, during the look before the first sleep.
+    /// Two events that are awaited one after the other. The first happens, and the second may happen, during the last poll before the first sleep.
     #[derive(Default)]
     struct OneAfterTheOther {
         at: u32,

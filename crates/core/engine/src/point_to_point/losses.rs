@@ -134,7 +134,7 @@ impl<T: Transport> PointToPoint<T> {
         self.transport.forget(peer);
     }
 
-    /// Returns whether a peer has sent something that has not been taken in.
+    /// Returns whether a peer has sent a frame that was not received yet.
     fn has_unread(&mut self, peer: Peer) -> bool {
         self.losses.crime(peer).is_none() && matches!(self.transport.front(peer), Ok(Some(_)))
     }

@@ -1,12 +1,12 @@
-//! Collective buffers: memory in which tasks that share it contribute a few bytes each to a round, which all the others read.
-//! Small blocking collectives are rounds of such contributions; `round` says how.
+//! Collective buffers: memory to which tasks that share it contribute a few bytes each per round, which all others read. Small blocking collectives
+//! are rounds of such contributions; see `round`.
 //!
-//! *Order.* A member that sees the round of a contribution sees its bytes. A contribution to a round takes the place of one to an earlier
-//! round ([`COLLECTIVE_BUFFER_DEPTH`](crate::COLLECTIVE_BUFFER_DEPTH)): that nobody still reads that is for the engine to know.
-//! *Blocking.* No call waits. Contributing may wake a member that sleeps, and is otherwise some stores.
-//! *Faults.* A name that is no collective buffer is a [`Fault`]. Rounds are words of other tasks and can be anything.
-//! *Ownership.* Each member has its own place, which only it writes. A buffer made for a group is used again when all of
-//! its members have left it; if one has given it up, when all have that have entered it.
+//! *Order.* A member that sees the round number of a contribution sees its bytes. A contribution to a round overwrites one to an earlier round
+//! ([`COLLECTIVE_BUFFER_DEPTH`](crate::COLLECTIVE_BUFFER_DEPTH)). The engine makes sure that no member still reads the earlier one.
+//! *Blocking.* No call blocks. Contributing may wake a sleeping member; otherwise it consists of a few stores.
+//! *Faults.* A name that is not that of a collective buffer is a [`Fault`]. Round numbers are written by other tasks and can have any value.
+//! *Ownership.* Each member has its own slot, which only it writes. A buffer made for a group is reused when all members have left it. If a member
+//! has given it up, it is reused when all members that have entered it have left.
 
 use std::ops::Range;
 
@@ -14,41 +14,43 @@ use regatta_memory::views::Views;
 
 use super::{Fault, Peer};
 
-/// Which bytes of a contribution to read.
+/// The part of a contribution to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// From this byte on.
+    /// First byte to read.
     pub offset: usize,
-    /// Length of the whole contribution, which all members know.
+    /// Length of the whole contribution in bytes, which all members know.
     pub total: usize,
 }
 
 /// Collective buffers of the groups of this task.
 pub trait CollectiveBuffers {
-    /// The shared memory in which small collectives happen.
+    /// The shared memory of small collectives.
     type CollectiveBuffer;
 
-    /// The collective buffer all tasks share, if they share memory.
+    /// Returns the collective buffer of all tasks, if they share memory.
     fn world_collective_buffer(&mut self) -> Option<Self::CollectiveBuffer>;
-    /// Makes a collective buffer for `members` tasks, and enters it; the number names it to the others. `None`: there are too many already.
+    /// Allocates a collective buffer for `members` tasks and enters it. Returns it and the name by which the other members enter it. Returns `None`
+    /// if too many exist already.
     fn new_collective_buffer(
         &mut self,
         members: u32,
     ) -> Result<Option<(Self::CollectiveBuffer, u64)>, Fault>;
-    /// Enters a collective buffer another member made. `None`: the others have given it up.
+    /// Enters a collective buffer that another member has allocated. Returns `None` if the other members have given it up.
     fn enter_collective_buffer(
         &mut self,
         name: u64,
         members: u32,
     ) -> Result<Option<Self::CollectiveBuffer>, Fault>;
-    /// This member will not touch a collective buffer any more that it has entered. `gives_up`: its group is of no use any more, so others may never enter.
+    /// Leaves a collective buffer that this member has entered: it will not access the buffer any more. `gives_up` says that the group is broken, so
+    /// that other members may never enter.
     fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool);
-    /// Most bytes of a contribution.
+    /// Returns the maximum size of a contribution, in bytes.
     fn collective_buffer_capacity(&self, buffer: &Self::CollectiveBuffer) -> usize;
-    /// Most bytes of a contribution in any collective buffer of a group of so many, wherever it is.
+    /// Returns the maximum size of a contribution in any collective buffer of a group with this many members, on any host, in bytes.
     fn contribution_limit(&self, members: u32) -> usize;
-    /// Contribute the bytes of `from` to round `round` as member `index`, and wake whoever of the `listeners` waits for
-    /// it. `peer_of` tells which task a member is.
+    /// Contributes the bytes of `from` to round `round` as member `index`, and wakes those of the `listeners` that wait for it. `peer_of` returns
+    /// the task of a member.
     fn contribute(
         &self,
         buffer: &Self::CollectiveBuffer,
@@ -58,9 +60,9 @@ pub trait CollectiveBuffers {
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     );
-    /// Has member `index` contributed to round `round`, and to no later one in its place?
+    /// Returns the round number in the part of member `index`'s slot that round `round` uses, or 0 if there is no contribution yet.
     fn contributed(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> bool;
-    /// The round whose contribution of member `index` lies where that of `round` goes; 0: none yet.
+    /// Copies from the contribution of member `index` to `round`, beginning at byte `part.offset` of `part.total`.
     fn contributed_round(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> u32;
     /// Copy from byte `offset` of the `total` bytes member `index` contributed to `round`.
     fn collect(

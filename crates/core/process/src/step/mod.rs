@@ -1,9 +1,9 @@
-//! Tasks that a launcher of another system has started, such as `srun`, become one job, with nothing between them and that launcher.
+//! Tasks that a launcher of another system has started, such as `srun`, become one job, without any process between them and that launcher.
 //!
-//! The launcher tells each task its rank, its node, and the ranks beside it (`regatta_foreign::Step`), but it makes nothing that they
-//! share. So the tasks of a node meet at a *node socket*, an abstract socket named after user, step and node; both sides check by the kernel's word
-//! that the other is of the same user. A task that finds no such socket makes it, and starts a *guardian* to listen there,
-//! a process of the command `regatta` (`start_guardian`):
+//! The launcher gives each task its rank, its node, and the ranks on the same node (`regatta_foreign::Step`), but provides nothing that they share.
+//! So the tasks of a node meet at a *node socket*, an abstract socket named after user, step and node. Both sides check by the kernel's credentials
+//! that the other belongs to the same user. A task that finds no such socket creates it, and starts a *guardian* to listen there, a process of the
+//! command `regatta` (`start_guardian`):
 //!
 //! ```text
 //! node 0:  task 0  task 1          node 1:  task 2  task 3
@@ -11,12 +11,12 @@
 //!            guardian ======= TCP ========== guardian
 //! ```
 //!
-//! Each task says hello at the node socket (`node_socket`). When all of the step have, on whatever node, its guardian answers with the
-//! descriptor of the job's segment. How guardians come together and watch their tasks is said in `crates/machine/guardian`.
+//! Each task sends hello to the node socket (`node_socket`). When all tasks of the step have, on all nodes, its guardian answers with the descriptor
+//! of the job's segment. `crates/machine/guardian` describes how guardians find each other and watch their tasks.
 //!
-//! A task's connection to its guardian stays open until it leaves. If the guardian is killed, nobody would tell this node of deaths any
-//! more, and the others take its tasks for dead: so the kernel is asked to kill them then (`fall`), as it is for tasks of
-//! `regatta run` whose supervisor dies. A task whose first thread leaves before others stays within its launcher's reach (`first_thread`).
+//! A task's connection to its guardian stays open until the task leaves. If the guardian is killed, no process would report deaths to this node any
+//! more, and the other nodes consider its tasks dead. So the kernel is asked to kill them then (`fall`), as it is for tasks of `regatta run` whose
+//! supervisor dies. A task whose first thread ends before others remains in its launcher's reach (`first_thread`).
 
 mod fall;
 mod first_thread;
@@ -36,9 +36,9 @@ use regatta_wire::guardian::{self, Answer, Hello, Versions};
 use crate::join::{Joined, join_error};
 use node_socket::NodeSocket;
 
-/// Time all tasks of a step have to come, in seconds, unless the user says otherwise.
+/// Maximum time in which all tasks of a step must have started, in seconds, unless the user sets another one.
 const DEFAULT_JOIN_TIMEOUT_SECONDS: u64 = 60;
-/// Time beyond that which a task waits for the guardian's word on it.
+/// Additional time for which a task waits for the guardian's answer.
 const GUARDIAN_GRACE: Duration = Duration::from_secs(5);
 
 /// The versions of this program.
@@ -50,7 +50,7 @@ const OURS: Versions = Versions {
 /// This task's connection to its guardian.
 static LINE: Mutex<Option<OwnedFd>> = Mutex::new(None);
 
-/// The step of several tasks that this process was started in.
+/// Returns the step of several tasks in which this process was started, if it was.
 pub(crate) fn find() -> Result<Option<Step>> {
     regatta_foreign::step(&regatta_foreign::environment).map_err(|(names, what)| {
         let Names {
@@ -65,7 +65,7 @@ pub(crate) fn find() -> Result<Option<Step>> {
     })
 }
 
-/// Becomes a task of the job that all tasks of the step are.
+/// Joins the job that consists of all tasks of the step.
 pub(crate) fn join(step: &Step) -> Result<Joined> {
     let patience = patience()?;
     let until = Instant::now() + patience + GUARDIAN_GRACE;
@@ -90,7 +90,7 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
             versions: OURS,
             rank: step.rank,
         };
-        // The guardian that closes its socket may be that of a job before us in this step: then there is a new one.
+        // The guardian that closes its socket may be that of an earlier job in this step: then there is a new one.
         let Some((answer, descriptors)) = node_socket::ask(&line, &hello.encode(), until) else {
             continue;
         };
@@ -121,7 +121,7 @@ fn patience() -> Result<Duration> {
     }
 }
 
-/// Refuses a node socket that somebody else has made.
+/// Fails if the node socket belongs to another user.
 fn own(line: &OwnedFd) -> std::result::Result<(), String> {
     local_socket::check_user(line).map_err(|other| {
         format!(
@@ -165,7 +165,7 @@ fn welcome(
     })
 }
 
-/// Tells the guardian that this task has left; returns when the other nodes are being told.
+/// Notifies the guardian that this task has left. Returns once the other nodes are being notified.
 pub(crate) fn leave() {
     let line = LINE.lock().ok().and_then(|mut place| place.take());
     if let Some(line) = line {

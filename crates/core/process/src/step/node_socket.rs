@@ -1,4 +1,4 @@
-//! The node socket: the abstract socket at which the tasks of one node meet, and what passes through it.
+//! The node socket: the abstract socket at which the tasks of one node meet, and its messages.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,10 +16,10 @@ use rustix::net::{
 
 /// Maximum size of an answer, in bytes: sentences are short.
 const MAX_ANSWER_BYTES: usize = 4096;
-/// Time a task that leaves waits for its guardian's nod.
+/// Maximum time for which a task that leaves waits for its guardian's acknowledgement.
 const NOD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The node socket, as a task finds it.
+/// The state of the node socket, as a task finds it.
 pub(super) enum NodeSocket {
     /// There is a guardian, and this leads to it.
     Connected(OwnedFd),
@@ -29,13 +29,13 @@ pub(super) enum NodeSocket {
     Busy,
 }
 
-/// The name of the node socket of this step, of this user, on this node.
+/// Returns the name of the node socket of this step and this user on this node.
 pub(super) fn name(step: &Step) -> Vec<u8> {
     let user = rustix::process::geteuid().as_raw();
     format!("regatta/{user}/{}/{}", step.id, step.node).into_bytes()
 }
 
-/// Connects to the node socket, or makes it.
+/// Connects to the node socket, or creates it.
 pub(super) fn open(name: &[u8]) -> io::Result<NodeSocket> {
     let address = SocketAddrUnix::new_abstract_name(name)?;
     let caller = socket()?;
@@ -55,7 +55,7 @@ pub(super) fn open(name: &[u8]) -> io::Result<NodeSocket> {
     Ok(NodeSocket::Bound(listener))
 }
 
-/// Messages keep their bounds, and a connection has two ends whose owners the kernel names.
+/// Creates a socket that preserves message boundaries, and on which the kernel names the peer's user.
 fn socket() -> rustix::io::Result<OwnedFd> {
     rustix::net::socket_with(
         AddressFamily::UNIX,
@@ -65,7 +65,7 @@ fn socket() -> rustix::io::Result<OwnedFd> {
     )
 }
 
-/// Says one thing and waits for the answer, with the descriptors that came with it. None: there is nobody.
+/// Sends a message and waits for the answer, with the descriptors that came with it. Returns `None` if there is no answer.
 pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer, Vec<OwnedFd>)> {
     send(line, said, &[]).ok()?;
     if !readable(line.as_fd(), until) {
@@ -94,7 +94,7 @@ pub(super) fn ask(line: &OwnedFd, said: &[u8], until: Instant) -> Option<(Answer
     Some((Answer::decode(&bytes[..received.bytes])?, descriptors))
 }
 
-/// Says that this end is done, and waits a moment for the other to have taken note.
+/// Closes this side for writing, and waits a moment for the other side's acknowledgement.
 pub(super) fn part(line: &OwnedFd) {
     if rustix::net::shutdown(line, Shutdown::Write).is_ok() {
         readable(line.as_fd(), Instant::now() + NOD_TIMEOUT);
