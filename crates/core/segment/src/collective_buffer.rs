@@ -1,10 +1,10 @@
 //! Collective buffers: the memory of small collectives (see the engine's `round`).
 //!
 //! ```text
-//! for each member   contributions[8]   a line each: round (4 bytes) | 4 unused | up to 56 bytes of the contribution, or where it lies (8 bytes; 0: in `data`)
+//! for each member   contributions[8]   a line each: round (4 bytes) | 4 unused | up to 56 bytes of the contribution, or its offset (8 bytes; 0: in `data`)
 //!                   awaits             a line: 1 + rank of the member whose contribution it sleeps for, or 0
 //! then for each     data[8]            the contributions that do not fit into a line
-//! of a pair's each  wide               a line: where the member's wide area is, or 0
+//! of a pair's each  wide               a line: offset of the member's wide area, or 0
 //! ```
 //!
 //! *Wide areas.* A contribution of a pair lies in one of the member's eight data slots, or in an area larger than a

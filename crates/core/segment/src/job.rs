@@ -32,12 +32,11 @@ use crate::table::{
 };
 pub use regatta_wire::life::{Cause, TaskState};
 
-/// Flag in a task's [`Job::blocked_on`] word: this wait is part of a detected cycle of blocked senders. `ASKS` and
-/// `OVER` flag in the same word that its message has been taken back or requested, and that the wait has ended.
+/// Flag in a task's [`Job::blocked_on`] word: this wait is part of a detected cycle of blocked senders.
 pub const IN_RING: u64 = 1 << 62;
-/// See [`IN_RING`].
+/// Flag in a task's [`Job::blocked_on`] word: the message of this wait has been taken back, or its recall requested.
 pub const ASKS: u64 = 1 << 61;
-/// See [`IN_RING`].
+/// Flag in a task's [`Job::blocked_on`] word: this wait has ended.
 pub const OVER: u64 = 1 << 63;
 
 /// Version of the segment's contents and of the join protocol; launcher and library must have the same.

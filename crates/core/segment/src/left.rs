@@ -12,11 +12,11 @@ use regatta_memory::pipe::{CONTROL, Message, Pipe, Pool};
 use crate::job::Job;
 use crate::{loan_blocks, ring_memory};
 
-/// Kind of a piece in the note that a task writes while it makes one: a ring. `PIPE` and `BLOCK` are the other kinds.
+/// Kind of a piece in the note that a task writes while it makes one: a ring.
 pub(crate) const RING: u8 = 1;
-/// See [`RING`].
+/// Kind of a piece: a pipe.
 pub(crate) const PIPE: u8 = 2;
-/// See [`RING`].
+/// Kind of a piece: a block for loans.
 pub(crate) const BLOCK: u8 = 3;
 
 impl Job {

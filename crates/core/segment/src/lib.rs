@@ -5,17 +5,17 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | [`job`] | the segment, and what is known of each task |
-//! | `join_token`, `job_error` | how a task finds it; why a job cannot be made or joined |
+//! | [`job`] | the segment, and the state of each task |
+//! | `join_token`, `job_error` | what a task needs to join; why a job cannot be made or joined |
 //! | `geometry` | sizes of rings, payload buffers and pipes by number of tasks |
-//! | `table` | the words at its front: header and table of tasks |
-//! | [`place`] | where tasks are when the job runs on several hosts |
-//! | [`world`] | tasks that are added while it runs |
-//! | [`ring_memory`], [`ring_marks`] | rings: their memory, and which have been written to |
-//! | [`collective_buffer`], [`free_collective_buffers`] | the memory of small collectives, and what of it is free |
-//! | [`loan_blocks`] | blocks that go from task to task |
-//! | [`shared_barrier`] | where the members of named groups meet |
-//! | `left` | what a killed task had in hand |
+//! | `table` | the words at the segment's front: header and table of tasks |
+//! | [`place`] | hosts and addresses of the tasks of a job that runs on several hosts |
+//! | [`world`] | tasks that are added while the job runs |
+//! | [`ring_memory`], [`ring_marks`] | the memory of rings, and marks of those that have been written to |
+//! | [`collective_buffer`], [`free_collective_buffers`] | the memory of small collectives, and its reuse |
+//! | [`loan_blocks`] | the blocks of zero-copy messages |
+//! | [`shared_barrier`] | barriers for the members of named groups |
+//! | `left` | recovery of memory that a killed task had allocated and not listed |
 
 mod buffer_users;
 pub mod collective_buffer;

@@ -23,6 +23,7 @@
 //! footprint leaves the caches in another state, which must not distort the measurement of the next footprint. The
 //! first trial comes after [`FIRST_TRIAL_BYTES`] bytes; later trials are ever rarer. Between trials the cost is one
 //! subtraction for each copy.
+//!
 //! *Checks.* Between trials a few copies are timed from time to time ([`MIN_CHECK_INTERVAL_BYTES`]). If they cost
 //! much more or less than in the trial, a second check follows [`MIN_CHECK_INTERVAL_BYTES`] bytes later: after a
 //! pause the caches hold another program's data, and copies cost more until that is replaced, while a trial of
@@ -30,13 +31,16 @@
 //! changed, as a virtual machine does when its processors are moved, and a trial begins. Non-temporal stores cost the
 //! same on any machine, so while they are in use the checks time a few ordinary stores ([`Learner::probes`]). Each
 //! such alarm makes checks rarer, and each check without one makes them more frequent again.
+//!
 //! *Final state.* Once a task sees more tasks than cores, its present learners stay narrow for good
 //! ([`Learner::stay_narrow`]), even when the other tasks have left: which tasks run on neighbouring cores is then
 //! unpredictable. A learner also stays narrow if there is no memory for a wide footprint.
+//!
 //! *Memory.* A ring that has tried its wide buffer keeps it, 2 MiB. A pipe that a message of more than 256 KiB has
 //! used has 1 MiB. A pair's collective buffer keeps the 2 MiB of each member that has tried a wide area. Only jobs of
 //! up to 8 tasks have wide footprints ([`Geometry`](regatta_segment::job::Geometry)), so each task has at most seven
 //! such rings.
+//!
 //! *Robustness.* The median of the samples counts: if a task is preempted for a moment, that spoils a sample or two,
 //! but not the result.
 

@@ -1,4 +1,4 @@
-//! The inputs kept for the fuzzer, and what must hold for them, compiled without the fuzzer's instrumentation.
+//! Checks with the ordinary toolchain what must hold for the inputs kept for the fuzzer.
 
 #[path = "../../../../fuzz/src/corpus.rs"]
 mod corpus;

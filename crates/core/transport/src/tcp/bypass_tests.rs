@@ -1,5 +1,5 @@
 //! Bypasses beside connections: whatever happens to their frames, the link receives everything once and in order,
-//! nothing on the path can read or add anything, and a peer that has the key may send anything.
+//! nothing in between can read or add anything, and a peer that has the key may send anything.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -282,8 +282,7 @@ impl Pair {
     }
 }
 
-/// Makes a run in which frames are lost, delayed, duplicated, damaged, replayed, or returned to their sender, and
-/// connections are cut.
+/// Makes a run in which frames are lost, delayed, repeated, damaged or returned, and connections are cut.
 fn stir(seed: u64, calm: usize, harsh: usize) -> Pair {
     let (mut dice, mut pair) = (Dice(seed), Pair::new(600));
     pair.harsh = harsh;
@@ -403,7 +402,7 @@ fn a_frame_that_is_sent_again_or_comes_late_does_nothing() {
 }
 
 /// Both sides give up what was sent by the bypass, as tasks that sleep do. Then both send in each round before the
-/// other side's confirmation of the previous round arrives.
+/// other's confirmation of the previous round arrives.
 #[test]
 fn two_that_both_send_at_once_find_back_to_the_bypass() {
     let mut pair = Pair::new(u64::MAX);
@@ -458,8 +457,7 @@ fn two_that_send_something_short_and_something_long_do_not_say_the_short_ones_tw
     assert!(used < 10, "{used} of {} went by the bypass", 2 * rounds);
 }
 
-/// A side that has received something may send ahead of what it sent by the connection; the other side takes both in
-/// order.
+/// A side that has received something may send ahead of what it sent by the connection.
 #[test]
 fn a_frame_waits_for_the_connection_that_it_comes_after() {
     let mut pair = Pair::new(u64::MAX);
@@ -531,7 +529,7 @@ fn who_hears_nothing_does_not_go_ahead_of_the_connection() {
     assert_eq!(pair.by_bypass, before + 1, "all has been heard");
 }
 
-/// Both sides keep to the bound. A frame for which there is no room is lost and repeated by the connection.
+/// Both sides keep to the bound; a frame for which there is no room is repeated by the connection.
 #[test]
 fn so_many_bytes_go_ahead_of_the_connection_at_most() {
     let mut pair = Pair::new(u64::MAX);
@@ -565,8 +563,7 @@ fn so_many_bytes_go_ahead_of_the_connection_at_most() {
     assert!(pair.links[1].front().is_none());
 }
 
-/// What precedes a waiting frame is lost with the connection, so the frame is lost as well, and repeated by the next
-/// connection.
+/// A waiting frame is lost with the connection that precedes it, and the next connection repeats it.
 #[test]
 fn a_frame_that_waits_is_not_taken_when_its_connection_ends_before() {
     let mut pair = Pair::new(u64::MAX);
@@ -763,8 +760,7 @@ fn a_bypass_rests_while_a_stream_is_open_or_a_question_is() {
     assert!(free(&mut pair), "it is answered");
 }
 
-/// The connection names the byte at which it continues, repeats the unconfirmed parcels, and then sends the later
-/// ones.
+/// The connection names the byte at which it continues, and repeats the unconfirmed parcels before later ones.
 #[test]
 fn parcels_that_may_not_have_come_are_repeated_before_everything_else() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
@@ -831,8 +827,7 @@ fn a_word_that_comes_while_something_is_repeated_is_believed() {
     assert!(pair.links[0].state.fault().is_some());
 }
 
-/// A spinning wait skips the connection in most polls while frames arrive by the bypass. A program that polls rarely
-/// polls the connection each time.
+/// A spinning wait skips most polls of the connection while frames arrive by the bypass; a rare poll includes it.
 #[test]
 fn only_looks_in_quick_succession_spare_the_connection() {
     let mut pair = Pair::new(u64::MAX);

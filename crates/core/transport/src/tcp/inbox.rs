@@ -1,8 +1,8 @@
 //! Frames that have been received from a peer and not been taken by the engine.
 //!
 //! ```text
-//! bytes: taken | whole parcels, looked at | not looked at yet | room
-//!              start                      scanned             end
+//! bytes: taken | whole parcels, scanned | not scanned yet | room
+//!              start                    scanned           end
 //! ```
 //!
 //! Frames stay where they were received until they are taken. Other parcels between them are handled when they are

@@ -5,8 +5,8 @@
 //! there for its receive. So both sides count *held* streams, by the same messages:
 //!
 //! ```text
-//! sender    opened  - released, as last told   is at most MAX_HELD_STREAMS
-//! receiver  noticed - released, as last told   is at most MAX_HELD_STREAMS, or the peer broke the protocol
+//! sender    opened  - released, as last reported   is at most MAX_HELD_STREAMS
+//! receiver  noticed - released, as last reported   is at most MAX_HELD_STREAMS, or the peer broke the protocol
 //! ```
 //!
 //! With `Parcel::Released` the receiver reports how many streams of the sender it has released since the link began.

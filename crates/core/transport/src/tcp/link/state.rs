@@ -19,9 +19,9 @@
 //! and each answer may change before or after the others:
 //!
 //! ```text
-//!   is it there?             Here -- may_receive_more --> Draining -- go --> Gone
+//!   does it exist?           Here -- may_receive_more --> Draining -- go --> Gone
 //!                              '------------------- go ------------------>'
-//!   who goes on speaking?    Both -- say_bye --> They -- hear_bye -.
+//!   who may still send?      Both -- say_bye --> They -- hear_bye -.
 //!                              '---- hear_bye --> We -- say_bye --> Nobody
 //!                            any of these -- part --> Parted (this task cuts it off)
 //!                            all but Disowned -- disown --> Disowned (it cuts this task off; `part` changes nothing then)
