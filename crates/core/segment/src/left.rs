@@ -53,7 +53,7 @@ impl Job {
                 }
             }
             BLOCK => loan_blocks::list_for_dead(self.segment(), self.blocks(), left, task),
-            // No task writes this.
+            // No task writes another kind.
             _ => {}
         }
         self.segment().listed(task);
