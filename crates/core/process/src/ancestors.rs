@@ -12,7 +12,7 @@ const MAX_ANCESTORS: usize = 64;
 /// Returns the parent of a process.
 fn parent(process: u32) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may have any character.
+    // The name before it may contain any character.
     let (_, after) = text.rsplit_once(')')?;
     let parent = after.split_whitespace().nth(1)?.parse().ok()?;
     (parent > 1).then_some(parent)

@@ -1,4 +1,4 @@
-//! Hosts that a task asks for, and gives back. The launcher has them join the job, or leave it.
+//! Hosts that a task adds to the job or removes from it, through the launcher.
 
 use std::io::IsTerminal;
 
@@ -8,12 +8,12 @@ use regatta_wire::control::{Ask, HostStarted, RequestError, Tell};
 use crate::launcher::{ask, ask_to_watch};
 use crate::tasks::{to_be_told, value};
 
-/// The result for hosts that were asked for or given back.
+/// The result of adding or removing hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosted {
-    /// The number of each, or why it was not done.
+    /// The number of each host, or the reason of its failure.
     pub hosts: Vec<std::result::Result<u32, RequestError>>,
-    /// Why the first of those was not.
+    /// The reason of the first failure, as a sentence.
     pub sentence: String,
 }
 
@@ -28,14 +28,15 @@ fn hosted(answer: Tell, count: Option<usize>) -> Result<Hosted> {
     }
 }
 
-/// The terminal at which somebody sits who can be asked, while we wait for the answer and do not read there.
+/// Returns the path of this task's terminal, if it has one: the launcher may ask the user there, while this task waits for the answer and does not
+/// read.
 fn terminal() -> Option<String> {
     let path = std::fs::read_link("/proc/self/fd/0").ok()?;
     let path = path.into_os_string().into_string().ok()?;
     std::io::stdin().is_terminal().then_some(path)
 }
 
-/// Have hosts join the job, each a line of a host file. Blocks until it is known what has become of each.
+/// Adds hosts to the job, each given as a line of a host file. Blocks until the result for each is known.
 pub fn add_hosts(lines: Vec<String>) -> Result<Hosted> {
     let count = lines.len();
     let terminal = terminal();
@@ -47,21 +48,21 @@ pub fn add_hosts(lines: Vec<String>) -> Result<Hosted> {
     hosted(answer, Some(count))
 }
 
-/// Have hosts leave the job; what runs there is ended.
+/// Removes hosts from the job. Their tasks are ended.
 pub fn remove_hosts(names: Vec<String>) -> Result<Hosted> {
     let count = names.len();
     let answer = ask(|id| Ask::RemoveHosts { id, hosts: names })?;
     hosted(answer, Some(count))
 }
 
-/// Have the hosts of a host file join the job. The file's other lines count for hosts that are added later.
+/// Adds the hosts of a host file to the job. The file's other lines apply to hosts that are added later.
 pub fn add_host_file(text: String) -> Result<Hosted> {
     let terminal = terminal();
     hosted(ask(|id| Ask::HostFile { id, text, terminal })?, None)
 }
 
-/// From now on this task starts the agents of hosts that are to come: it is sent messages, by itself, with this tag in
-/// this group, which tell it how. Without a place for them: no more.
+/// Makes this task start the agents of new hosts from now on: it gets messages from itself, with this tag in this group, that describe how. With
+/// `None`, it does so no longer.
 pub fn start_hosts(place: Option<(i32, GroupId)>) -> Result<()> {
     let Some((tag, group)) = place else {
         return value(ask(|id| Ask::Hoster { id, on: false })?).map(|_| ());
@@ -75,7 +76,7 @@ pub fn hosts_started(request: u32, hosts: Vec<HostStarted>) -> Result<()> {
     value(ask(|id| Ask::HostsStarted { id, request, hosts })?).map(|_| ())
 }
 
-/// The time on a host, in microseconds since 1970, at a moment between call and return.
+/// Returns the time on a host, in microseconds since 1970, at a moment between call and return.
 pub fn clock_of(host: i32) -> Result<u64> {
     let unknown = || {
         Error::Refused(

@@ -1,5 +1,5 @@
-//! The question whether a wait is to end, put to the program: languages whose interpreters handle signals between their instructions
-//! hear of a signal in no other way while a call blocks.
+//! Asks the program whether a wait is to end. Languages whose interpreters handle signals between their instructions cannot learn of a signal in
+//! another way while a call blocks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,33 +9,33 @@ use regatta_engine::{Error, Result};
 
 use crate::wait::MAX_SLEEP;
 
-/// Says whether the wait of the calling thread is to end. It runs without the lock.
+/// Returns whether the wait of the calling thread is to end. Called without the lock.
 pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 static INTERRUPT: Mutex<Option<Interrupt>> = Mutex::new(None);
 static IS_SET: AtomicBool = AtomicBool::new(false);
 
-/// Asks `interrupt` from now on, or nobody.
+/// Sets the function that is called from now on, or none.
 pub fn set_interrupt(interrupt: Option<Interrupt>) {
     IS_SET.store(interrupt.is_some(), Ordering::Release);
     *INTERRUPT.lock().unwrap_or_else(PoisonError::into_inner) = interrupt;
 }
 
-/// When the program has been asked last in a wait.
+/// Time at which the program was last asked in a wait.
 pub(crate) struct Asked(Instant);
 
 impl Asked {
-    /// A wait begins.
+    /// Begins a wait.
     pub(crate) fn begin(now: Instant) -> Asked {
         Asked(now)
     }
 
-    /// Asks if nobody has done so for as long as a task sleeps at most.
+    /// Asks if that was not done for the maximum time that a task sleeps.
     pub(crate) fn ask_now_and_then(&mut self) -> Result<()> {
         self.ask_after(MAX_SLEEP)
     }
 
-    /// Asks: a signal may have ended a sleep.
+    /// Asks at once: a signal may have ended a sleep.
     pub(crate) fn ask(&mut self) -> Result<()> {
         self.ask_after(Duration::ZERO)
     }

@@ -1,4 +1,4 @@
-//! This task's end of the way to its launcher: a socket, and what has come through it for whoever asks.
+//! This task's end of the connection to its launcher: a socket, and received answers until they are taken.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -14,18 +14,18 @@ use crate::abort;
 use crate::known_members::Answers;
 use crate::lease::Leases;
 
-/// Number of bytes that are read at once.
+/// Maximum number of bytes per read.
 const PIECE: usize = 4096;
 /// The destination of the events of a watch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     pub(crate) context: u32,
     pub(crate) tag: i32,
-    /// It happens again and again.
+    /// The event can happen repeatedly.
     pub(crate) stays: bool,
 }
 
-/// This task's end of the way to its launcher.
+/// This task's end of the connection to its launcher.
 #[derive(Debug)]
 pub(crate) struct Control {
     socket: OwnedFd,
@@ -34,13 +34,13 @@ pub(crate) struct Control {
     last_id: u32,
     answers: FxHashMap<u32, Tell>,
     pub(crate) watches: FxHashMap<u32, Watch>,
-    /// Lines of tasks' output that have begun, by task and stream.
+    /// Unfinished lines of tasks' output, by task and stream.
     pub(crate) begun: FxHashMap<(u32, u32), Vec<u8>>,
     pub(crate) leases: Leases,
     pub(crate) members: Answers,
-    /// The news that have been looked at.
+    /// The value of the news counter at the last read.
     seen: u32,
-    /// The launcher has ended it.
+    /// The launcher has closed the connection.
     ended: bool,
 }
 
@@ -62,8 +62,8 @@ impl Control {
         }
     }
 
-    /// Returns the number of a question that is asked next, or once. Never 0, which in a shared barrier means no question, and never that of a watch,
-    /// which lives longer than others.
+    /// Returns a number for the next request. Never 0, which means no request in a shared barrier, and never the number of a current watch, which
+    /// may exist for long.
     pub(crate) fn next_id(&mut self) -> u32 {
         loop {
             self.last_id = self.last_id.wrapping_add(1).max(1);
@@ -73,7 +73,7 @@ impl Control {
         }
     }
 
-    /// Fails if the launcher has ended: nothing comes from it any more.
+    /// Fails if the launcher has ended and will send nothing more.
     pub(crate) fn check(&self) -> Result<()> {
         match self.ended {
             true => Err(Error::Launcher(
@@ -83,26 +83,26 @@ impl Control {
         }
     }
 
-    /// Writes what the launcher takes now. One that has ended takes nothing; its last words can still be read, and then its end.
+    /// Writes as much as the launcher accepts now. A launcher that has ended accepts nothing; its last messages can still be read, and then its end.
     pub(crate) fn flush(&mut self) {
         if self.unsent.is_empty() {
             return;
         }
-        // A handler of a signal would else find a frame half in the socket.
+        // Otherwise a signal handler could find an incomplete frame in the socket.
         let _blocked = Blocked::all();
         abort::sends();
         self.send_unsent();
         abort::sent(self.unsent.is_empty());
     }
 
-    /// Returns whether there are other news than those that have been looked at.
+    /// Returns whether there are news that were not read yet.
     #[inline(always)]
     pub(crate) fn has_news(&self, news: u32) -> bool {
         self.seen != news
     }
 
-    /// Writes what the launcher takes, and reads what it has sent with these news. Returns whether it has sent something, and whether that, or its end,
-    /// is new.
+    /// Writes as much as the launcher accepts, and reads what it has sent up to this value of the news counter. Returns whether anything was read,
+    /// and whether that or the launcher's end is new.
     pub(crate) fn exchange(&mut self, news: u32) -> (bool, bool) {
         self.seen = news;
         let lived = !self.ended;
@@ -111,18 +111,18 @@ impl Control {
         (moved, moved || lived && self.ended)
     }
 
-    /// Puts a short message behind what is to be written.
+    /// Queues a short message.
     pub(crate) fn put(&mut self, ask: &Ask) {
-        // It fits every frame.
+        // The message fits into a frame.
         let _ = framing::put(ask, &mut self.unsent);
     }
 
-    /// Puts a message behind what is to be written. Returns false if no frame holds it.
+    /// Queues a message. Returns false if it does not fit into a frame.
     pub(crate) fn put_bytes(&mut self, request: &[u8]) -> bool {
         framing::put_bytes(request, &mut self.unsent).is_ok()
     }
 
-    /// Takes the answer to a question, if it has come.
+    /// Removes and returns the answer to a request, if it has arrived.
     pub(crate) fn take_answer(&mut self, id: u32) -> Option<Tell> {
         self.answers.remove(&id)
     }
@@ -139,7 +139,7 @@ impl Control {
         }
     }
 
-    /// Reads what has arrived. Returns whether it was anything.
+    /// Reads what has arrived. Returns whether there was anything.
     fn read(&mut self) -> bool {
         let mut moved = false;
         let mut piece = [0_u8; PIECE];
@@ -158,7 +158,7 @@ impl Control {
         moved
     }
 
-    /// Keeps answers that have come for whoever asked. Returns all else, in its order.
+    /// Keeps the answers that have arrived until they are taken. Returns all other messages, in order.
     pub(crate) fn keep_answers(&mut self) -> Vec<Tell> {
         let mut unasked = Vec::new();
         loop {
@@ -179,7 +179,7 @@ impl Control {
 }
 
 impl Drop for Control {
-    /// Ends the socket, so that the launcher knows that nobody listens any more: the inherited descriptor stays open.
+    /// Shuts the socket down, so that the launcher knows that this task does not read any more: the inherited descriptor stays open.
     fn drop(&mut self) {
         abort::has_no_launcher(self.socket.as_raw_fd());
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(heard, Some(&b"last words"[..]));
     }
 
-    /// A handler of a signal that aborts in another thread does not write into the middle of a frame.
+    /// Tests that a signal handler that aborts in another thread does not write into the middle of a frame.
     #[test]
     fn other_threads_see_that_a_frame_is_being_written() {
         const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -228,7 +228,7 @@ mod tests {
                 is_seen
             });
             while !is_over.load(Ordering::Relaxed) {
-                // The launcher takes it at once.
+                // The launcher reads it at once.
                 control.unsent.extend_from_slice(&[0; PIECE]);
                 control.flush();
                 launcher.read_exact(&mut [0; PIECE]).unwrap();

@@ -1,33 +1,33 @@
-//! Shared barriers that the launcher has lent this task's groups: what the task knows of each.
+//! Shared barriers that the launcher has lent to this task's groups: what the task knows of each.
 
 use regatta_engine::Peer;
 use regatta_memory::shared_barrier::{Crossing, SharedBarrier};
 use regatta_segment::job::Job;
 use rustc_hash::FxHashMap;
 
-/// By the names of groups.
+/// Leases by the names of groups.
 pub(crate) type Leases = FxHashMap<String, Lease>;
 
-/// A shared barrier that this task's group has been lent.
+/// A shared barrier that the launcher has lent to a group of this task.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) barrier: u64,
-    /// The members by their numbers in the group; `None`: nobody has this number.
+    /// The members by their numbers in the group. `None` where a number is free.
     pub(crate) members: Vec<Option<u32>>,
-    /// The members without gaps.
+    /// The members without the free numbers.
     pub(crate) peers: Vec<Peer>,
-    /// The place of this task in `peers`.
+    /// Index of this task in `peers`.
     pub(crate) place: u32,
-    /// The round that this task takes part in next.
+    /// The next round of this task.
     pub(crate) round: u32,
-    /// The number of the request by which this task asks the launcher, once the barrier is shut.
+    /// The number of the request that this task sends to the launcher once the barrier is shut.
     pub(crate) question: u32,
-    /// A thread of this task waits in it.
+    /// A thread of this task waits in the barrier.
     pub(crate) inside: bool,
 }
 
 impl Lease {
-    /// Returns how many members it is for.
+    /// Returns the number of members.
     pub(crate) fn size(&self) -> u32 {
         self.peers.len() as u32
     }
@@ -44,7 +44,7 @@ impl Lease {
         self.passage(job, |barrier| barrier.come(place, round, question))
     }
 
-    /// Looks whether the round is over.
+    /// Checks whether the round is complete.
     #[inline(always)]
     pub(crate) fn look(&self, job: &Job) -> Crossing {
         let round = self.round;

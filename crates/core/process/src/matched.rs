@@ -1,4 +1,4 @@
-//! Receiving the very message that a probe has found: the probe takes it out of matching, so no other thread can have it.
+//! Receiving the message that a probe has found: the probe takes the message out of matching, so no other thread can receive it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::message::{NONE, check_wait, look_before_waiting, selection, wait_or_f
 use crate::state::{Process, enter, enter_to_look};
 use crate::wait::{Awaited, wait_for};
 
-/// Takes a message that could be received now out of matching.
+/// Takes a message that could be received now out of matching, if there is one.
 pub fn match_probe_now(
     from: i32,
     tag: TagSelect,
@@ -27,7 +27,7 @@ pub fn match_probe_now(
     Ok(found.map(|(status, message)| (held.in_ranks(status), message)))
 }
 
-/// Takes a message out of matching; blocks until there is one.
+/// Takes a message out of matching. Blocks until there is one.
 pub fn match_probe(from: i32, tag: TagSelect, group: GroupId) -> Result<(Status, Message)> {
     if from == NONE {
         enter()?.check_open(group)?;
@@ -64,12 +64,12 @@ impl Awaited for MatchProbe {
     }
 }
 
-/// Receives a message that was taken out of matching; blocks until all of it has come.
+/// Receives a message that was taken out of matching. Blocks until it was received completely.
 pub fn receive_matched(message: Message, into: Views) -> Result<(Status, Option<Error>)> {
     wait_or_forget(start_receive_matched(message, into)?)
 }
 
-/// Starts to receive a message that was taken out of matching. Unless the message is unknown it is used up.
+/// Starts to receive a message that was taken out of matching. The message becomes invalid unless this fails because it is unknown.
 pub fn start_receive_matched(message: Message, into: Views) -> Result<Handle> {
     enter()?.engine.start_matched_receive(message, into)
 }

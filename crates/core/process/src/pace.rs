@@ -56,7 +56,7 @@ pub(crate) struct Pace {
     sleeps: u32,
     /// The value of `sleeps` for the next time.
     next: u32,
-    /// Waits with evidence, and the time of the last.
+    /// Number of waits with evidence, and the time of the last.
     evidence: u32,
     last: Option<Instant>,
     /// Whether evidence is believed.

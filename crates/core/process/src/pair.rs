@@ -1,24 +1,26 @@
-//! Small collectives of a pair, by the quickest way in.
+//! Small collectives of two members, on the fastest path.
 //!
-//! Two tasks need no member that leads and no list of members to look at: a round is a contribution, this task's own part while the other one's is on its way, and a look at
-//! one word; a member that gets nothing does not look. What goes one way without being combined is a message.
+//! Two tasks need neither a leader nor a list of members to check. A round consists of a contribution, the task's own part while the other one is in
+//! flight, and polls of one word; a member that gets nothing does not poll. One-way collectives that do not combine use a message.
 //!
-//! *Rules of this path:* no lock but the biased one of the process, no allocation, no system call unless the other one sleeps; a trial of footprints may allocate once.
+//! *Rules of this path:* no lock except the biased one of the process, no allocation, and no system call unless the other task sleeps. A trial of
+//! footprints may allocate once.
 
 use regatta_engine::{GroupId, Kind, Peer, Result, Round, Terms};
 
 use crate::collective::await_round;
 use crate::state::{Process, as_owner, enter, enter_or};
 
-/// How far a round of a pair has come without waiting.
+/// The state of a round of two members after the first polls.
 enum Begun {
-    /// This task has its part.
+    /// This task has its result.
     Complete,
-    /// The other one is still to contribute; and this task's rank.
+    /// The other member has not contributed yet. Contains this task's rank.
     Open(Round, u32),
 }
 
-/// Runs a round of a pair, by the quickest way in. `Ok(false)`: nothing has been done, as the group is no pair or there is more to it.
+/// Runs a round of two members on the fast path. Returns `Ok(false)`, without effect, if the group has not two members or the fast path does not
+/// apply.
 #[inline(always)]
 pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
     match begin_pair_round(kind, group, terms) {
@@ -32,8 +34,8 @@ pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Re
     Ok(true)
 }
 
-/// Begins a round of a pair, and takes this task's part if the other one contributes soon. `None`: nothing has been done, as the group is no pair or there is more
-/// to it.
+/// Begins a round of two members, and reads this task's result if the other one contributes soon. Returns `None`, without effect, if the group has
+/// not two members or the fast path does not apply.
 #[inline(always)]
 fn begin_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Option<Begun> {
     enter_or!(try_enter_as_owner, process, None);
@@ -56,7 +58,7 @@ fn begin_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Option<Begu
 }
 
 impl Process {
-    /// As [`Process::look`], in a pair's round.
+    /// Does the same as [`Process::look`], for a round of two members.
     #[inline(always)]
     fn look_at_pair(&mut self, round: &Round) -> bool {
         let looks = self.looks();
@@ -64,22 +66,22 @@ impl Process {
     }
 }
 
-/// The message of a one-way collective between two that was neither sent nor received at once.
+/// The message of a one-way collective of two members that was not sent or received at once.
 pub(crate) struct PairMessage {
     pub(crate) rank: u32,
     pub(crate) peer: Peer,
     pub(crate) context: u32,
     pub(crate) tag: i32,
-    /// What this member gets from itself is still to be copied.
+    /// This member's part from itself was not copied yet.
     pub(crate) keeps_own: bool,
 }
 
-/// Bytes of a message up to which this task's own part is copied before the receive is made, while the message is on its way. A longer message needs the receive
-/// first.
+/// Maximum size of a message for which this task copies its own part before it polls for the message, in bytes. A longer message is received first.
 const MAX_KEPT_FIRST_BYTES: usize = 16 << 10;
 
-/// Carries out a one-way collective of a group of two as far as it goes without waiting long. Returns whether it is done; if not, its message is in `open`.
-/// (Returned as well, it would be written field by field and read as a whole, which costs as much as the message.)
+/// Runs a one-way collective of two members as far as possible without waiting long. Returns whether it is complete; if not, its message is in
+/// `open`. Returns `None`, without effect, if the fast path does not apply. (As a part of the result, the message would be written field by field
+/// and read as a whole, which costs as much as sending it.)
 #[inline(always)]
 pub(crate) fn pair_message(
     kind: Kind,

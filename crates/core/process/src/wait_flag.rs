@@ -1,5 +1,4 @@
-//! Waiting for a flag of the caller's, which something outside the engine raises: a future's waker,
-//! or a callback.
+//! Waiting for a flag of the caller that is raised outside the engine: by a future's waker, or by a callback.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,12 +18,12 @@ impl Awaited for Raised<'_> {
     }
 }
 
-/// Make progress until the flag is up. Blocks. A thread that raises it calls [`wake`] as well.
+/// Makes progress until the flag is raised. Blocks. A thread that raises the flag must also call [`wake`].
 pub fn wait_until(flag: &AtomicBool) -> Result<()> {
     wait_for(Raised(flag))
 }
 
-/// Wake this task's sleeping threads, to look again at what they wait for.
+/// Wakes this task's sleeping threads, so that they poll again.
 pub fn wake() -> Result<()> {
     let held = enter()?;
     let (job, me) = (held.job.clone(), held.engine.me());

@@ -60,11 +60,11 @@ pub trait CollectiveBuffers {
         listeners: Range<u32>,
         peer_of: &impl Fn(u32) -> Peer,
     );
-    /// Returns the round number in the part of member `index`'s slot that round `round` uses, or 0 if there is no contribution yet.
+    /// Returns whether the last contribution in that part of member `index`'s slot which round `round` uses is the one to `round`.
     fn contributed(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> bool;
-    /// Copies from the contribution of member `index` to `round`, beginning at byte `part.offset` of `part.total`.
+    /// Returns the round number in the part of member `index`'s slot that round `round` uses, or 0 if there is no contribution yet.
     fn contributed_round(&self, buffer: &Self::CollectiveBuffer, index: u32, round: u32) -> u32;
-    /// Copy from byte `offset` of the `total` bytes member `index` contributed to `round`.
+    /// Copies from the contribution of member `index` to `round`, beginning at byte `part.offset` of `part.total`.
     fn collect(
         &self,
         buffer: &Self::CollectiveBuffer,
@@ -73,8 +73,8 @@ pub trait CollectiveBuffers {
         part: Part,
         into: &Views,
     );
-    /// The memory of the `total` bytes that member `index` contributed to `round`, to be read where they lie until this task contributes to a later
-    /// one, and aligned for every type; `None`: they have to be collected. All members read the same memory.
+    /// Returns the memory of the `total` bytes that member `index` has contributed to `round`, aligned for every type. It can be read in place until
+    /// this task contributes to a later round. Returns `None` if the bytes have to be copied with `collect`. All members read the same memory.
     fn contribution(
         &self,
         buffer: &Self::CollectiveBuffer,
@@ -82,8 +82,8 @@ pub trait CollectiveBuffers {
         round: u32,
         total: usize,
     ) -> Option<Views>;
-    /// Say that this member, `index`, is about to sleep until `target` contributes (`None`: it is not). False: it had
-    /// said something else before, so it must look once more before it sleeps.
+    /// Asks member `target` to wake this member, `index`, which is about to sleep. `None` withdraws that request. Returns false if this member had
+    /// asked a different member before: then it must check the round again before it sleeps.
     fn await_contribution(
         &self,
         buffer: &Self::CollectiveBuffer,

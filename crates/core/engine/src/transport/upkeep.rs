@@ -13,7 +13,6 @@
 //! *Faults.* None. A peer that is unreachable is reported here; one that broke the protocol is detected by the next call of another trait.
 //! *Ownership.* Reports belong to the caller once taken. Threads of the transport enter the task by the function that it was created with, so it
 //! must not be dropped under the task's lock.
-//! it must not be dropped under the task's lock.
 
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use super::Peer;
 pub struct Reach {
     /// The peer's number.
     pub peer: Peer,
-    /// So long it has not answered; `None`: it is reached again.
+    /// Time since its last answer. `None` if it is reachable again.
     pub silent: Option<Duration>,
 }
 

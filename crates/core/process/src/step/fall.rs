@@ -1,13 +1,13 @@
-//! A task falls with its guardian.
+//! Makes a task end with its guardian.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// From now on the kernel kills this process when the other end of the line is closed.
+/// Makes the kernel kill this process when the other end of the line is closed.
 ///
-/// The guardian says nothing more on the line and the task neither: its end is the only event that can come.
+/// Neither the guardian nor the task sends anything more on the line, so its end is the only event.
 pub(super) fn with(line: &OwnedFd) {
     let fd = line.as_raw_fd();
-    // SAFETY: settings of a descriptor that is ours. Without them a task outlives its guardian, and no worse.
+    // SAFETY: this changes flags of an open descriptor that this process owns. If it fails, the task only outlives its guardian.
     unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         libc::fcntl(fd, libc::F_SETOWN, std::process::id() as libc::c_int);
@@ -16,15 +16,15 @@ pub(super) fn with(line: &OwnedFd) {
     }
 }
 
-/// Takes that back.
+/// Undoes [`with`].
 pub(super) fn no_more(line: &OwnedFd) {
     let fd = line.as_raw_fd();
-    // SAFETY: as above.
+    // SAFETY: this changes flags of an open descriptor that this process owns.
     unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
         libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_ASYNC);
     }
 }
 
-/// One number on every machine that Linux runs on; not among the declarations we use.
+/// The same number on all architectures of Linux. Not declared by the libraries in use.
 const F_SETSIG: libc::c_int = 10;

@@ -1,9 +1,9 @@
-//! A task whose first thread has left, by `pthread_exit`, can still be ended by Slurm.
+//! Lets Slurm end a task whose first thread has ended by `pthread_exit`.
 //!
-//! The kernel shows such a process as a zombie until its last thread has left, and what tracks the processes of a step by their tree
-//! (`proctrack/linuxproc`) sends zombies no signal: such a task would outlive its step. So when the first thread leaves, a small process is begun
-//! beside the task, a child of the same parent, where Slurm finds it. It passes the signals that Slurm sends on to the task, and when it is
-//! killed the kernel kills the task, as when a guardian is (`fall`). It ends with the task.
+//! The kernel shows such a process as a zombie until its last thread has ended, and plugins that track the processes of a step by their tree
+//! (`proctrack/linuxproc`) send no signals to zombies: such a task would outlive its step. So when the first thread ends, it starts a small process
+//! beside the task, a child of the same parent, where Slurm finds it. This process passes the signals from Slurm on to the task. When it is killed,
+//! the kernel kills the task, as when a guardian is killed (`fall`). It ends with the task.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,10 +14,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::fall;
 
-/// The name of the process beside the task, as `ps` shows it.
+/// The name of the process beside the task, as shown by `ps`.
 const NAME: &std::ffi::CStr = c"regatta-stand-in";
 
-/// If this is the first thread of the process, its end is noticed from now on.
+/// Registers [`leaves`] for the end of the calling thread, if that is the first thread of the process.
 pub(super) fn notice_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
     let process = std::process::id();
@@ -26,19 +26,19 @@ pub(super) fn notice_end() {
     }
     let key = KEY.get_or_init(|| {
         let mut key = 0;
-        // SAFETY: the number just made; the function stays, as this library does.
+        // SAFETY: `key` is valid for the write. The function stays valid, because this library is never unloaded.
         let made = unsafe { libc::pthread_key_create(&mut key, Some(leaves)) };
         (made == 0).then_some(key)
     });
     if let Some(key) = *key {
-        // SAFETY: a key that was made; the value is the number of the process, and never used as an address.
+        // SAFETY: the key was created above. The value is the number of the process and is never used as an address.
         unsafe {
             libc::pthread_setspecific(key, std::ptr::without_provenance(process as usize));
         }
     }
 }
 
-/// The first thread leaves. Not in the child of a fork, which is no task.
+/// Runs when the first thread ends. Does nothing in the child of a fork, which is not a task.
 extern "C" fn leaves(process: *mut c_void) {
     if process.addr() != std::process::id() as usize {
         return;
@@ -52,13 +52,13 @@ extern "C" fn leaves(process: *mut c_void) {
     };
     let _blocked = Blocked::all();
     let flags = (libc::CLONE_PARENT | libc::SIGCHLD) as usize;
-    // SAFETY: as `fork`, except that the child's parent is this process's parent. The child goes on in this frame, and only makes system calls.
+    // SAFETY: like `fork`, except that the child's parent is this process's parent. The child continues in this frame, and only makes system calls.
     let child =
         unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) };
     match child {
         0 => stand_in(task.as_raw_fd(), far.as_raw_fd()),
         1.. => {
-            // The near end stays open as long as this process lives.
+            // The near end stays open while this process lives.
             fall::with(&near);
             std::mem::forget(near);
         }
@@ -66,20 +66,20 @@ extern "C" fn leaves(process: *mut c_void) {
     }
 }
 
-/// A descriptor of this process.
+/// Returns a descriptor of this process.
 fn own_process() -> Option<OwnedFd> {
-    // SAFETY: a system call on numbers; the result is checked.
+    // SAFETY: the system call takes numbers only; the result is checked.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, std::process::id(), 0) };
-    // SAFETY: just made, ours alone.
+    // SAFETY: the descriptor was just created, so no other code owns it.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// The process beside the task: passes signals on until the task has ended, or has become another program. All signals are blocked here.
+/// Runs the process beside the task: passes signals on until the task has ended or executes another program. All signals are blocked here.
 fn stand_in(task: i32, line: i32) -> ! {
-    // SAFETY: system calls on numbers and memory of this function's, which need nothing of the process that this one is a copy of.
+    // SAFETY: the system calls take numbers and memory of this function, and need nothing of the process from which this one was copied.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        // The task's files are not to stay open here.
+        // Close the task's files here.
         let (low, high) = (task.min(line) as u32, task.max(line) as u32);
         for (first, last) in [
             (0, low.wrapping_sub(1)),

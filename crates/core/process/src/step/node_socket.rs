@@ -21,11 +21,11 @@ const NOD_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The state of the node socket, as a task finds it.
 pub(super) enum NodeSocket {
-    /// There is a guardian, and this leads to it.
+    /// There is a guardian. Contains the connection to it.
     Connected(OwnedFd),
-    /// There was none: this is it, and it needs a guardian.
+    /// There was no socket. Contains the new one, which needs a guardian.
     Bound(OwnedFd),
-    /// Somebody else is making it.
+    /// Another task is creating it.
     Busy,
 }
 

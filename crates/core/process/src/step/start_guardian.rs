@@ -1,8 +1,7 @@
-//! The guardian of a node, started by the task that comes first there.
+//! Starts the guardian of a node, from the task that is first there.
 //!
-//! It is the command `regatta guardian`, found where nobody else can have put it. So nothing of the task lives on in it: no
-//! memory, no descriptor, no handler of a signal, no lock. The command says which versions it speaks, and starts a process
-//! that stays if they are the library's.
+//! The guardian is the command `regatta guardian`, found where no other user can have put it. So it inherits nothing of the task: no memory, no
+//! descriptor, no signal handler, no lock. The command reports its versions, and starts a process that stays if they are the library's.
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -30,7 +29,7 @@ pub(super) fn start(step: &Step, listener: OwnedFd, patience: Duration) -> Resul
     judge(names, &command, &said)
 }
 
-/// Runs the command to its end, and returns what it says. The guardian goes on.
+/// Runs the command until it exits, and returns its output. The guardian that it has started continues.
 fn run(command: &Path, listener: OwnedFd, patience: Duration) -> io::Result<String> {
     let (reader, writer) = io::pipe()?;
     let mut guardian = Command::new(command);
@@ -42,17 +41,17 @@ fn run(command: &Path, listener: OwnedFd, patience: Duration) -> io::Result<Stri
         .stdout(writer.try_clone()?)
         .stderr(Stdio::from(writer));
     let mut child = guardian.spawn()?;
-    // `guardian` owns the pipe's write ends: unless they are closed here, the read below never ends.
+    // `guardian` owns the write ends of the pipe: unless they are closed here, the read below never ends.
     drop(guardian);
     let mut said = Vec::new();
     let read = reader.take(MAX_OUTPUT_BYTES).read_to_end(&mut said);
-    // Fails where the program ignores SIGCHLD or reaps all children: then the child has been reaped already.
+    // Fails if the program ignores SIGCHLD or reaps all children: then the child was reaped already.
     let _ = child.wait();
     read?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Whether a command that has said this has started the guardian.
+/// Decides by the output of the command whether it has started the guardian.
 fn judge(names: Names, command: &Path, said: &str) -> Result<()> {
     let (first, rest) = said.split_once('\n').unwrap_or((said, ""));
     match first.parse::<Versions>() {
