@@ -25,7 +25,6 @@
 //! *The entry.* Bits 0..32: task + 1. Bits 32..61: change with every wait. Bit 61: the message was withdrawn or its withdrawal requested. Bit 62:
 //! this wait is part of a cycle. Bit 63: the wait is over. A task that detects a cycle records it (`ring_next`) before it notifies the members,
 //! since members that were notified continue and may soon wait for other tasks.
-//! members that have been told go on and may soon wait for somebody else.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
