@@ -249,7 +249,7 @@ impl Epochs {
     }
 
     /// Returns the context of the survivors of the group with context `old`, with the epoch in the upper 32 bits. `number` is as
-    /// [`Epochs::next_survivors`] returns it. Returns `None` if the part has no such number.
+    /// `next_survivors` returns it. Returns `None` if the part has no such number.
     pub(crate) fn survivors(&self, number: u64, old: u32) -> Option<u64> {
         let (epoch, number) = (number >> 32, number as u32);
         if number >= self.spaces.survivors {

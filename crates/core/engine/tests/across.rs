@@ -1,5 +1,5 @@
-//! Small collectives on one host and across hosts, driven as a process drives them: hosts that get a collective buffer and one that
-//! gets none, members that die or leave at any moment, the first collective included.
+//! Small collectives on one host and across hosts, driven as a process drives them: with hosts that get a collective buffer and one that gets none,
+//! and members that die or leave at any moment, including during the first collective.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::net::{End, Net, Sizes};
 use support::world::{memory, names, room};
 
 const CONTEXT: u32 = 2;
-/// Turns after which nobody will ever move.
+/// Number of turns after which nothing will ever change.
 const MAX_ROUNDS: usize = 20_000;
 
 struct Member {
@@ -23,13 +23,13 @@ struct Member {
     group: GroupId,
     rank: u32,
     round: u32,
-    /// The present collective.
+    /// The current collective.
     open: Option<Collective>,
     output: Views,
     ended: Option<Error>,
 }
 
-/// Barriers (no elements) and sums, in turn.
+/// Barriers (no elements) and sums, alternately.
 fn reduction(round: u32) -> Option<Reduction> {
     (!round.is_multiple_of(3)).then_some(Reduction {
         operator: Operator::Builtin(Builtin::Sum),
@@ -45,7 +45,7 @@ impl Member {
         memory(&own.to_ne_bytes().repeat(count))
     }
 
-    /// One thing a process would do; an error ends this member's part.
+    /// Does one step as a process would. An error ends this member's part.
     fn turn(&mut self, size: u32) -> Result<(), Error> {
         self.engine.progress();
         let mut collective = match self.open.take() {
@@ -79,7 +79,7 @@ impl Member {
         self.engine.begin(self.group, operation)
     }
 
-    /// Whether it is over.
+    /// Returns whether the member is done.
     fn advance(&mut self, collective: &mut Collective) -> Result<bool, Error> {
         let awaits = self
             .engine
@@ -98,7 +98,7 @@ impl Member {
     }
 }
 
-/// The member of this rank begins in a group of these peers.
+/// Creates the member of this rank in a group of these peers.
 fn member(net: &Net, peers: &[Peer], rank: usize) -> Member {
     let mut engine = Engine::new(net.end(peers[rank]), Settings::default());
     let group = engine.add_group(peers.to_vec(), CONTEXT).expect("a group");
@@ -113,7 +113,8 @@ fn member(net: &Net, peers: &[Peer], rank: usize) -> Member {
     }
 }
 
-/// Members take turns until each has had `rounds` collectives, or an error. `loss`: who is gone, how, after this many turns.
+/// Lets members take turns until each has had `rounds` collectives, or an error. `loss` contains the lost task, the kind of loss, and the number of
+/// turns before it.
 fn run(
     net: &Net,
     peers: &[Peer],
@@ -132,7 +133,7 @@ fn run(
         if let Some((victim, how, when)) = loss
             && lost.is_none()
             && turn >= when
-            // One that leaves has nothing under way.
+            // A task that leaves has no operation in progress.
             && (how == Presence::Dead || members[victim].open.is_none())
         {
             lost = Some(victim);
@@ -143,7 +144,7 @@ fn run(
             continue;
         }
         match over(&members[at]) {
-            // The others may still need what it does.
+            // The others may still need its messages.
             true => drop(members[at].engine.progress()),
             false => members[at].ended = members[at].turn(size).err(),
         }
@@ -164,7 +165,7 @@ fn run(
     }
 }
 
-/// An error of each class; those that name a task name this one.
+/// Returns an error of each class. Those that name a task name this one.
 fn errors(named: Peer) -> Vec<Error> {
     let text = || "why".to_owned();
     let refused = RequestError::ALL.map(|why| Error::Refused(why, text()));
@@ -195,7 +196,7 @@ fn errors(named: Peer) -> Vec<Error> {
     errors
 }
 
-/// The task that an error blames.
+/// Returns the task that an error blames.
 fn blamed(error: &Error) -> Option<Peer> {
     match *error {
         Error::Dead(peer)
@@ -206,7 +207,8 @@ fn blamed(error: &Error) -> Option<Peer> {
     }
 }
 
-/// One member gives its first collective up for each of these errors, as soon as `is_time`; all others have an error of the same class.
+/// One member gives its first collective up with each of these errors, as soon as `is_time` returns true. All other members must get an error of the
+/// same class.
 fn give_up_for_all_errors(hosts: u32, culprit: usize, is_time: fn(&mut Collective) -> bool) {
     let peers: Vec<Peer> = (0..6).collect();
     for error in errors((culprit as Peer + 1) % 6) {
@@ -240,7 +242,7 @@ fn give_up_for_all_errors(hosts: u32, culprit: usize, is_time: fn(&mut Collectiv
             let got = member.ended.as_ref();
             let got = got.unwrap_or_else(|| panic!("rank {rank} waits for ever: {error:?}"));
             assert_eq!(Reason::of(got), Reason::of(&error), "rank {rank}: {got:?}");
-            // Want of memory names its task in its sentence; one that is to blame itself blames nobody.
+            // A lack of memory names its task in the sentence; an error that is this task's own fault names none.
             let named = blamed(&error).unwrap_or(culprit as Peer);
             if !matches!(error, Error::Memory(_)) && named != rank {
                 assert_eq!(blamed(got), Some(named), "rank {rank}: {got:?}");
@@ -260,7 +262,7 @@ fn an_error_that_ends_a_collective_has_the_same_class_for_all_members() {
     }
 }
 
-/// All but the first one wait for the name of the collective buffer when they begin. Those that have it wait for the culprit in a round.
+/// All but the first member wait for the name of the collective buffer when they begin. Those that have it wait for the culprit in a round.
 #[test]
 fn so_it_has_if_a_member_fails_to_get_the_collective_buffer() {
     for culprit in 1..6 {
@@ -268,7 +270,7 @@ fn so_it_has_if_a_member_fails_to_get_the_collective_buffer() {
     }
 }
 
-/// A member leaves before the first collective, of which the others then hear from each other or by themselves.
+/// A member leaves before the first collective. The others learn of that from each other or by themselves.
 #[test]
 fn nobody_waits_for_one_that_has_left_before_the_first_collective() {
     for size in 2..8 {
@@ -288,7 +290,7 @@ fn nobody_waits_for_one_that_has_left_before_the_first_collective() {
     }
 }
 
-/// How many collective buffers a group of two has made, and how often it was refused one, when its members have called these.
+/// Returns how many collective buffers a group of two has allocated, and how often it was refused one, after its members have called these.
 fn buffers_of_pair(cases: &[Kind], refuses: bool) -> (usize, usize) {
     let net = Net::new(2, Sizes::EAGER_16_BYTES);
     if refuses {
@@ -332,7 +334,8 @@ fn a_group_takes_memory_when_a_collective_first_needs_it() {
     );
 }
 
-/// Members of a new group take turns in its first collectives, until `end` ends these after `when` turns, and free the group. `end` returns who is lost by that.
+/// Lets members of a new group take turns in its first collectives until `end` ends these after `when` turns, and free the group. `end` returns the
+/// tasks that it has lost.
 fn end_first_collective(
     net: &Net,
     peers: &[Peer],

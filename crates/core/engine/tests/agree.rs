@@ -1,4 +1,4 @@
-//! The members of a group agree on flags, one after the other, whenever others die: all have the same, and nobody waits for ever.
+//! The members of a group agree on flags, one after the other, whenever members die: all get the same result, and no member waits forever.
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::room;
 
-/// Rounds after which a test says that nothing will ever move.
+/// Number of rounds after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 6000;
 
 /// The result of one call.
@@ -23,13 +23,13 @@ struct Fleet {
     engines: Vec<Engine<End>>,
     /// By call and task.
     flags: Vec<Vec<i32>>,
-    /// So many calls acknowledge the dead before, one in so many.
+    /// One in this many calls acknowledges the deaths before it.
     acknowledges: usize,
     under_way: Vec<Option<(Handle, Views)>>,
     agreed: Vec<Vec<Agreed>>,
 }
 
-/// Flags of so many calls and tasks, of which each has most bits.
+/// Returns flags for this many calls and tasks, each with most bits set.
 fn flags(calls: usize, tasks: u32, seed: u64) -> Vec<Vec<i32>> {
     let mut state = seed | 1;
     let mut flag = || {
@@ -58,7 +58,7 @@ impl Fleet {
         }
     }
 
-    /// From now on they agree in another group of all.
+    /// From now on the tasks agree in another group of all.
     fn make_group(&mut self) {
         let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
         for engine in &mut self.engines {
@@ -66,7 +66,7 @@ impl Fleet {
         }
     }
 
-    /// All that live free the group in this order; all agreements are forgotten after that.
+    /// Lets all living tasks free the group in this order. Checks that all agreements are forgotten afterwards.
     fn free_group(&mut self, order: &[Peer], story: &str) {
         for &peer in order {
             if self.net.is_here(peer) {
@@ -86,7 +86,7 @@ impl Fleet {
         }
     }
 
-    /// A task calls, if it is between two calls, and its engine goes on.
+    /// Lets a task call, if it is between two calls, and make progress.
     fn turn(&mut self, peer: Peer) {
         let at = peer as usize;
         if !self.net.is_here(peer) {
@@ -116,7 +116,7 @@ impl Fleet {
         }
     }
 
-    /// Everybody goes on until all that live have made all calls.
+    /// Runs all tasks until all living ones have made all calls.
     fn run(&mut self, order: &[Peer], story: &str) {
         for _ in 0..MAX_ROUNDS {
             order.iter().for_each(|&peer| self.turn(peer));
@@ -131,7 +131,7 @@ impl Fleet {
         panic!("{story}: one waits for ever: {done:?} calls, and {living:?} live");
     }
 
-    /// All that have a result have the same, and it is made of the flags of all that live and of none but members.
+    /// Checks that all tasks with a result have the same, and that it combines the flags of all living tasks and only of members.
     fn check(&self, story: &str) {
         let living = self.net.living();
         for (call, flags) in self.flags.iter().enumerate() {
@@ -186,7 +186,7 @@ fn without_a_death_it_is_the_flags_of_all() {
     }
 }
 
-/// The leader dies after each thing it sends; the one after it as well, after each.
+/// The leader dies after each message that it sends, and so does the next leader.
 #[test]
 fn leaders_that_die_at_any_step() {
     let mut errors = 0;
@@ -209,7 +209,7 @@ fn leaders_that_die_at_any_step() {
     assert!(errors > 100, "{errors}");
 }
 
-/// The death of one is an error for all until all have acknowledged it.
+/// A death is an error for all until all have acknowledged it.
 #[test]
 fn a_death_is_an_error_until_all_have_acknowledged_it() {
     let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES, flags(3, 4, 1), 0);
@@ -243,7 +243,8 @@ fn a_death_is_an_error_until_all_have_acknowledged_it() {
     assert_eq!(call(&mut fleet, 3), None);
 }
 
-/// One answers the leader and dies, and another one has heard of that when it answers; the leader has not. That one survives all the same.
+/// A member answers the leader and dies, and another one knows of that when it answers, but the leader does not. The latter member survives all the
+/// same.
 #[test]
 fn who_hears_of_a_death_before_the_leader_does_survives() {
     for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
@@ -270,7 +271,7 @@ fn who_hears_of_a_death_before_the_leader_does_survives() {
     }
 }
 
-/// The least time of a call that is begun while so many agreements that are over are kept.
+/// Returns the minimum time of a call that is started while this many decided agreements are kept.
 fn time_to_begin(kept: usize) -> f64 {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, Vec::new(), 0);
     let mut under_way = Vec::new();
@@ -300,14 +301,14 @@ fn time_to_begin(kept: usize) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// Agreements that are begun at the same time are kept until a later one. To look which can be forgotten is one look at each.
+/// Agreements that are started at the same time are kept until a later one. Deciding which can be forgotten takes one check of each.
 #[test]
 fn to_forget_agreements_takes_a_look_at_each() {
     let (few, many) = (time_to_begin(100), time_to_begin(400));
     assert!(many < 9.0 * few, "{few} s with 100 and {many} s with 400");
 }
 
-/// One that has left is no failure, and nobody waits for it.
+/// A member that has left is not a failure, and no member waits for it.
 #[test]
 fn a_departure_is_no_failure() {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, vec![vec![5, 6, 7]], 0);
@@ -317,7 +318,7 @@ fn a_departure_is_no_failure() {
     assert_eq!(fleet.agreed[2], [(6, None)]);
 }
 
-/// Thousands of calls leave no more behind than some, also after a death.
+/// Thousands of calls leave only a few agreements behind, also after a death.
 #[test]
 fn agreements_that_are_over_are_forgotten() {
     let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES, flags(300, 4, 3), 0);
@@ -331,7 +332,7 @@ fn agreements_that_are_over_are_forgotten() {
     }
 }
 
-/// When a group is freed none of its agreements is kept, whoever dies meanwhile.
+/// When a group is freed, none of its agreements is kept, whichever members die meanwhile.
 #[test]
 fn agreements_of_groups_that_are_freed_are_forgotten() {
     for tasks in [1, 2, 5, 20] {
@@ -368,7 +369,7 @@ fn agreements_of_groups_that_are_freed_are_forgotten() {
     );
 }
 
-/// The others keep agreements of a group that one has not freed: it may have to be told.
+/// The other members keep agreements of a group that one has not freed: it may have to be notified.
 #[test]
 fn agreements_are_kept_until_the_last_one_frees_the_group() {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, flags(2, 3, 1), 0);
@@ -393,7 +394,7 @@ fn agreements_are_kept_until_the_last_one_frees_the_group() {
     assert_eq!(free(&mut fleet, 1), 0);
 }
 
-/// A group is freed, and its end looked at, while an agreement of another group is being advanced.
+/// A group is freed, and its end processed, while an agreement of another group is in progress.
 #[test]
 fn agreements_of_a_freed_group_are_forgotten_though_another_group_agrees() {
     let mut fleet = Fleet::new(2, Sizes::EAGER_300_BYTES, flags(1, 2, 1), 0);
@@ -404,7 +405,7 @@ fn agreements_of_a_freed_group_are_forgotten_though_another_group_agrees() {
     };
     second.free_group(fleet.group).expect("a group");
     second.progress();
-    // Without room the first one looks at what has come, the word of that among it, while it asks the second one.
+    // Without space, the first member receives what has arrived, including that message, while it asks the second one.
     while first.send_eagerly(1, 0, 7, &room(4)).expect("it is there") {}
     first.free_group(fleet.group).expect("a group");
     for engine in [&mut *first, &mut *second] {
@@ -419,7 +420,7 @@ fn agreements_of_a_freed_group_are_forgotten_though_another_group_agrees() {
     assert_eq!(kept, [1; 2], "that of the world alone");
 }
 
-/// Nobody waits for the call of one that has given it up, but for its engine.
+/// Members do not wait for the call of a member that has given it up, but for its engine.
 #[test]
 fn one_that_gives_up_does_not_hold_up_the_others() {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES, vec![vec![5, 6, 7]], 0);
@@ -463,7 +464,7 @@ proptest! {
         fleet.check(&story);
     }
 
-    /// Two give each other up: of those one has the result of the others, or both do; nobody waits for ever.
+    /// Two members give each other up: one of them has the result of the others, or both do, and no member waits forever.
     #[test]
     fn pairs_that_give_each_other_up_end(
         tasks in 2u32..6,

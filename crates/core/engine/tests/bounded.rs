@@ -1,4 +1,4 @@
-//! A task needs bounded memory for the messages of others, whatever they send and whatever they do not read.
+//! A task needs bounded memory for the messages of other tasks, whatever they send and whatever they do not read.
 
 mod support;
 
@@ -11,7 +11,7 @@ use regatta_wire::{Frame, Kind, Withdrawn};
 use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
-/// This many messages may wait for receives, however small the buffer is.
+/// Number of messages that may wait for receives, however small the buffer is.
 const ALWAYS: usize = 1 << 12;
 
 fn from(source: Peer, tag: i32) -> Select {
@@ -33,7 +33,7 @@ fn pair_with(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
     (net, receiver, sender)
 }
 
-/// Receive a message, with whatever both sides have to do for that.
+/// Receives a message, driving both sides as needed.
 fn receive(receiver: &mut Engine<End>, sender: &mut Engine<End>, tag: i32) -> Status {
     let handle = receiver
         .start_receive(from(1, tag), room(1))
@@ -59,7 +59,7 @@ fn so_many_offers_wait_and_the_others_stay_with_their_sender() {
     while receiver.progress() | sender.progress() {}
     assert_eq!(net.taken(0).len(), ALWAYS);
     assert!(receiver.buffer_is_full());
-    // Offers that have a receive are taken in, whatever waits beside them.
+    // Offers for which a receive is posted are accepted, however many others wait.
     for tag in [2, 2, 3] {
         receive(&mut receiver, &mut sender, tag);
     }
@@ -90,8 +90,8 @@ fn so_many_loans_wait_and_the_others_stay_in_front() {
     assert_eq!(net.lent(), 0);
 }
 
-/// Sends messages under tag 1 until the buffer is full, then one more and two under these tags, which stay outside. How many are
-/// under tag 1.
+/// Sends messages with tag 1 until the buffer is full, then one more and two with these tags, which stay in the transport. Returns the number of
+/// messages with tag 1.
 fn crowd_out(receiver: &mut Engine<End>, sender: &mut Engine<End>, tags: [i32; 2]) -> usize {
     let mut send = |tag| {
         let sent = sender.start_send(0, 0, tag, memory(&[1]), Mode::Standard);
@@ -108,7 +108,7 @@ fn crowd_out(receiver: &mut Engine<End>, sender: &mut Engine<End>, tags: [i32; 2
     under_one
 }
 
-/// A receive that was posted before the sender's end, and others after it.
+/// One receive was posted before the sender's end, the others after it.
 #[test]
 fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
     for presence in [Presence::Left, Presence::Dead] {
@@ -145,7 +145,7 @@ fn what_a_full_buffer_keeps_outside_is_received_though_its_sender_is_gone() {
     }
 }
 
-/// Two whose buffers are full have sent each other messages that find no room, and a large one behind these.
+/// Two tasks whose buffers are full have sent each other messages for which there is no space, and a large one behind these.
 #[test]
 fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
     let sizes = Sizes {
@@ -168,7 +168,7 @@ fn sends_behind_what_a_full_buffer_keeps_outside_can_be_taken_back() {
     assert_eq!(net.open_streams(), 0);
 }
 
-/// Now with three, none of which sends to the one that asks it.
+/// The same with three tasks, none of which sends to the one that asks it.
 #[test]
 fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
     let sizes = Sizes {
@@ -189,7 +189,7 @@ fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
         assert_eq!(error, Some(Error::Cancelled));
         assert!(engine.buffer_is_full());
     }
-    // It has asked, so the buffer's limit holds for it again.
+    // The peer's request has arrived, so the buffer limit applies to the peer again.
     let before = engines[0].buffered();
     for _ in 0..4 {
         let sent = engines[2].start_send(0, 0, 1, memory(&[1; 16]), Mode::Standard);
@@ -199,7 +199,8 @@ fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
     assert_eq!(engines[0].buffered(), before);
 }
 
-/// Each sends to the next as many small messages as that takes in and a few more, and then a large one: that.
+/// Each engine sends the next one as many small messages as it accepts and a few more, and then a large one. Returns the sends of the large
+/// messages.
 fn send_behind_small<const N: usize>(engines: &mut [Engine<End>; N]) -> [Handle; N] {
     while engines.iter().any(|engine| !engine.buffer_is_full()) {
         each_sends(engines, &[1]);
@@ -227,7 +228,7 @@ fn progress<const N: usize>(engines: &mut [Engine<End>; N]) -> bool {
     moved.contains(&true)
 }
 
-/// As for a receive that names its source, when the message could come from anybody.
+/// The same as for a receive that names its source, for a receive from any source.
 #[test]
 fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
     for presence in [Presence::Left, Presence::Dead] {
@@ -261,7 +262,7 @@ fn what_a_full_buffer_keeps_outside_is_awaited_from_any_source() {
     }
 }
 
-/// A broadcast of task 1's.
+/// Starts a broadcast of task 1.
 fn broadcast(buffer: Views) -> Operation {
     Operation {
         root: 1,
@@ -270,7 +271,7 @@ fn broadcast(buffer: Views) -> Operation {
     }
 }
 
-/// A root that has done its part may leave before a member with a full buffer has taken that in.
+/// A root that has done its part may leave before a member with a full buffer has received its message.
 #[test]
 fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
     let (net, mut receiver, mut root) = pair_with(Sizes {
@@ -278,7 +279,7 @@ fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
         ..Sizes::EAGER_16_BYTES
     });
     let (mut others, mut full) = (0, false);
-    // The last one stays outside.
+    // The last one stays in the transport.
     while !full {
         full = receiver.buffer_is_full();
         let sent = root.start_send(0, 0, 1, memory(&[1]), Mode::Standard);
@@ -307,7 +308,7 @@ fn a_broadcast_outside_a_full_buffer_is_received_though_its_root_has_left() {
     assert!(!matches!(ended, Ok(None | Some((_, None)))), "{ended:?}");
 }
 
-/// Frames as a peer sends them that keeps to no protocol, until the receiver takes no more.
+/// Sends frames like a peer that keeps to no protocol, until the receiver accepts no more.
 fn flood(net: &Net, receiver: &mut Engine<End>, most: usize, frame: Frame, body: &[u8]) -> bool {
     let mut peer = net.end(1);
     for _ in 0..most {

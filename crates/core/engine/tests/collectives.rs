@@ -1,5 +1,5 @@
-//! Every collective as a schedule against a serial reference: groups of one to nine tasks, also
-//! subsets in any order, several collectives at once, members that die or leave in the middle.
+//! Every collective as a schedule, compared with a serial reference: groups of one to nine tasks, also subsets in any order, several collectives at
+//! once, and members that die or leave during them.
 
 mod support;
 
@@ -14,10 +14,10 @@ use support::net::{End, Net, Sizes};
 use support::world::{content, memory, names, room};
 
 const CONTEXT: u32 = 2;
-/// Turns without any movement after which nobody will ever move.
+/// Number of turns without any change after which nothing will ever change.
 const MAX_ROUNDS: usize = 200_000;
 
-/// A collective, with what all its members know.
+/// A collective, as known to all its members.
 #[derive(Clone, Debug)]
 enum Case {
     Barrier,
@@ -66,7 +66,7 @@ enum Case {
     Alltoall {
         lens: Vec<usize>,
     },
-    /// The same with parts that are alike.
+    /// The same with parts of equal length.
     Exchange {
         len: usize,
     },
@@ -85,7 +85,7 @@ struct Member {
     rank: u32,
     started: usize,
     open: Vec<Taking>,
-    /// How collectives ended; `None` is well.
+    /// How the collectives ended. `None` means without error.
     ended: Vec<Option<Error>>,
 }
 
@@ -97,7 +97,7 @@ struct Crew {
     lost: Option<Peer>,
 }
 
-/// Parts of the given lengths with gaps between them, and the length of the whole.
+/// Returns parts of the given lengths with gaps between them, and the length of the whole.
 fn parts(lens: &[usize]) -> (Parts, usize) {
     let (mut at, mut list) = (0, vec![]);
     for &len in lens {
@@ -117,12 +117,12 @@ fn whole(lens: &[usize], piece: impl Fn(usize) -> Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// The contribution of member `rank` to collective `number`.
+/// Returns the contribution of member `rank` to collective `number`.
 fn given(number: usize, rank: usize, len: usize) -> Vec<u8> {
     content(number * 16 + rank, len)
 }
 
-/// The reduction of ranks `0..=last`, element by element, in rank order.
+/// Returns the reduction of ranks `0..=last`, element by element, in rank order.
 fn reduced(number: usize, last: usize, count: usize, how: Builtin) -> Vec<u8> {
     let numbers = |rank| -> Vec<u32> {
         let bytes = given(number, rank, count * 4);
@@ -145,7 +145,7 @@ fn reduced(number: usize, last: usize, count: usize, how: Builtin) -> Vec<u8> {
 }
 
 impl Member {
-    /// Start collective `number`; `Err` says why it cannot be started any more.
+    /// Starts collective `number`. Returns the error if it cannot be started any more.
     fn start(&mut self, number: usize, size: usize, what: &Case) -> Result<(), Error> {
         let (operation, result, expected) = self.part_in(number, size, what);
         let handle = self.engine.start(self.group, &operation)?;
@@ -157,7 +157,7 @@ impl Member {
         Ok(())
     }
 
-    /// This member's part in collective `number`, where its result will be, and what that should be.
+    /// Returns this member's part in collective `number`, the memory for its result, and the expected result.
     fn part_in(&self, number: usize, size: usize, what: &Case) -> (Operation, Views, Vec<u8>) {
         let rank = self.rank as usize;
         let reduction = |count, how| {
@@ -339,7 +339,7 @@ impl Member {
                 (operation, (output, all))
             }
             Case::Alltoall { lens } => {
-                // Member i gives member j as many bytes as the lengths of both say.
+                // Member i gives member j as many bytes as the sum of the lengths of both.
                 let count = |i: usize, j: usize| (lens[i] + 2 * lens[j]) % 29;
                 let gives: Vec<usize> = (0..size).map(|to| count(rank, to)).collect();
                 let gets: Vec<usize> = (0..size).map(|from| count(from, rank)).collect();
@@ -372,7 +372,7 @@ impl Member {
         (operation, result, expected)
     }
 
-    /// Look which collectives are complete, and at what they brought.
+    /// Checks which collectives are complete, and their results.
     fn look(&mut self) {
         let mut at = 0;
         while at < self.open.len() {
@@ -422,7 +422,7 @@ impl Crew {
         }
     }
 
-    /// A member starts its next collective (if `starts`, and there is one) or makes progress.
+    /// Lets a member start its next collective (if `starts`, and there is one) or make progress.
     fn turn(&mut self, at: usize, starts: bool) -> bool {
         if self.lost == Some(self.peers[at]) {
             return false;
@@ -448,7 +448,7 @@ impl Crew {
         self.net.lose(self.peers[at], how);
     }
 
-    /// Go on until all members have ended all collectives.
+    /// Runs until all members have ended all collectives.
     fn finish(&mut self) {
         let mut still = 0;
         while still < 3 {
@@ -536,7 +536,7 @@ fn operation(most: u32) -> impl Strategy<Value = Case> {
     ]
 }
 
-/// Tasks, the members of the group in rank order, and some collectives.
+/// The number of tasks, the members of the group in rank order, and some collectives.
 fn case() -> impl Strategy<Value = (u32, Vec<Peer>, Vec<Case>)> {
     (1u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();
@@ -620,7 +620,7 @@ proptest! {
     ) {
         let mut crew = Crew::new(tasks, &peers, Sizes::EAGER_16_BYTES, &operations);
         crew.net.spread(hosts);
-        // One member hurries: whatever the others do, it leaves when all of its own is complete.
+        // One member is in a hurry: it leaves when all of its own collectives are complete, whatever the others do.
         let first = first % peers.len();
         for (at, starts) in turns {
             crew.turn(at % peers.len(), starts);
@@ -635,14 +635,14 @@ proptest! {
     }
 }
 
-/// A member whose calls wait, and the collective that it is in.
+/// A member whose calls wait, and its current collective.
 struct Caller {
     member: Member,
     open: Option<(Collective, Views, Vec<u8>)>,
 }
 
 impl Caller {
-    /// Begins its next collective, or goes on with the one that it is in.
+    /// Begins the member's next collective, or drives the current one.
     fn turn(&mut self, size: usize, cases: &[Case]) {
         let Caller { member, open } = self;
         member.engine.progress();
@@ -666,7 +666,7 @@ impl Caller {
     }
 }
 
-/// Members that can share a collective buffer call these, one after the other, and look in this order.
+/// Members that can share a collective buffer call these, one after the other, and poll in this order.
 fn wait_in_turn(peers: &[Peer], cases: &[Case], order: &[usize]) {
     let mut crew = Crew::new(9, peers, Sizes::EAGER_16_BYTES, cases);
     let size = peers.len();
@@ -684,7 +684,7 @@ fn wait_in_turn(peers: &[Peer], cases: &[Case], order: &[usize]) {
     panic!("somebody waits for ever");
 }
 
-/// Exchanges that take several rounds: members that are ahead destroy nothing that others still read.
+/// Exchanges that take several rounds: members that are ahead must not overwrite contributions that others still read.
 #[test]
 fn exchanges_of_several_rounds() {
     for size in [2u32, 3, 5, 9] {
@@ -700,14 +700,14 @@ fn exchanges_of_several_rounds() {
             .chain([gathering(false), gathering(true), Case::Barrier]);
         let cases: Vec<Case> = cases.collect();
         let many = [&cases[..], &cases[..], &cases[..]].concat();
-        // Each in turn; and each as far as it comes.
+        // Each in turn, or each as far as possible.
         wait_in_turn(&peers, &many, &[]);
         let hurrying: Vec<usize> = (0..2000).map(|turn| turn / 100).collect();
         wait_in_turn(&peers, &many, &hurrying);
     }
 }
 
-/// More are under way than progress runs at a time: those that wait their turn are complete in the end, or fail when a member dies.
+/// More collectives are in progress than progress runs at a time: those that wait complete in the end, or fail when a member dies.
 #[test]
 fn many_that_are_under_way_at_once() {
     let how = Builtin::Sum;
@@ -738,7 +738,7 @@ fn many_that_are_under_way_at_once() {
     }
 }
 
-/// The algorithms that large messages take: segments down a tree, a ring of partial sums, shared work across hosts.
+/// The algorithms for large messages: segments down a tree, a ring of partial sums, shared work across hosts.
 #[test]
 fn large_broadcasts_and_sums() {
     let sizes = Sizes {
@@ -763,7 +763,7 @@ fn large_broadcasts_and_sums() {
                 root: 1,
                 len: 300_001,
             },
-            // One that is cut unevenly, and one in which one half is a segment longer than the other.
+            // One count that is cut unevenly, and one for which one half is a segment longer than the other.
             sum(70_003, false),
             sum(70_003, true),
             sum(32_769, false),
@@ -787,7 +787,7 @@ fn large_broadcasts_and_sums() {
     }
 }
 
-/// Long parts, and broadcasts in several pieces, across hosts that have as many members each, and across hosts that do not.
+/// Long parts, and broadcasts in several pieces, across hosts with equal and with different numbers of members.
 #[test]
 fn long_parts_across_hosts() {
     let sizes = Sizes {

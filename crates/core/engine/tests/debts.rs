@@ -1,4 +1,4 @@
-//! What a task that leaves has still to get out: the counts of it, whatever ends the messages.
+//! What a task that leaves still has to send: its counters, however the messages end.
 
 mod support;
 
@@ -7,7 +7,7 @@ use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
 const SIZES: Sizes = Sizes::EAGER_300_BYTES;
-/// Bytes of a message of which a stream holds a tenth: the rest stays with its sender.
+/// Length of a message of which a stream holds a tenth: the rest stays with its sender.
 const BEYOND_STREAM_BYTES: usize = 10 * SIZES.stream;
 
 /// Tasks over one net, of which the first sends.
@@ -25,7 +25,7 @@ fn give(sender: &mut Engine<End>, to: Peer, bytes: usize, mode: Mode) {
     sender.on_complete(handle, 1).expect("a request");
 }
 
-/// Fills the ring to a task, and gives as many messages again.
+/// Fills the ring to a task, and sends as many messages again.
 fn give_more_than_fits(sender: &mut Engine<End>, to: Peer) {
     for _ in 0..2 * SIZES.ring {
         give(sender, to, 8, Mode::Standard);

@@ -1,5 +1,5 @@
-//! Contexts are used again: many more groups are made than there are contexts, while messages of groups that are freed are on their
-//! way, groups are kept, revoked and shrunk, and tasks die. No message of one group is received in another one.
+//! Contexts are reused: many more groups are made than there are contexts, while messages of freed groups are in flight, groups are kept, revoked
+//! and shrunk, and tasks die. No message of one group is received in another one.
 
 mod support;
 
@@ -12,9 +12,9 @@ use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::{memory, room};
 
-/// Rounds after which a test says that nothing will ever move.
+/// Number of rounds after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 3000;
-/// Groups that can be made in an epoch.
+/// Number of groups that can be made in an epoch.
 const SPACES: Spaces = Spaces {
     made: 6,
     survivors: 4,
@@ -22,16 +22,16 @@ const SPACES: Spaces = Spaces {
 
 /// The number of the parts into which the contexts are divided.
 const PARTS: u64 = 16;
-/// The tag of words of epochs, in the collectives' context of the world, and in place of a context: the sender has entered.
+/// The tag of epoch messages, in the collective context of the world; and the number that stands for a context: the sender has entered.
 const WORD_TAG: i32 = 0x5000_0000 - 4;
 const ENTERED: u64 = u64::MAX;
 
 struct Fleet {
     net: Net,
     engines: Vec<Engine<End>>,
-    /// Numbers given to groups, in the messages of each.
+    /// Numbers of groups, which their messages contain.
     groups: u32,
-    /// A task that computes.
+    /// A task that computes and makes no calls.
     away: Option<Peer>,
 }
 
@@ -72,7 +72,7 @@ impl Fleet {
         panic!("{what}: it is waited for ever");
     }
 
-    /// These make a group, and have the same context.
+    /// Makes a group of these members, and checks that it has the same context at all of them.
     fn make(&mut self, members: &[Peer]) -> Vec<(Peer, GroupId)> {
         let begun: Vec<(Peer, GroupId, Handle)> = members
             .iter()
@@ -109,7 +109,7 @@ impl Fleet {
         group.expect("a live group").context
     }
 
-    /// Each sends its group's number to the next one, which does not receive it.
+    /// Each member sends its group's number to the next one, which does not receive it.
     fn leave_messages(&mut self, made: &[(Peer, GroupId)]) {
         let number = self.groups.to_le_bytes();
         for (at, &(peer, _)) in made.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Fleet {
         }
     }
 
-    /// Each sends its group's number to the next one and receives one from anybody: it is that of this group.
+    /// Each member sends its group's number to the next one and receives one from any source, which must be the number of this group.
     fn exchange(&mut self, made: &[(Peer, GroupId)]) {
         let number = self.groups;
         let context = self.context(made[0]);
@@ -167,7 +167,7 @@ impl Fleet {
         }
     }
 
-    /// All tasks make groups until each part has been used again.
+    /// All tasks make groups until each part was reused.
     fn use_all_parts(&mut self) {
         let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
         let is_behind = |engine: &Engine<End>| engine.context_epoch() <= PARTS;
@@ -177,7 +177,7 @@ impl Fleet {
         }
     }
 
-    /// Task 0 sends task 1 a word of epochs.
+    /// Task 0 sends task 1 an epoch message.
     fn say_of_epoch(&mut self, epoch: u64, context: u64) {
         let word = [epoch.to_le_bytes(), context.to_le_bytes()].concat();
         let engine = self.engine(0);
@@ -258,7 +258,7 @@ fn more_groups_of_survivors_are_made_than_there_are_contexts() {
     assert!(fleet.engines[0].context_epoch() > 40);
 }
 
-/// A task that has made no groups comes to one that has used many epochs, whichever of them proposes.
+/// A task that has made no groups makes one with a task that has used many epochs, whichever of them proposes.
 #[test]
 fn a_task_that_was_not_there_goes_on_to_the_epoch_of_the_others() {
     for members in [[0, 2], [2, 0]] {
@@ -273,8 +273,8 @@ fn a_task_that_was_not_there_goes_on_to_the_epoch_of_the_others() {
     }
 }
 
-/// A member goes on to send in a group that the other one has freed long ago: its context is not used for others.
-/// While a task that was met computes, the others wait for its word, and ask for nobody meanwhile.
+/// A member continues to send in a group that the other one has freed long ago: its context is not used for other groups.
+/// While a known task computes, the others wait for its epoch message, and send no further requests.
 #[test]
 fn a_pending_epoch_costs_no_look_at_those_that_were_met() {
     const TASKS: u32 = 20;
@@ -326,7 +326,7 @@ fn a_context_that_one_member_still_uses_is_barred() {
     assert!(fleet.engines[0].context_epoch() > 32);
 }
 
-/// The sender has a group of that context, and the receiver may not have it yet.
+/// The sender has a group with that context, and the receiver may not have it yet.
 #[test]
 fn messages_in_a_barred_context_stay_whenever_the_words_of_their_sender_come() {
     const EPOCH: u64 = 1;
@@ -353,7 +353,7 @@ fn messages_in_a_barred_context_stay_whenever_the_words_of_their_sender_come() {
 
 #[test]
 fn the_stream_of_a_message_that_nobody_received_is_emptied() {
-    // Too long for a ring, and short enough to be in a stream as a whole.
+    // Too long for a ring, and short enough to fit into a stream completely.
     const MESSAGE_BYTES: usize = 220;
     let mut fleet = Fleet::with_sizes(
         2,
@@ -411,7 +411,7 @@ fn a_synchronous_send_to_itself_in_a_group_that_is_freed_is_cancelled() {
     assert_eq!(outcome.expect("it is over").1, Some(Error::Cancelled));
 }
 
-/// An id that is no group's any more is not another one's soon.
+/// The id of a freed group is not reused soon.
 #[test]
 fn a_stale_id_stays_stale() {
     let mut fleet = Fleet::new(1);

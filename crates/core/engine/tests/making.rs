@@ -1,5 +1,5 @@
-//! Groups that are made at the same time, started by each member in an order of its own: each has one context at all its members,
-//! no two have the same at one task, and nobody waits for ever, whoever dies.
+//! Groups that are made at the same time, in a different order at each member. Each group has the same context at all its members, no two groups of
+//! a task have the same context, and no member waits forever, whichever tasks die.
 
 mod support;
 
@@ -11,12 +11,12 @@ use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::names;
 
-/// Rounds after which a test says that nothing will ever move.
+/// Number of rounds after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 3000;
 /// A second group of all tasks.
 const OTHER: u32 = 2;
 
-/// A group that is to be made: from which, of whom.
+/// A group to be made: the old group and the members.
 #[derive(Clone, Debug)]
 struct Plan {
     from: GroupId,
@@ -32,7 +32,7 @@ enum Calling {
 }
 
 impl Calling {
-    /// Those that can be made of a group.
+    /// Returns the calls that are possible for a group.
     fn all_of(group: GroupId) -> &'static [Calling] {
         match group == GroupId::ALL {
             true => &[Calling::Tagged(5), Calling::Selecting],
@@ -52,14 +52,14 @@ struct Fleet {
 
 impl Fleet {
     fn new(tasks: u32, plans: Vec<Plan>) -> Fleet {
-        // Room for one word of a member.
+        // Space for one message of a member.
         let sizes = Sizes {
             eager: 48,
             ..Sizes::EAGER_16_BYTES
         };
         let net = Net::new(tasks, sizes);
         let engine = |me| {
-            // Nothing but these messages is taken in.
+            // Only messages of makings are received.
             let mut engine = Engine::new(net.end(me), Settings { buffer: 1 });
             let all = (0..tasks).collect();
             engine.add_group(all, OTHER).expect("a second group");
@@ -74,7 +74,7 @@ impl Fleet {
         }
     }
 
-    /// A task starts to make a group, if it is a member and has not.
+    /// Starts to make a group at a task, if the task is a member and has not started yet.
     fn start(&mut self, plan: usize, peer: Peer) {
         self.start_by(plan, peer, Calling::Tagged(plan as i32));
     }
@@ -91,7 +91,7 @@ impl Fleet {
                     call.expect("a group whose members are known")
                 }
             };
-            // Some make two groups at once.
+            // Some calls make two groups at once.
             let count = 1 + plan % 2;
             let started = self.engines[peer as usize].start_groups(from, members, call, count);
             self.started
@@ -127,7 +127,7 @@ impl Fleet {
         }
     }
 
-    /// All start what they have not, and go on until nobody can.
+    /// Starts everything that is not started yet, at all tasks, and runs until nothing changes any more.
     fn finish(&mut self) {
         let tasks = self.engines.len() as Peer;
         for plan in 0..self.plans.len() {
@@ -136,7 +136,7 @@ impl Fleet {
         self.settle();
     }
 
-    /// All go on until nobody can.
+    /// Runs all tasks until nothing changes any more.
     fn settle(&mut self) {
         let tasks = self.engines.len() as Peer;
         for _ in 0..MAX_ROUNDS {
@@ -148,7 +148,7 @@ impl Fleet {
         panic!("progress without end");
     }
 
-    /// The contexts of a plan's group at its living members, or what became of it there.
+    /// Returns the contexts of a plan's group at its living members, or the errors there.
     fn outcomes(&self, plan: usize) -> Vec<&Result<u32, Error>> {
         let members = self.plans[plan].members.iter();
         let living = members.filter(|&&peer| self.net.is_here(peer));
@@ -160,7 +160,7 @@ impl Fleet {
             .collect()
     }
 
-    /// The same members try once more to make the same group: each calls and goes on as far as it can before the next one calls.
+    /// Lets the same members try once more to make the same group. Each calls and proceeds as far as possible before the next one calls.
     fn try_again(&mut self, of: &Plan, calling: Calling, order: &[Peer]) -> usize {
         let plan = self.plans.len();
         self.plans.push(of.clone());
@@ -171,7 +171,7 @@ impl Fleet {
         plan
     }
 
-    /// No member that is there holds a message that it will not receive.
+    /// Checks that no living member holds a message that it will not receive.
     fn check_nothing_waits(&self, story: &str) {
         for peer in self.net.living() {
             let engine = &self.engines[peer as usize];
@@ -211,7 +211,7 @@ fn plans(tasks: u32) -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(plan, 1..6)
 }
 
-/// A fleet's plans, and its course: who starts what, or goes on.
+/// A fleet's plans and its course: which task starts which plan or makes progress.
 fn case() -> impl Strategy<Value = (u32, Vec<Plan>, Vec<(usize, Peer, bool)>)> {
     (2u32..6).prop_flat_map(|tasks| {
         let course = prop::collection::vec((0usize..6, 0..tasks, any::<bool>()), 0..120);
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// Each of two starts with another one of two groups: neither waits for the other.
+/// Each of two members starts with a different one of two groups: they do not wait for each other.
 #[test]
 fn opposite_orders_do_not_wait_for_each_other() {
     for from in [GroupId::WORLD, GroupId(1)] {
@@ -292,7 +292,7 @@ fn opposite_orders_do_not_wait_for_each_other() {
     }
 }
 
-/// The first member knows why another one is gone, and tells the others, which have not heard of it.
+/// The first member knows why another one is gone, and notifies the others, which do not know.
 #[test]
 fn a_member_that_hears_of_a_loss_from_another_one_hears_its_kind() {
     for how in [Presence::Left, Presence::Dead] {
@@ -322,7 +322,7 @@ fn a_member_that_hears_of_a_loss_from_another_one_hears_its_kind() {
     }
 }
 
-/// A member that is told of a death gives up and leaves, and another one may see that first: the death is still what it is told.
+/// A member that is notified of a death gives up and leaves, and another one may see that departure first: it must still report the death.
 #[test]
 fn a_death_is_named_before_a_member_that_has_left() {
     for (dead, left) in [(1, 0), (2, 0), (0, 1), (1, 2)] {
@@ -342,7 +342,7 @@ fn a_death_is_named_before_a_member_that_has_left() {
     }
 }
 
-/// The third one reaches both, whoever of the members they are, and however far the making is.
+/// The third member reaches both, whichever members they are and however far the making has progressed.
 #[test]
 fn two_members_that_have_given_each_other_up_keep_nobody_waiting() {
     for (one, other) in [(0, 1), (0, 2), (1, 2)] {
@@ -368,7 +368,7 @@ fn two_members_that_have_given_each_other_up_keep_nobody_waiting() {
     }
 }
 
-/// Task 0 has heard that task 2 is dead, and tells task 1 while they make a group; `before` happens before they call.
+/// Task 0 knows that task 2 is dead, and notifies task 1 while they make a group. `before` is called before they start.
 fn told_of_a_death(before: impl FnOnce(&mut Fleet)) -> Fleet {
     let plan = Plan {
         from: GroupId::WORLD,
@@ -387,7 +387,7 @@ fn told_of_a_death(before: impl FnOnce(&mut Fleet)) -> Fleet {
     fleet
 }
 
-/// The word of another member is enough to take note of a death, and to send nothing to that member in the group any more.
+/// A report of another member is enough to record a death, and to send nothing to the dead member in the group any more.
 #[test]
 fn a_member_that_is_reported_dead_is_dead_in_the_group() {
     let mut fleet = told_of_a_death(|_| ());
@@ -404,12 +404,12 @@ fn a_member_that_is_reported_dead_is_dead_in_the_group() {
     assert_eq!(engine.acknowledge(GroupId::WORLD), Ok(1));
     let other = engine.group(GroupId(1)).expect("another group");
     assert!(!other.is_reported_dead(2) && other.open_peer(2).is_some());
-    // It stays so when the group is revoked.
+    // This remains so when the group is revoked.
     engine.revoke(GroupId::WORLD).expect("the world");
     assert_eq!(engine.dead_members(GroupId::WORLD), Ok(vec![2]));
 }
 
-/// The table of tasks says that a task is dead before it counts the loss, by which sends notice it.
+/// The table of tasks shows a death before the loss is counted, by which sends notice it.
 #[test]
 fn a_member_that_is_reported_dead_at_the_moment_of_its_death_is_dead_in_the_group() {
     let mut fleet = told_of_a_death(|fleet| {
@@ -421,7 +421,7 @@ fn a_member_that_is_reported_dead_at_the_moment_of_its_death_is_dead_in_the_grou
     assert!(world.is_reported_dead(2) && !engine.is_open_rank(2));
 }
 
-/// Nobody waits for a group any more that the others still make.
+/// One member does not wait for a group any more that the others still make.
 #[test]
 fn a_forgotten_group_is_made_for_the_others() {
     let members = vec![0, 1];
@@ -448,7 +448,7 @@ fn a_forgotten_group_is_made_for_the_others() {
     );
 }
 
-/// All orders of these.
+/// Returns all permutations of these.
 fn orders(of: &[Peer]) -> Vec<Vec<Peer>> {
     if of.is_empty() {
         return vec![Vec::new()];
@@ -487,7 +487,7 @@ fn makings_that_fail_leave_nothing_behind_in_whichever_order_the_members_call() 
     }
 }
 
-/// A member that has ended tries again before others have called for the first time.
+/// A member whose attempt has ended tries again before others have called for the first time.
 #[test]
 fn words_to_a_member_that_is_ahead_are_of_the_attempt_that_they_name() {
     for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
@@ -515,7 +515,7 @@ fn words_to_a_member_that_is_ahead_are_of_the_attempt_that_they_name() {
     }
 }
 
-/// Each of two members is gone for the other one, and all others reach both.
+/// Two members consider each other gone, and all others reach both.
 #[test]
 fn a_group_is_made_for_all_or_for_none_though_two_members_cannot_reach_each_other() {
     let members: Vec<Peer> = (0..4).collect();
@@ -553,7 +553,7 @@ fn a_group_is_made_for_all_or_for_none_though_two_members_cannot_reach_each_othe
 proptest! {
     #![proptest_config(cases(500))]
 
-    /// Members call again and again, each as soon as its call before has ended, while one of them dies or two lose each other.
+    /// Members call again and again, each as soon as its previous call has ended, while one of them dies or two lose each other.
     #[test]
     fn whatever_is_lost_meanwhile_nothing_is_left_behind(
         tasks in 2u32..6,
@@ -610,7 +610,7 @@ proptest! {
     }
 }
 
-/// One member ends early and frees the old group. What it is told after that, or has been told before, is for nobody.
+/// One member ends early and frees the old group. Messages that it gets later, or has got before, are dropped.
 #[test]
 fn words_in_a_group_that_is_freed_are_dropped() {
     for calling in [Calling::Tagged(5), Calling::Selecting, Calling::Numbered] {
@@ -649,7 +649,7 @@ fn words_in_a_group_that_is_freed_meanwhile_are_heard() {
             };
             let mut fleet = Fleet::new(3, vec![plan; 2]);
             for peer in [2, 1, 0] {
-                // Of the second one the number is another one.
+                // The number of the second call is different.
                 fleet.start_by(0, peer, calling);
                 if let Calling::Numbered = calling {
                     fleet.start_by(1, peer, calling);
@@ -679,14 +679,14 @@ fn words_in_a_group_that_is_revoked_are_dropped() {
     };
     let mut fleet = Fleet::new(3, vec![plan]);
     fleet.engines[1].revoke(GroupId(1)).expect("a group");
-    // It has not heard of that.
+    // This task does not know of that.
     fleet.start(0, 0);
     fleet.settle();
     assert_eq!(fleet.ended[&(0, 0)], Err(Error::Revoked));
     fleet.check_nothing_waits("revoked");
 }
 
-/// A call that has its number can fail before it starts to make a group, at one member alone.
+/// A numbered call can fail at one member alone before it starts to make a group.
 #[test]
 fn words_about_a_call_that_was_given_up_are_dropped() {
     let plan = Plan {
@@ -707,13 +707,13 @@ fn words_about_a_call_that_was_given_up_are_dropped() {
     fleet.check_nothing_waits("given up");
 }
 
-/// A group that this engine makes, and its request.
+/// A group that an engine makes, and its request.
 fn begin(engine: &mut Engine<End>, old: GroupId, members: &[Peer]) -> (GroupId, Handle) {
     let made = engine.start_group(old, members.to_vec(), Call::Selecting);
     made.expect("it makes sense")
 }
 
-/// All of these go on, in this order, until it is so.
+/// Runs these engines in this order until `is_so` returns true.
 fn until(engines: &mut [Engine<End>], order: [usize; 4], is_so: impl Fn(&[Engine<End>]) -> bool) {
     for _ in 0..MAX_ROUNDS {
         for peer in order {
@@ -732,7 +732,7 @@ fn free(engine: &mut Engine<End>, (group, handle): (GroupId, Handle)) {
     engine.free_group(group).expect("it is made");
 }
 
-/// A context is used again, and a member hears words from members of the new group before it has that itself.
+/// A context is reused, and a member receives messages from members of the new group before it has the group itself.
 #[test]
 fn early_words_in_a_group_whose_context_was_another_ones_are_heard() {
     const SPACES: Spaces = Spaces {
@@ -748,7 +748,7 @@ fn early_words_in_a_group_whose_context_was_another_ones_are_heard() {
         let all = [0, 1, 2, 3];
         let start = |engine: &mut Engine<End>| begin(engine, GroupId::WORLD, &all);
         let made: Vec<(GroupId, Handle)> = engines.iter_mut().map(start).collect();
-        // The third one, which tells the fourth one, is slow to hear that the group is made.
+        // The third member, which notifies the fourth, is slow to learn that the group is made.
         until(&mut engines, [2, 3, 0, 1], |engines| {
             is_done(&engines[1], made[1])
         });

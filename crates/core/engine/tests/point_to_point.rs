@@ -25,7 +25,7 @@ enum Step {
 }
 
 impl Step {
-    /// Whose call it is.
+    /// The task that makes the call.
     fn by(&self) -> Peer {
         match *self {
             Step::Send(by, ..) | Step::Loan(by, ..) | Step::Receive(by, ..) => by,
@@ -41,7 +41,7 @@ fn context() -> impl Strategy<Value = u32> {
 }
 
 fn length() -> impl Strategy<Value = usize> {
-    // Around the eager limit (16) and the stream's room (12) of the tiny net, and beyond.
+    // Sizes around the eager limit (16) and the stream's space (12) of the small net, and beyond.
     prop::sample::select(vec![0, 1, 8, 15, 16, 17, 24, 25, 40, 90])
 }
 

@@ -1,4 +1,4 @@
-//! Single cases that went wrong once, or would be silent if they did.
+//! Single cases that once failed, or that would fail silently.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn pair(sizes: Sizes) -> (Net, Engine<End>, Engine<End>) {
     (net.clone(), engine(0), engine(1))
 }
 
-/// A large message is offered, a small one follows: the receive must take the large one.
+/// A large message is offered, then a small one is sent: the receive must take the large one.
 #[test]
 fn a_small_message_does_not_overtake_an_offer() {
     let mut world = World::new(2, Sizes::EAGER_16_BYTES, 1 << 20);
@@ -35,7 +35,7 @@ fn a_small_message_does_not_overtake_an_offer() {
     world.finish();
 }
 
-/// A loan is sent, a small message follows: the receive must take the loan.
+/// A loan is sent, then a small message: the receive must take the loan.
 #[test]
 fn a_small_message_does_not_overtake_a_loan() {
     let mut world = World::new(2, Sizes::EAGER_16_BYTES, 1 << 20);
@@ -46,7 +46,7 @@ fn a_small_message_does_not_overtake_a_loan() {
     world.finish();
 }
 
-/// The sender died before the receive was made; its loss has been dealt with.
+/// The sender died before the receive was posted, and its loss was processed.
 #[test]
 fn a_receive_of_a_dead_tasks_unfinished_offer_fails() {
     for streams in [0, 1] {
@@ -77,7 +77,7 @@ fn a_receive_of_a_dead_tasks_unfinished_offer_fails() {
     }
 }
 
-/// A standard send to a task known to be dead must not pretend.
+/// A standard send to a task known to be dead must fail.
 #[test]
 fn a_small_send_to_a_dead_task_fails_at_once() {
     let (net, mut engine, _other) = pair(Sizes::EAGER_16_BYTES);
@@ -87,8 +87,7 @@ fn a_small_send_to_a_dead_task_fails_at_once() {
     assert!(matches!(sent, Err(Error::Dead(1))), "{sent:?}");
 }
 
-/// A peer that scribbles is condemned once; after that nothing is left to do, so that the task
-/// can sleep.
+/// A peer that writes corrupt data is condemned once. After that nothing is left to do, so that the task can sleep.
 #[test]
 fn a_damaged_ring_does_not_keep_the_engine_busy() {
     let (net, mut engine, _other) = pair(Sizes::EAGER_16_BYTES);
@@ -106,8 +105,8 @@ fn a_damaged_ring_does_not_keep_the_engine_busy() {
     assert!((0..10).any(|_| !engine.progress()), "busy for ever");
 }
 
-/// A task that this one has condemned would otherwise wait for it for ever, as would third tasks in a
-/// collective of all: each is told, and nothing more of the condemned one is read.
+/// A task that this one has condemned would otherwise wait for it forever, as would third tasks in a collective of all. All of them are notified,
+/// and nothing of the condemned task is read any more.
 #[test]
 fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
     let net = Net::new(3, Sizes::EAGER_16_BYTES);
@@ -143,7 +142,7 @@ fn who_is_condemned_hears_of_it_and_so_do_the_members_of_its_groups() {
     );
 }
 
-/// Messages without bytes take memory too.
+/// Messages of no bytes take memory, too.
 #[test]
 fn empty_messages_are_bounded_as_well() {
     let net = Net::new(2, Sizes::EAGER_16_BYTES);
@@ -158,7 +157,7 @@ fn empty_messages_are_bounded_as_well() {
     assert!(taken < 50_000, "{taken} messages held for 4 KiB of buffer");
 }
 
-/// The answer to the last question of a task that is gone would open a ring that nobody closes.
+/// An answer to the last request of a lost task would open a ring that is never closed.
 #[test]
 fn nothing_is_said_to_a_task_that_is_gone() {
     let (net, mut receiver, mut sender) = pair(Sizes {
@@ -166,7 +165,7 @@ fn nothing_is_said_to_a_task_that_is_gone() {
         ..Sizes::EAGER_16_BYTES
     });
     let sent = sender.start_send(0, 0, 1, memory(&[1; 100]), Mode::Synchronous);
-    // More than a receiver takes in before it looks who is there.
+    // More than a receiver handles before it checks for losses.
     for _ in 0..40 {
         assert!(sender.try_send(0, 0, 2, &room(0)));
     }
@@ -177,8 +176,7 @@ fn nothing_is_said_to_a_task_that_is_gone() {
     assert!(!net.front_of(0, 1) && receiver.is_idle());
 }
 
-/// A send that waits for room is taken back: its memory must not be read afterwards, and the
-/// message is not sent.
+/// A send that waits for space is withdrawn: its memory must not be read afterwards, and the message is not sent.
 #[test]
 fn a_forgotten_send_is_not_sent() {
     let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
@@ -201,7 +199,7 @@ fn a_forgotten_send_is_not_sent() {
     assert_eq!(got, handles.len());
 }
 
-/// A large send is taken back when it is on offer already: a receive must not wait for it for ever.
+/// A large send is withdrawn after its offer was sent: a receive must not wait for it forever.
 #[test]
 fn a_receive_does_not_wait_for_an_offer_that_was_taken_back() {
     for (streams, begun) in [(0, false), (1, false), (0, true), (1, true)] {
@@ -230,7 +228,7 @@ fn a_receive_does_not_wait_for_an_offer_that_was_taken_back() {
     }
 }
 
-/// A receive that is under way is taken back: its sender must not wait for ever.
+/// A receive in progress is withdrawn: its sender must not wait forever.
 #[test]
 fn a_send_does_not_wait_for_a_receive_that_was_taken_back() {
     for streams in [0, 1] {
@@ -263,7 +261,7 @@ fn a_send_does_not_wait_for_a_receive_that_was_taken_back() {
     }
 }
 
-/// A message that does not fit spoils one member's collective, not everybody's.
+/// A message that does not fit fails the collective of one member, not of all.
 #[test]
 fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
     use regatta_engine::{GroupId, Parts};
@@ -273,7 +271,7 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
         .collect();
     let handles: Vec<Handle> = (0..3)
         .map(|me| {
-            // Rank 2 thinks that rank 0 gives less.
+            // Rank 2 expects rank 0 to give less than it does.
             let first = if me == 2 { 2 } else { 4 };
             let parts = Parts::Listed(vec![(first, 0), (4, 4), (4, 8)]);
             let input = Some(memory(&[me as u8; 4]));
@@ -306,7 +304,7 @@ fn a_truncation_in_a_collective_is_an_error_for_its_member_alone() {
     outcome(1, &mut engines);
 }
 
-/// Across hosts leaders carry the parts of others behind their own.
+/// Across hosts, leaders send the parts of other members after their own.
 #[test]
 fn a_leader_that_gives_more_than_its_part_spoils_no_other_part() {
     use regatta_engine::{GroupId, Parts};
@@ -340,7 +338,7 @@ fn a_leader_that_gives_more_than_its_part_spoils_no_other_part() {
     }
 }
 
-/// The message waited for lies behind others that fill the buffer: a blocked receive can tell.
+/// The awaited message is queued behind others that fill the buffer: a blocked receive must detect that.
 #[test]
 fn a_full_buffer_in_front_of_a_receive_shows() {
     let net = Net::new(2, Sizes::EAGER_16_BYTES);
@@ -359,7 +357,7 @@ fn a_full_buffer_in_front_of_a_receive_shows() {
     assert!(receiver.is_done(wanted).expect("a live handle"));
 }
 
-/// A synchronous message of no bytes needs no stream, and still waits for its receive.
+/// A synchronous message of no bytes needs no stream, but still waits for its receive.
 #[test]
 fn an_empty_synchronous_message_opens_no_stream() {
     let (net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
@@ -375,7 +373,7 @@ fn an_empty_synchronous_message_opens_no_stream() {
     assert!(sender.is_done(sent).expect("a live handle"));
 }
 
-/// A send is taken back at any moment of its life: its stream is used again, by whoever held it last.
+/// A send is withdrawn at any moment of its life: its stream is reused by the side that owned it last.
 #[test]
 fn no_stream_is_lost_by_taking_a_send_back() {
     let sizes = [0, 1].map(|streams| Sizes {
@@ -405,7 +403,7 @@ fn take_back_after(
     turns: usize,
 ) {
     let (net, mut receiver, mut sender) = pair(sizes);
-    // Others before it, so that the offer itself may not have gone yet.
+    // Messages before it, so that the offer itself may not have been sent yet.
     for _ in 0..crowd {
         let small = sender.start_send(0, 0, 1, memory(&[1]), Mode::Standard);
         small.expect("started");
@@ -428,7 +426,7 @@ fn take_back_after(
     let unreceived = !receives && !sender.is_idle();
     assert!(!unreceived, "{story}: still under way");
     assert_eq!(net.open_streams(), 0, "{story}");
-    // A message that had been sent by then waits for its receive, in its stream.
+    // A message that was sent by then waits for its receive, in its stream.
     let waits = net.lost_streams() > 0 && !receives;
     if waits {
         let late = receiver.start_receive(from(1, 0), room(length));
@@ -438,7 +436,7 @@ fn take_back_after(
     assert_eq!(net.lost_streams(), 0, "{story}");
     if let Some(Ok(handle)) = receive {
         let done = receiver.is_done(handle).expect("a live handle");
-        // One that never went leaves its receive to the next.
+        // If the message was never sent, its receive takes the next one.
         assert!(
             done || net.taken(0).iter().all(|taken| taken.tag != 0),
             "{story}"
@@ -446,7 +444,7 @@ fn take_back_after(
     }
 }
 
-/// A send is taken back whose message a probe has taken out of matching: its receive says so.
+/// A send is withdrawn after a probe has taken its message out of matching: the message's receive reports that.
 #[test]
 fn a_matched_message_that_is_taken_back_ends_its_receive() {
     for streams in [0, 1] {
@@ -472,7 +470,7 @@ fn a_matched_message_that_is_taken_back_ends_its_receive() {
     }
 }
 
-/// A sender asks for a message back that a probe has taken out of matching: it hears that a receive was faster.
+/// A sender asks for a message back that a probe has taken out of matching: it gets the answer that a receive has taken it.
 #[test]
 fn a_matched_message_is_not_given_back() {
     let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
@@ -492,7 +490,7 @@ fn a_matched_message_is_not_given_back() {
     assert_eq!(sender.finish(sent).expect("live").expect("over").1, None);
 }
 
-/// A look at a request leaves it as it is.
+/// `look_at_request` does not change a request.
 #[test]
 fn a_request_can_be_looked_at_again_and_again() {
     let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
@@ -514,12 +512,12 @@ fn a_request_can_be_looked_at_again_and_again() {
     assert!(receiver.look_at_request(handle).is_err(), "it is used up");
 }
 
-/// A task that has ended does not send receives from others the long way round.
+/// A task that has ended must not make receives from other tasks use the slow path.
 #[test]
 fn receives_from_those_that_are_left_are_posted_at_once() {
     let net = Net::new(3, Sizes::EAGER_16_BYTES);
     let [mut receiver, mut sender] = [0, 2].map(|me| Engine::new(net.end(me), Settings::default()));
-    // A first request makes its slot.
+    // A first request allocates its slot.
     let handle = receiver
         .start_receive(from(2, 1), room(4))
         .expect("started");
@@ -534,7 +532,7 @@ fn receives_from_those_that_are_left_are_posted_at_once() {
     assert!(receiver.try_post(2, 0, 1, &into).is_some());
 }
 
-/// Two that have given each other up take no part in a collective: the third, which reaches both, does not wait for them.
+/// Two members that have given each other up take no part in a collective: the third, which reaches both, does not wait for them.
 #[test]
 fn a_collective_that_two_members_cannot_begin_ends_for_the_third() {
     let net = Net::new(3, Sizes::EAGER_300_BYTES);
@@ -559,7 +557,7 @@ fn a_collective_that_two_members_cannot_begin_ends_for_the_third() {
     assert!(matches!(error, Some(Error::Dead(1 | 2))), "{error:?}");
 }
 
-/// Threads that sleep, and the descriptor, look when this count has changed: nobody rings for a message of a task to itself.
+/// Sleeping threads, and the descriptor, check whether this counter has changed: no bell rings for a message of a task to itself.
 #[test]
 fn a_message_to_oneself_is_counted() {
     let net = Net::new(1, Sizes::EAGER_16_BYTES);
@@ -583,7 +581,7 @@ fn a_message_to_oneself_is_counted() {
     assert!(is_counted(&alone), "a loan");
 }
 
-/// A loan that is not there ends its receive, and nothing is left of that.
+/// An invalid loan ends its receive, and nothing of it is left.
 #[test]
 fn a_receive_of_a_false_loan_fails_and_leaves_nothing() {
     let (_net, mut receiver, mut sender) = pair(Sizes::EAGER_16_BYTES);
@@ -599,7 +597,7 @@ fn a_receive_of_a_false_loan_fails_and_leaves_nothing() {
     let again = receiver.start_receive(from(0, 9), room(8)).expect("posted");
     assert_eq!(again.0 as u32, kept.0 as u32, "its place is free again");
 
-    // Of a task's own the send says so, and the receive that waited for it.
+    // For a task's own invalid loan, both the send and the waiting receive fail.
     let sent = receiver.send_loan(0, 0, 9, 78, 8);
     assert!(sent.is_err(), "{sent:?}");
     assert_eq!(receiver.is_done(again), Ok(true));

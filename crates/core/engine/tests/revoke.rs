@@ -1,4 +1,5 @@
-//! A group is revoked while its members do all kinds of things in it: all that live end them and know why, whoever dies meanwhile.
+//! A group is revoked while its members do all kinds of operations in it: all living members end them and know the reason, whichever members die
+//! meanwhile.
 
 mod support;
 
@@ -10,18 +11,18 @@ use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::{BARRIER, memory, room};
 
-/// Rounds after which a test says that nothing will ever move.
+/// Number of rounds after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 150;
 /// The context of a second group of all tasks.
 const OTHER: u32 = 2;
 
-/// The narrowest that holds a word of a member about a new group.
+/// The smallest sizes that hold a message of a member about a new group.
 const EAGER_48_BYTES: Sizes = Sizes {
     eager: 48,
     ..Sizes::EAGER_16_BYTES
 };
 
-/// The things that a member does in the group.
+/// The operations of a member in the group.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Receive(Peer),
@@ -49,7 +50,7 @@ struct Fleet {
     net: Net,
     engines: Vec<Engine<End>>,
     group: GroupId,
-    /// Made of the group while it could be.
+    /// A group made from the old one while that was possible.
     made: Vec<Vec<(GroupId, Handle)>>,
     under_way: Vec<Vec<Handle>>,
 }
@@ -125,7 +126,7 @@ impl Fleet {
         }
     }
 
-    /// A member does something. After it has heard of the revocation nothing that waits can be begun.
+    /// Lets a member start an operation. Once it knows of the revocation, no operation that waits can be started.
     fn act(&mut self, peer: Peer, deed: Deed) {
         if !self.net.is_here(peer) {
             return;
@@ -156,7 +157,7 @@ impl Fleet {
         }
     }
 
-    /// Everybody goes on. If a task that lives knows, all come to know, and nothing is left under way.
+    /// Runs all tasks. If a living task knows of the revocation, all learn of it, and no operation remains in progress.
     fn end(&mut self, story: &str) {
         for _ in 0..MAX_ROUNDS {
             self.progress();
@@ -210,7 +211,7 @@ impl Fleet {
         }
     }
 
-    /// The living agree in the group that is revoked, and the other group still works.
+    /// Checks that the living members can agree in the revoked group, and that the other group still works.
     fn go_on(&mut self, story: &str) {
         let living = self.net.living();
         let group = self.group;
@@ -276,7 +277,7 @@ fn whatever_waits_ends() {
     }
 }
 
-/// The receive of a long message is under way, wherever that is, when the sender's group is revoked: it ends as the group does.
+/// A long message is being received, in any stage, when the sender's group is revoked: the receive ends with the group's error.
 #[test]
 fn a_long_message_under_way_ends_as_its_group_does() {
     let mut under_way = 0;
@@ -318,7 +319,7 @@ fn a_long_message_under_way_ends_as_its_group_does() {
                     drop(is_open);
                     let group = fleet.group;
                     fleet.engine(revoker).revoke(group).expect("a group");
-                    // The word to the receiver and all that follows it come in one look.
+                    // The message to the receiver and everything after it are received by one poll.
                     for sender in [0, 2] {
                         fleet.engine(sender).progress();
                     }
@@ -330,7 +331,8 @@ fn a_long_message_under_way_ends_as_its_group_does() {
     assert!(under_way > 10, "{under_way}");
 }
 
-/// The receiver has taken in what there was of a long message and has revoked the group: the send ends as the group does, though there is room for the rest.
+/// The receiver has received a part of a long message and has revoked the group: the send ends with the group's error, although there is space for
+/// the rest.
 #[test]
 fn a_send_ends_by_a_revocation_that_has_come_before_its_last_bytes_find_room() {
     let mut fleet = Fleet::new(2, Sizes::EAGER_16_BYTES);
@@ -346,7 +348,7 @@ fn a_send_ends_by_a_revocation_that_has_come_before_its_last_bytes_find_room() {
     fleet.end("taken in");
 }
 
-/// Its sender takes it back.
+/// Its sender withdraws it.
 #[test]
 fn a_long_message_is_not_taken_in_when_its_group_is_revoked() {
     let mut fleet = Fleet::new(2, Sizes::EAGER_16_BYTES);
@@ -358,13 +360,13 @@ fn a_long_message_is_not_taken_in_when_its_group_is_revoked() {
     fleet.end("offered");
 }
 
-/// In a large group the receiver is no neighbour of the sender and hears of the revocation from others, later than that the message
-/// has been taken back: that says why.
+/// In a large group the receiver is not a neighbour of the sender. It learns of the revocation from other members, later than of the withdrawal of
+/// the message: the withdrawal itself contains the reason.
 #[test]
 fn a_message_that_is_taken_back_says_why() {
     for taken_by_a_probe in [false, true] {
         let mut fleet = Fleet::new(24, Sizes::EAGER_300_BYTES);
-        // The one that revokes tells the sender alone.
+        // The member that revokes notifies only the sender.
         fleet.net.die_after(12, 1);
         let select = Select {
             context: OTHER,
@@ -401,7 +403,7 @@ fn a_message_that_is_taken_back_says_why() {
     }
 }
 
-/// The word that a task has sent before it left in good order counts for more than its leaving.
+/// A revocation that a task has sent before it left in good order takes precedence over its departure.
 #[test]
 fn the_word_of_one_that_has_left_is_heard_first() {
     for how in [Presence::Left, Presence::Dead] {
@@ -419,7 +421,7 @@ fn the_word_of_one_that_has_left_is_heard_first() {
     }
 }
 
-/// A fleet of three of which task 1 tolerates departures in the group, and task 2 has left.
+/// A fleet of three tasks in which task 1 tolerates departures in the group, and task 2 has left.
 fn after_a_tolerated_departure() -> Fleet {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
     let group = fleet.group;
@@ -430,7 +432,7 @@ fn after_a_tolerated_departure() -> Fleet {
     fleet
 }
 
-/// Where departures are tolerated, a call that waits for one that has revoked the group, and has left then, ends as the group does.
+/// Where departures are tolerated, a call that waits for a task which has revoked the group and then left fails with the group's error.
 #[test]
 fn a_wait_ends_by_the_revocation_and_not_by_the_departure_after_it() {
     let mut fleet = after_a_tolerated_departure();
@@ -446,7 +448,7 @@ fn a_wait_ends_by_the_revocation_and_not_by_the_departure_after_it() {
     assert_eq!(hope, Err(Error::Revoked));
 }
 
-/// A send to one that has left is pending where departures are tolerated, until the group is revoked, here or elsewhere.
+/// Where departures are tolerated, a send to a task that has left stays pending until the group is revoked, here or elsewhere.
 #[test]
 fn a_send_that_nobody_will_take_ends_when_its_group_is_revoked() {
     for revoker in [0, 1] {
@@ -466,7 +468,7 @@ fn a_send_that_nobody_will_take_ends_when_its_group_is_revoked() {
     }
 }
 
-/// The member that revokes dies after each thing that it sends, those that it has told after each that they do.
+/// The member that revokes dies after each message that it sends, and the members that it has notified die after each of their messages.
 #[test]
 fn the_word_gets_round_whoever_dies() {
     let mut all_know = 0;
@@ -518,7 +520,7 @@ fn groups_that_are_tied_are_revoked_together() {
     }
 }
 
-/// A member has a new group and revokes it, and another one hears of that before it has the group.
+/// A member has a new group and revokes it, and another one learns of that before it has the group.
 #[test]
 fn word_may_come_before_the_group_is_there() {
     let mut fleet = Fleet::new(4, Sizes::EAGER_300_BYTES);
@@ -552,7 +554,7 @@ fn word_may_come_before_the_group_is_there() {
     assert!(seen, "it never came to that");
 }
 
-/// The old group is revoked when some members have the new one and others do not: those that have it hear that.
+/// The old group is revoked when some members have the new one and others do not: the new group is revoked at those that have it.
 #[test]
 fn a_group_that_not_all_get_is_revoked() {
     let mut seen = 0;
@@ -571,7 +573,7 @@ fn a_group_that_not_all_get_is_revoked() {
             let have: Vec<bool> = (0..tasks).map(|peer| has_it(&mut fleet, peer)).collect();
             seen += u32::from(have.contains(&true) && have.contains(&false));
             let group = fleet.group;
-            // One that has nothing yet hears of it before the last word about the new group.
+            // A member that has no group yet learns of it before the final message about the new group.
             fleet.engine(tasks - 1).revoke(group).expect("a group");
             fleet.end(&format!("{tasks} tasks, after {turns} turns"));
         }
@@ -579,7 +581,7 @@ fn a_group_that_not_all_get_is_revoked() {
     assert!(seen >= 4, "it came to that {seen} times");
 }
 
-/// Word of a context comes from a task that was to be in another group with that: nothing happens.
+/// A revocation of a context arrives from a task that was to be in a different group with that context: nothing happens.
 #[test]
 fn word_counts_only_if_it_comes_from_a_member() {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
@@ -647,7 +649,7 @@ proptest! {
     }
 }
 
-/// The word is among the last that has come of the member.
+/// The revocation is among the last messages of the member.
 #[test]
 fn a_receive_from_a_member_that_has_revoked_and_left_says_revoked() {
     for how in [Presence::Left, Presence::Dead] {

@@ -1,4 +1,4 @@
-//! The survivors of a group agree on who they are, whenever others die.
+//! The survivors of a group agree on the set of survivors, whenever other members die.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::cases;
 use support::net::{End, Net, Sizes};
 use support::world::{BARRIER, memory};
 
-/// Rounds after which a test says that nothing will ever move.
+/// Number of rounds after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 3000;
 
 struct Fleet {
@@ -16,7 +16,7 @@ struct Fleet {
     engines: Vec<Engine<End>>,
     called: Vec<Option<Shrinking>>,
     made: Vec<Option<GroupId>>,
-    /// The others took it for dead.
+    /// The other members considered this task dead.
     left_out: Vec<bool>,
 }
 
@@ -33,7 +33,7 @@ impl Fleet {
         }
     }
 
-    /// A task calls, if it has not, and its engine goes on.
+    /// Lets a task call, if it has not yet, and make progress.
     fn turn(&mut self, peer: Peer) {
         let at = peer as usize;
         if !self.net.is_here(peer) {
@@ -65,7 +65,7 @@ impl Fleet {
         }
     }
 
-    /// Everybody goes on until all that live have the group; then it is looked at.
+    /// Runs all tasks until all living ones have the group, and checks the groups.
     fn agree(&mut self, order: &[Peer], story: &str) {
         for _ in 0..MAX_ROUNDS {
             for &peer in order {
@@ -80,7 +80,7 @@ impl Fleet {
         panic!("{story}: one waits for ever: {made:?}, and {living:?} live");
     }
 
-    /// Everybody goes on until all that live know what came of it, though some have given each other up.
+    /// Runs all tasks until all living ones know the outcome, even though some have given each other up.
     fn end(&mut self, order: &[Peer], story: &str) {
         for _ in 0..MAX_ROUNDS {
             order.iter().for_each(|&peer| self.turn(peer));
@@ -96,7 +96,8 @@ impl Fleet {
         panic!("{story}: one waits for ever: {made:?}, left out {left_out:?}");
     }
 
-    /// A task that has a group has it with all its members that live and that it reaches, and who has none is in none of theirs.
+    /// Checks that a task which has a group shares it with all of the group's living members that it reaches, and that a task without a group is in
+    /// none.
     fn check_apart(&self, story: &str) {
         let living = self.net.living();
         for &peer in &living {
@@ -141,7 +142,7 @@ impl Fleet {
         }
     }
 
-    /// The new group works, if nobody dies meanwhile.
+    /// Checks that the new group works, if no member dies meanwhile.
     fn meet(&mut self, story: &str) {
         self.meet_of(&self.net.living(), story);
     }
@@ -187,7 +188,7 @@ fn without_a_death_the_group_is_the_same() {
     }
 }
 
-/// The leader dies after each thing it sends; the one after it as well, after each.
+/// The leader dies after each message that it sends, and so does the next leader.
 #[test]
 fn leaders_that_die_at_any_step() {
     for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
@@ -205,8 +206,7 @@ fn leaders_that_die_at_any_step() {
     }
 }
 
-/// Members that still wait for a leader which died learn of the group from a member that has it, whose
-/// engine does nothing but what other calls make it do.
+/// Members that still wait for a dead leader learn of the group from a member that has it, whose engine only runs inside other calls.
 #[test]
 fn one_that_has_gone_on_still_tells_the_others() {
     let mut seen = 0;
@@ -234,8 +234,8 @@ fn one_that_has_gone_on_still_tells_the_others() {
     assert!(seen > 0, "it never came to that");
 }
 
-/// A member is stopped after this many turns, and killed when nothing moves any more. Until then nobody takes it for dead; those that
-/// need a word of it wait, those that have a group have the one that it is in. Afterwards all others go on.
+/// A member is stopped after this many turns, and killed when nothing changes any more. Until then no member considers it dead: members that need a
+/// message from it wait, and members that have a group have one that includes it. Afterwards all others continue.
 #[test]
 fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {
     let (mut waited, mut told_some) = (0, 0);
@@ -266,7 +266,7 @@ fn one_that_is_stopped_holds_the_others_up_until_it_is_killed() {
     assert!(waited > 0 && told_some > 0, "{waited} {told_some}");
 }
 
-/// One of the two is of the new group with all the others, and it works.
+/// One of the two is in the new group with all others, and the group works.
 #[test]
 fn of_two_that_have_given_each_other_up_one_is_left_out() {
     for sizes in [Sizes::EAGER_16_BYTES, Sizes::EAGER_300_BYTES] {
@@ -299,10 +299,10 @@ fn pairs(tasks: u32) -> impl Iterator<Item = (Peer, Peer)> {
     (0..tasks).flat_map(move |one| (one + 1..tasks).map(move |other| (one, other)))
 }
 
-/// A damaged member says that it is in an epoch in which nobody believes: the others do not follow it there.
+/// A corrupt member reports an epoch that no member accepts: the others do not follow it there.
 #[test]
 fn an_epoch_that_cannot_be_is_not_agreed_on() {
-    /// Of the first agreement of the world, in its collectives' context.
+    /// In the collective context of the world, with the tag of its first agreement.
     const CONTEXT: u32 = 1;
     const TAG: i32 = 0x5000_0001;
     const STATE: u64 = 2;
@@ -310,7 +310,7 @@ fn an_epoch_that_cannot_be_is_not_agreed_on() {
     let mut fleet = Fleet::new(2, Sizes::EAGER_300_BYTES);
     fleet.turn(0);
     let epoch = u64::from(u32::MAX);
-    // The number that it brings, nothing adopted, the floor, who is there, whom it has acknowledged.
+    // Its contribution, nothing adopted, the floor, the members that it reaches, and those that it has acknowledged.
     let state = [STATE, epoch << 32, 0, 1, 0b11, 0];
     for words in [&state[..], &[ADOPTED]] {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -328,8 +328,8 @@ fn an_epoch_that_cannot_be_is_not_agreed_on() {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Where one pair does so, or all do before, the groups agree. Otherwise it ends at least: who gives up somebody in the middle
-    /// decides without him.
+    /// If one pair gives each other up, or all pairs do before the call, the groups agree. Otherwise the agreement at least ends: a member that
+    /// gives another one up during it decides without that member.
     #[test]
     fn pairs_give_each_other_up_at_any_moment(
         tasks in 2u32..6,

@@ -7,8 +7,7 @@ pub mod world;
 
 use proptest::test_runner::Config;
 
-/// This many cases, or as many as `PROPTEST_CASES` asks for. Failures are not kept in files: what a
-/// failure teaches becomes a test of its own.
+/// Runs this many cases, or as many as `PROPTEST_CASES` says. Failures are not kept in files: each becomes a test of its own.
 pub fn cases(cases: u32) -> Config {
     let asked = std::env::var("PROPTEST_CASES").ok();
     Config {

@@ -1,7 +1,6 @@
 //! The reference matcher: two plain queues per task, searched from the front.
 //!
-//! It is told what a program does and in which order its engine took messages in, and says what
-//! every receive must yield.
+//! It is informed of the program's calls and of the order in which the engine received messages, and predicts the result of every receive.
 
 use regatta_engine::{Peer, Select};
 
@@ -13,9 +12,9 @@ pub struct Message {
     pub context: u32,
     pub tag: i32,
     pub bytes: Vec<u8>,
-    /// It does not travel in its frame: only the front of it may ever come.
+    /// Its data is not in its frame: possibly only the beginning of it will arrive.
     pub offered: bool,
-    /// It travels as a loan.
+    /// It is sent as a loan.
     pub loan: bool,
 }
 
@@ -24,12 +23,12 @@ pub struct Message {
 pub struct Oracle {
     posted: Vec<(usize, Select)>,
     waiting: Vec<Message>,
-    /// Matches so far: receive, message.
+    /// Matches so far: (receive, message).
     matched: Vec<(usize, Message)>,
 }
 
 impl Oracle {
-    /// A receive is posted.
+    /// Posts a receive.
     pub fn receive(&mut self, number: usize, select: Select) {
         match self.find(&select) {
             Some(at) => self.matched.push((number, self.waiting.remove(at))),
@@ -37,7 +36,7 @@ impl Oracle {
         }
     }
 
-    /// A message arrives.
+    /// Records the arrival of a message.
     pub fn arrive(&mut self, message: Message) {
         let takes = |select: &Select| select.takes(message.context, message.from, message.tag);
         match self.posted.iter().position(|(_, select)| takes(select)) {
@@ -46,7 +45,7 @@ impl Oracle {
         }
     }
 
-    /// A receive is withdrawn; false if it has its message already.
+    /// Withdraws a receive. Returns false if it has its message already.
     pub fn withdraw(&mut self, number: usize) -> bool {
         let before = self.posted.len();
         self.posted.retain(|(other, _)| *other != number);
@@ -59,29 +58,29 @@ impl Oracle {
             .position(|m| select.takes(m.context, m.from, m.tag))
     }
 
-    /// The message a probe shows.
+    /// Returns the message that a probe finds.
     pub fn probe(&self, select: &Select) -> Option<&Message> {
         self.find(select).map(|at| &self.waiting[at])
     }
 
-    /// The probed message is taken as a loan.
+    /// Takes the probed message as a loan.
     pub fn take_loan(&mut self, select: &Select) -> Option<Message> {
         let at = self.find(select)?;
         self.waiting[at].loan.then(|| self.waiting.remove(at))
     }
 
-    /// The message that a receive was given.
+    /// Returns the message that a receive was given.
     pub fn given(&self, receive: usize) -> Option<&Message> {
         let found = self.matched.iter().find(|(number, _)| *number == receive);
         found.map(|(_, message)| message)
     }
 
-    /// Has this message found its receive?
+    /// Returns whether this message has found its receive.
     pub fn is_matched(&self, message: usize) -> bool {
         self.matched.iter().any(|(_, m)| m.number == message)
     }
 
-    /// Messages without a receive.
+    /// Returns the messages without a receive.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

@@ -13,7 +13,7 @@ use super::oracle::{Message, Oracle};
 
 /// Context of a second group, of all tasks.
 pub const OTHER: u32 = 2;
-/// Rounds of progress after which a test says that nothing will ever move.
+/// Number of rounds of progress after which a test fails because nothing will ever change.
 const MAX_ROUNDS: usize = 10_000;
 
 struct Sent {
@@ -38,40 +38,40 @@ pub struct World {
     sizes: Sizes,
     pub engines: Vec<Engine<End>>,
     oracles: Vec<Oracle>,
-    /// Sent and not taken in yet, by sender and receiver.
+    /// Messages that were sent and not received yet, by sender and receiver.
     under_way: HashMap<(Peer, Peer), VecDeque<Message>>,
     sends: Vec<Sent>,
     receives: Vec<Awaited>,
-    /// Taken out of matching: by whom, as which receive, selected how.
+    /// Messages taken out of matching: by which task, as which receive, with which selection.
     matched: Vec<(Peer, usize, Select, regatta_engine::Message)>,
     lost: Vec<Peer>,
     messages: usize,
     posts: usize,
 }
 
-/// The bytes of message `number`.
+/// Returns the bytes of message `number`.
 pub fn content(number: usize, len: usize) -> Vec<u8> {
     (0..len)
         .map(|at| (number * 31 + at * 7 + 1) as u8)
         .collect()
 }
 
-/// User memory that holds `bytes`.
+/// Returns user memory that contains `bytes`.
 pub fn memory(bytes: &[u8]) -> Views {
     let views = room(bytes.len());
     views.fill(bytes);
     views
 }
 
-/// User memory of `len` zeros.
+/// Returns user memory of `len` zeros.
 pub fn room(len: usize) -> Views {
     Scratch::new(len).expect("memory").part(0, len)
 }
 
-/// A barrier.
+/// Returns a barrier.
 pub const BARRIER: Operation = Operation::of(Collective::Barrier);
 
-/// Does an error say that `peer` is gone?
+/// Returns whether an error reports that `peer` is gone.
 pub fn names(error: &Error, peer: Peer) -> bool {
     matches!(error, Error::Dead(p) | Error::Left(p) | Error::Corrupt { peer: p, .. } if *p == peer)
 }
@@ -109,7 +109,7 @@ impl World {
         self.lost.contains(&peer)
     }
 
-    /// Learn what the engine of `peer` has taken in, and check everything of its that is complete.
+    /// Records what the engine of `peer` has received, and checks everything of it that is complete.
     fn note(&mut self, peer: Peer) {
         for taken in self.net.taken(peer) {
             let queue = self.under_way.get_mut(&(taken.from, peer));
@@ -266,7 +266,7 @@ impl World {
     pub fn receive(&mut self, by: Peer, select: Select, capacity: usize) {
         let number = self.posts;
         self.posts += 1;
-        // Messages that the engine takes in during the call come after the receive.
+        // Messages that the engine receives during the call arrive after the receive was posted.
         self.oracles[by as usize].receive(number, select);
         let views = room(capacity);
         match self.engine(by).start_receive(select, views.clone()) {
@@ -307,7 +307,7 @@ impl World {
         }
     }
 
-    /// A probe that takes the message out of matching: nothing else sees it then.
+    /// Probes and takes the message out of matching: no other receive or probe can find it then.
     pub fn match_probe(&mut self, by: Peer, select: Select) {
         let found = self.engine(by).match_probe(&select);
         self.note(by);
@@ -331,7 +331,7 @@ impl World {
         }
     }
 
-    /// Receive some message that `by` has taken out of matching, if there is one.
+    /// Receives some message that `by` has taken out of matching, if there is one.
     pub fn receive_matched(&mut self, by: Peer, which: usize, capacity: usize) {
         let mine: Vec<usize> = (0..self.matched.len())
             .filter(|&at| self.matched[at].0 == by)
@@ -374,7 +374,7 @@ impl World {
         }
     }
 
-    /// Cancel some open receive of `by`, if there is one.
+    /// Cancels some pending receive of `by`, if there is one.
     pub fn cancel(&mut self, by: Peer, which: usize) {
         let mine: Vec<usize> = (0..self.receives.len())
             .filter(|&at| self.receives[at].by == by)
@@ -405,7 +405,7 @@ impl World {
         self.note(peer);
     }
 
-    /// A task ends. Its open watches do not matter any more.
+    /// Ends a task. Its open watches do not matter any more.
     pub fn lose(&mut self, peer: Peer, how: Presence) {
         self.net.lose(peer, how);
         self.lost.push(peer);
@@ -418,7 +418,7 @@ impl World {
         (0..self.tasks()).filter(|&p| !self.is_lost(p)).collect()
     }
 
-    /// Everybody makes progress until nobody can.
+    /// Lets all tasks make progress until nothing changes any more.
     pub fn settle(&mut self) {
         for _ in 0..MAX_ROUNDS {
             let mut moved = false;
@@ -432,7 +432,7 @@ impl World {
         panic!("progress without end");
     }
 
-    /// Receive whatever is still to be received, then check that nothing is left anywhere.
+    /// Receives everything that is still to be received, then checks that nothing is left anywhere.
     pub fn finish(&mut self) {
         self.settle();
         for peer in self.living() {
@@ -488,7 +488,7 @@ impl World {
         }
     }
 
-    /// Where a message without a receive is: sender, receiver, context.
+    /// The location of a message without a receive: sender, receiver, context.
     fn still_to_come(&mut self) -> Vec<(Peer, Peer, u32)> {
         let mut open = vec![];
         for by in self.living() {

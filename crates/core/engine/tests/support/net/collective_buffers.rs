@@ -1,4 +1,4 @@
-//! Collective buffers: every contribution that is read must be there.
+//! Collective buffers that check that every contribution which is read is still there.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use regatta_memory::views::Views;
 
 use super::End;
 
-/// A member's place in a collective buffer: rounds and bytes.
+/// A member's slot in a collective buffer: rounds and bytes.
 pub(super) type Place = [(u32, Vec<u8>); COLLECTIVE_BUFFER_DEPTH as usize];
 
-/// How many members have entered a buffer, and have left it.
+/// Number of members that have entered a buffer, and that have left it.
 #[derive(Default)]
 pub(super) struct Users {
     entered: u32,
@@ -19,13 +19,13 @@ pub(super) struct Users {
 }
 
 impl Users {
-    /// Is the buffer to be used again?
+    /// Returns whether the buffer can be reused.
     pub(super) fn are_gone(&self, members: u32) -> bool {
         self.left == members || self.are_given_up && self.left == self.entered
     }
 }
 
-/// Most bytes of a contribution.
+/// Maximum size of a contribution, in bytes.
 const CONTRIBUTION: usize = 64;
 
 impl CollectiveBuffers for End {

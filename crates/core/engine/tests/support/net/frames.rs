@@ -1,4 +1,4 @@
-//! Frames through rings of few.
+//! Frames through rings with space for few.
 
 use std::collections::VecDeque;
 

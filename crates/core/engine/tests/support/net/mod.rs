@@ -1,9 +1,8 @@
-//! A transport inside one thread: every queue tiny, every misuse a panic.
+//! A transport inside one thread: every queue is small, and every misuse panics.
 //!
-//! A [`Net`] joins any number of [`End`]s. Rings hold few frames and streams few bytes, so that
-//! "no room" is the common case; nothing moves unless an engine asks. The net notes which message
-//! frames an engine has taken in, in order ([`Net::taken`]): that order is what a reference
-//! matcher needs to know to predict every match.
+//! A [`Net`] joins any number of [`End`]s. Rings hold few frames and streams few bytes, so that a lack of space is the usual case; nothing is
+//! transferred unless an engine asks. The net records which message frames an engine has received, in order ([`Net::taken`]): a reference matcher
+//! needs that order to predict every match.
 
 mod collective_buffers;
 mod frames;
@@ -23,23 +22,23 @@ use regatta_wire::Frame;
 use collective_buffers::{Place, Users};
 use streams::Stream;
 
-/// How narrow everything is.
+/// The sizes of all queues.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Longest eager payload.
+    /// Maximum length of an eager payload.
     pub eager: usize,
-    /// Frames in a ring.
+    /// Number of frames in a ring.
     pub ring: usize,
-    /// Bytes moved at a time.
+    /// Number of bytes transferred at a time.
     pub chunk: usize,
-    /// Bytes in a stream.
+    /// Number of bytes in a stream.
     pub stream: usize,
-    /// Streams a sender may have open of its own accord.
+    /// Number of streams that a sender may open itself.
     pub streams: usize,
 }
 
 impl Sizes {
-    /// The narrowest that can work.
+    /// The smallest sizes that can work.
     pub const EAGER_16_BYTES: Sizes = Sizes {
         eager: 16,
         ring: 2,
@@ -47,7 +46,7 @@ impl Sizes {
         stream: 12,
         streams: 1,
     };
-    /// Room for a few messages of some kind each.
+    /// Space for a few messages of each kind.
     pub const EAGER_300_BYTES: Sizes = Sizes {
         eager: 300,
         ring: 4,
@@ -57,7 +56,7 @@ impl Sizes {
     };
 }
 
-/// A message frame an engine has taken in.
+/// A message frame that an engine has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub from: Peer,
@@ -71,36 +70,36 @@ struct Shared {
     sizes: Sizes,
     presence: Vec<Presence>,
     losses: u32,
-    /// How often somebody was asked for.
+    /// Number of queries of presence.
     presence_questions: usize,
     rings: HashMap<(Peer, Peer), Ring>,
     streams: Vec<Stream>,
     loans: HashMap<u64, (Scratch, usize)>,
     next_loan: u64,
     taken: Vec<Vec<Taken>>,
-    /// Peers whose next frame is damage.
+    /// Peers whose next frame is corrupt.
     damaged: Vec<(Peer, Peer)>,
-    /// How many more things a peer sends before it dies in the middle of whatever it does.
+    /// Number of things that a peer still sends before it dies in the middle of an operation.
     fuses: HashMap<Peer, usize>,
-    /// Peers whose frames the other one does not want to see.
+    /// Pairs of peers whose frames one does not deliver to the other.
     closed: Vec<(Peer, Peer)>,
-    /// Peers that have given each other up.
+    /// Pairs of peers that have given each other up.
     apart: Vec<(Peer, Peer)>,
-    /// Losses of which only one peer has heard: that, and who is lost.
+    /// Losses of which only one peer knows: that peer, and the lost one.
     heard: Vec<(Peer, Peer, Presence)>,
-    /// Peers are dealt to this many hosts.
+    /// Number of hosts to which the peers are dealt.
     hosts: u32,
     buffers: Vec<Vec<Place>>,
-    /// Of each buffer.
+    /// For each buffer.
     users: Vec<Users>,
-    /// A host that has no memory for collective buffers.
+    /// A host without memory for collective buffers.
     without_buffers: Option<u32>,
-    /// How often it was asked for one.
+    /// Number of requests for one.
     refused_buffers: usize,
 }
 
 impl Shared {
-    /// Does this peer still send one more thing?
+    /// Returns whether this peer still sends one more thing.
     fn lives_to_send(&mut self, me: Peer) -> bool {
         if self.presence[me as usize] != Presence::Here {
             return false;
@@ -147,7 +146,7 @@ impl Net {
         })))
     }
 
-    /// Two peers give each other up: each counts as dead for the other, and hears nothing more of it.
+    /// Lets two peers give each other up: each considers the other dead, and receives nothing more from it.
     pub fn part(&self, one: Peer, other: Peer) {
         let mut net = self.0.borrow_mut();
         for pair in [(one, other), (other, one)] {
@@ -157,18 +156,18 @@ impl Net {
         net.losses += 1;
     }
 
-    /// A peer is lost, and so far only `by` has heard of that.
+    /// Loses a peer so that only `by` knows of it so far.
     pub fn lose_for(&self, by: Peer, peer: Peer, how: Presence) {
         self.lose_uncounted(by, peer, how);
         self.0.borrow_mut().losses += 1;
     }
 
-    /// As `lose_for`, at the moment before that loss is counted.
+    /// Does the same as `lose_for`, at the moment before that loss is counted.
     pub fn lose_uncounted(&self, by: Peer, peer: Peer, how: Presence) {
         self.0.borrow_mut().heard.push((by, peer, how));
     }
 
-    /// The state of `peer`, as far as `by` has heard.
+    /// Returns the state of `peer`, as known to `by`.
     fn told(&self, by: Peer, peer: Peer) -> Presence {
         let net = self.0.borrow();
         let mut heard = net.heard.iter();
@@ -176,28 +175,28 @@ impl Net {
         found.map_or(net.presence[peer as usize], |one| one.2)
     }
 
-    /// Have they given each other up?
+    /// Returns whether they have given each other up.
     pub fn are_apart(&self, one: Peer, other: Peer) -> bool {
         self.0.borrow().apart.contains(&(one, other))
     }
 
-    /// Deal the peers to `hosts` hosts. Everything else stays as it is.
+    /// Deals the peers to `hosts` hosts. Everything else stays as it is.
     pub fn spread(&self, hosts: u32) {
         self.0.borrow_mut().hosts = hosts;
     }
 
-    /// There is no memory for collective buffers on this host.
+    /// Makes this host have no memory for collective buffers.
     pub fn refuse_collective_buffers(&self, host: u32) {
         self.0.borrow_mut().without_buffers = Some(host);
     }
 
-    /// How many collective buffers have been made, and how many were refused.
+    /// Returns how many collective buffers were allocated, and how many were refused.
     pub fn collective_buffers(&self) -> (usize, usize) {
         let net = self.0.borrow();
         (net.buffers.len(), net.refused_buffers)
     }
 
-    /// How many collective buffers are neither used nor to be used again.
+    /// Returns how many collective buffers are neither in use nor reusable.
     pub fn lost_collective_buffers(&self) -> usize {
         let net = self.0.borrow();
         let both = net.buffers.iter().zip(&net.users);
@@ -213,64 +212,63 @@ impl Net {
         }
     }
 
-    /// A peer dies or leaves. Its engine must not be called any more.
+    /// Lets a peer die or leave. Its engine must not be called any more.
     pub fn lose(&self, peer: Peer, how: Presence) {
         let mut net = self.0.borrow_mut();
         net.presence[peer as usize] = how;
         net.losses += 1;
     }
 
-    /// A peer sends so many frames and pieces of streams, and dies when it comes to the next: then
-    /// its engine must not be called any more.
+    /// Lets a peer send this many frames and pieces of streams, and die when it sends the next. Then its engine must not be called any more.
     pub fn die_after(&self, peer: Peer, things: usize) {
         self.0.borrow_mut().fuses.insert(peer, things);
     }
 
-    /// Is it still there?
+    /// Returns whether a peer is alive.
     pub fn is_here(&self, peer: Peer) -> bool {
         self.0.borrow().presence[peer as usize] == Presence::Here
     }
 
-    /// How often engines have asked whether somebody is there.
+    /// Returns how often engines have asked for a peer's presence.
     pub fn presence_questions(&self) -> usize {
         self.0.borrow().presence_questions
     }
 
-    /// All that are still there.
+    /// Returns all living peers.
     pub fn living(&self) -> Vec<Peer> {
         let peers = self.0.borrow().presence.len() as Peer;
         (0..peers).filter(|&peer| self.is_here(peer)).collect()
     }
 
-    /// The next look of `at` at what `from` sent finds nonsense, for ever.
+    /// Makes everything that `at` receives from `from` from now on corrupt.
     pub fn damage(&self, from: Peer, at: Peer) {
         self.0.borrow_mut().damaged.push((from, at));
     }
 
-    /// The message frames a peer's engine has taken in since the last call.
+    /// Returns the message frames that a peer's engine has received since the last call.
     pub fn taken(&self, by: Peer) -> Vec<Taken> {
         std::mem::take(&mut self.0.borrow_mut().taken[by as usize])
     }
 
-    /// Streams with an end that was neither finished nor abandoned.
+    /// Returns the number of streams with an end that was neither finished nor abandoned.
     pub fn open_streams(&self) -> usize {
         let net = self.0.borrow();
         let open = |stream: &&Stream| stream.ends[0] || stream.ends[1];
         net.streams.iter().filter(open).count()
     }
 
-    /// Streams that nobody will use again.
+    /// Returns the number of streams that will never be reused.
     pub fn lost_streams(&self) -> usize {
         let net = self.0.borrow();
         net.streams.iter().filter(|stream| !stream.returned).count()
     }
 
-    /// Loans not given back.
+    /// Returns the number of loans not given back.
     pub fn lent(&self) -> usize {
         self.0.borrow().loans.len()
     }
 
-    /// Is there a frame from one peer to another?
+    /// Returns whether there is a frame from one peer to another.
     pub fn front_of(&self, from: Peer, to: Peer) -> bool {
         let net = self.0.borrow();
         let ring = net.rings.get(&(from, to));

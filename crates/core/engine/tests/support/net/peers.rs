@@ -1,4 +1,4 @@
-//! The tasks of a net, and who of them is lost.
+//! The tasks of a net, and which of them are lost.
 
 use regatta_engine::{Peer, Peers, Presence};
 

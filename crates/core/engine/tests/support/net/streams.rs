@@ -12,19 +12,19 @@ use super::End;
 pub(super) struct Stream {
     pub(super) bytes: VecDeque<u8>,
     pub(super) put: u64,
-    /// Ends that have been handed out and not finished or abandoned: sender, receiver.
+    /// Whether the ends (sender's, receiver's) were handed out and neither finished nor abandoned.
     pub(super) ends: [bool; 2],
     pub(super) opener: usize,
     pub(super) attached: bool,
-    /// It may be used again.
+    /// The stream may be reused.
     pub(super) returned: bool,
 }
 
-/// One side of a stream.
+/// One end of a stream.
 #[derive(Debug)]
 pub struct Bulk {
     stream: usize,
-    /// 0 the sender's, 1 the receiver's.
+    /// 0 for the sender's end, 1 for the receiver's.
     side: usize,
     moved: u64,
     counted: bool,

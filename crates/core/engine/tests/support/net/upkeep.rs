@@ -1,4 +1,4 @@
-//! Upkeep: nothing is left behind and nobody sleeps, so the defaults serve.
+//! Upkeep: nothing is left unfinished and no task sleeps, so the defaults suffice.
 
 use regatta_engine::{Peer, Upkeep};
 
