@@ -305,7 +305,7 @@ impl Agreement {
         self.reached.iter_mut().for_each(Vec::clear);
     }
 
-    /// Returns whether member `one` has reported that it reaches `other`. For this task itself, `there` says so.
+    /// Returns whether member `one` has reported that it reaches `other`. For this task itself, `there` says which members it reaches.
     fn reaches(&self, one: usize, other: usize, there: &[bool]) -> bool {
         let reached = if one == self.rank {
             there

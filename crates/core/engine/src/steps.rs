@@ -342,8 +342,8 @@ fn exscan((rank, size): Place, input: Views, output: Views, what: Reduction) -> 
     steps
 }
 
-/// Returns the steps of a reduce-scatter: each member combines its own part, which all others send it, at increasing distances, one member at a
-/// time. A noncommutative operator gets its operands in rank order. `parts` is the layout of the input; the output is this member's part, and may be
+/// Returns the steps of a reduce-scatter: each member combines its own part, which all others send it, at increasing distances, with
+/// one send and one receive at a time. A noncommutative operator gets its operands in rank order. `parts` is the layout of the input; the output is this member's part, and may be
 /// the beginning of the input.
 fn reduce_scatter(
     (rank, size): Place,

@@ -207,7 +207,8 @@ fn blamed(error: &Error) -> Option<Peer> {
     }
 }
 
-/// One member gives its first collective up with each of these errors, as soon as `is_time` returns true. All other members must get an error of the
+/// Checks that if one member gives its first collective up with each of these errors, as soon as `is_time` returns true, all other members get an
+/// error of the same class.
 /// same class.
 fn give_up_for_all_errors(hosts: u32, culprit: usize, is_time: fn(&mut Collective) -> bool) {
     let peers: Vec<Peer> = (0..6).collect();

@@ -58,7 +58,7 @@ impl Fleet {
         }
     }
 
-    /// From now on the tasks agree in another group of all.
+    /// Makes the tasks agree in another group of all from now on.
     fn make_group(&mut self) {
         let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
         for engine in &mut self.engines {

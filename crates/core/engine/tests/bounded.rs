@@ -199,7 +199,8 @@ fn a_peer_that_is_let_in_can_ask_past_a_full_buffer() {
     assert_eq!(engines[0].buffered(), before);
 }
 
-/// Each engine sends the next one as many small messages as it accepts and a few more, and then a large one. Returns the sends of the large
+/// Sends from each engine to the next one as many small messages as it accepts and a few more, and then a large one. Returns the sends of the large
+/// messages.
 /// messages.
 fn send_behind_small<const N: usize>(engines: &mut [Engine<End>; N]) -> [Handle; N] {
     while engines.iter().any(|engine| !engine.buffer_is_full()) {

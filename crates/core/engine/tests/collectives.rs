@@ -536,7 +536,7 @@ fn operation(most: u32) -> impl Strategy<Value = Case> {
     ]
 }
 
-/// The number of tasks, the members of the group in rank order, and some collectives.
+/// Generates the number of tasks, the members of the group in rank order, and some collectives.
 fn case() -> impl Strategy<Value = (u32, Vec<Peer>, Vec<Case>)> {
     (1u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();

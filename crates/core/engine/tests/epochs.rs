@@ -109,7 +109,7 @@ impl Fleet {
         group.expect("a live group").context
     }
 
-    /// Each member sends its group's number to the next one, which does not receive it.
+    /// Sends each member's group number to the next member, which does not receive it.
     fn leave_messages(&mut self, made: &[(Peer, GroupId)]) {
         let number = self.groups.to_le_bytes();
         for (at, &(peer, _)) in made.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Fleet {
         }
     }
 
-    /// Each member sends its group's number to the next one and receives one from any source, which must be the number of this group.
+    /// Sends each member's group number to the next member. Each receives one number from any source, which must be that of this group.
     fn exchange(&mut self, made: &[(Peer, GroupId)]) {
         let number = self.groups;
         let context = self.context(made[0]);
@@ -167,7 +167,7 @@ impl Fleet {
         }
     }
 
-    /// All tasks make groups until each part was reused.
+    /// Makes groups of all tasks until each part was reused.
     fn use_all_parts(&mut self) {
         let all: Vec<Peer> = (0..self.engines.len() as Peer).collect();
         let is_behind = |engine: &Engine<End>| engine.context_epoch() <= PARTS;
@@ -177,7 +177,7 @@ impl Fleet {
         }
     }
 
-    /// Task 0 sends task 1 an epoch message.
+    /// Sends an epoch message from task 0 to task 1.
     fn say_of_epoch(&mut self, epoch: u64, context: u64) {
         let word = [epoch.to_le_bytes(), context.to_le_bytes()].concat();
         let engine = self.engine(0);
@@ -273,7 +273,6 @@ fn a_task_that_was_not_there_goes_on_to_the_epoch_of_the_others() {
     }
 }
 
-/// A member continues to send in a group that the other one has freed long ago: its context is not used for other groups.
 /// While a known task computes, the others wait for its epoch message, and send no further requests.
 #[test]
 fn a_pending_epoch_costs_no_look_at_those_that_were_met() {
@@ -304,6 +303,7 @@ fn a_pending_epoch_costs_no_look_at_those_that_were_met() {
     });
 }
 
+/// A member continues to send in a group that the other one has freed long ago: its context is not used for other groups.
 #[test]
 fn a_context_that_one_member_still_uses_is_barred() {
     let mut fleet = Fleet::new(3);

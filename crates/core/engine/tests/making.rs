@@ -211,7 +211,7 @@ fn plans(tasks: u32) -> impl Strategy<Value = Vec<Plan>> {
     prop::collection::vec(plan, 1..6)
 }
 
-/// A fleet's plans and its course: which task starts which plan or makes progress.
+/// Generates a fleet's plans and its course: which task starts which plan or makes progress.
 fn case() -> impl Strategy<Value = (u32, Vec<Plan>, Vec<(usize, Peer, bool)>)> {
     (2u32..6).prop_flat_map(|tasks| {
         let course = prop::collection::vec((0usize..6, 0..tasks, any::<bool>()), 0..120);
@@ -368,7 +368,7 @@ fn two_members_that_have_given_each_other_up_keep_nobody_waiting() {
     }
 }
 
-/// Task 0 knows that task 2 is dead, and notifies task 1 while they make a group. `before` is called before they start.
+/// Lets task 0, which knows that task 2 is dead, notify task 1 while they make a group. `before` is called before they start.
 fn told_of_a_death(before: impl FnOnce(&mut Fleet)) -> Fleet {
     let plan = Plan {
         from: GroupId::WORLD,
@@ -707,7 +707,7 @@ fn words_about_a_call_that_was_given_up_are_dropped() {
     fleet.check_nothing_waits("given up");
 }
 
-/// A group that an engine makes, and its request.
+/// Starts to make a group at an engine. Returns the group and its request.
 fn begin(engine: &mut Engine<End>, old: GroupId, members: &[Peer]) -> (GroupId, Handle) {
     let made = engine.start_group(old, members.to_vec(), Call::Selecting);
     made.expect("it makes sense")

@@ -25,7 +25,7 @@ enum Step {
 }
 
 impl Step {
-    /// The task that makes the call.
+    /// Returns the task that makes the call.
     fn by(&self) -> Peer {
         match *self {
             Step::Send(by, ..) | Step::Loan(by, ..) | Step::Receive(by, ..) => by,

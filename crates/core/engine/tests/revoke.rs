@@ -421,7 +421,7 @@ fn the_word_of_one_that_has_left_is_heard_first() {
     }
 }
 
-/// A fleet of three tasks in which task 1 tolerates departures in the group, and task 2 has left.
+/// Creates a fleet of three tasks in which task 1 tolerates departures in the group, and task 2 has left.
 fn after_a_tolerated_departure() -> Fleet {
     let mut fleet = Fleet::new(3, Sizes::EAGER_300_BYTES);
     let group = fleet.group;

@@ -98,7 +98,7 @@ impl Awaited for Goodbye {
         }
     }
 
-    /// No event reports that the other kernel has received the data.
+    /// Returns a short interval, since no event reports that the other kernel has received the data.
     fn patience(&self) -> Duration {
         Duration::from_millis(1)
     }

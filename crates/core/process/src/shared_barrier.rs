@@ -133,7 +133,7 @@ impl Awaited for BarrierRound<'_> {
         Ok((passage != Crossing::Waiting).then_some(passage))
     }
 
-    /// The last member has to wake all that sleep, which takes longer than it takes all of them to arrive.
+    /// Returns true: the last member has to wake all that sleep, which takes longer than it takes all of them to arrive.
     fn is_worth_patience(&self) -> bool {
         true
     }

@@ -488,7 +488,7 @@ impl World {
         }
     }
 
-    /// The location of a message without a receive: sender, receiver, context.
+    /// Returns the location of a message without a receive: sender, receiver, context.
     fn still_to_come(&mut self) -> Vec<(Peer, Peer, u32)> {
         let mut open = vec![];
         for by in self.living() {
