@@ -42,8 +42,8 @@ pub enum Need {
 }
 
 /// In groups larger than this, a round for which every member needs all contributions has a leader: the member of rank 0 waits for all members, and
-/// the others wait for its contribution only. Without a leader, each of `n` tasks that arrive one after the other would wake all earlier ones: `n *
-/// n` wakes, and as many cache lines read. In smaller groups the second step costs more than it saves.
+/// the others wait for its contribution only. Without a leader, each of `n` tasks that arrive one after the other would wake all earlier ones:
+/// about `n²` wakes, and as many cache lines read. In smaller groups the second step costs more than it saves.
 pub const LED_FROM: u32 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@
 //!
 //! | name | entered by | for |
 //! |---|---|---|
-//! | `try_..._as_owner` | the thread to which the lock is biased: the first that has called, while no second one has | leaf functions: code that
-//! calls no other function, and so saves no registers |
+//! | `try_..._as_owner` | the thread to which the lock is biased: the first that has called, while no second one has | leaf functions: code that calls no other function, and so saves no registers |
 //! | `try_...` | that thread; with several threads, any of them while none is inside | the rest |
 //!
 //! [`enter_or!`] makes the code inside a part of the caller; [`as_owner`](crate::state::as_owner) takes it as a closure, for callers that continue

@@ -2,10 +2,8 @@
 //!
 //! | not delivered yet | waited for |
 //! |---|---|
-//! | queued answers; synchronous messages whose completion calls back and whose data is all in the stream | until there was no progress for
-//! [`STALL_TIMEOUT`]: a receiver that has not polled for that long may never do so |
-//! | queued messages that the program considers sent; other messages whose completion calls back, while some of their data is here | until their
-//! receivers poll, or are gone |
+//! | queued answers; synchronous messages whose completion calls back and whose data is all in the stream | until there was no progress for [`STALL_TIMEOUT`]: a receiver that has not polled for that long may never do so |
+//! | queued messages that the program considers sent; other messages whose completion calls back, while some of their data is here | until their receivers poll, or are gone |
 //! | data for other hosts | until the hosts have received it |
 //!
 //! A task that waits for a receiver is a blocked sender: if it is part of a cycle, the wait ends with an error ([`crate::deadlock_detector`]). No
