@@ -1,7 +1,7 @@
-//! Collectives and messages on memory that is given by its address, for libraries whose objects take longer to lend a buffer than a
-//! collective takes: the tensors of `regatta_mpi.torch`.
+//! Collectives and messages on memory that is given by its address. They are for the tensors of `regatta_mpi.torch`, for which the buffer
+//! protocol would take longer than a collective.
 //!
-//! The caller answers for addresses and lengths. What owns the memory is given as `keep`, and is kept until the request is complete.
+//! The caller guarantees that addresses and lengths are valid. `keep` is the owner of the memory, which the request keeps until it is complete.
 
 use std::ffi::{c_int, c_void};
 
@@ -15,7 +15,7 @@ fn to(address: usize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Returns the memory of an input; 0 stands for the output's.
+/// Returns the memory of an input. Address 0 stands for an input in place.
 fn from(address: usize) -> *const c_void {
     match address {
         0 => rg::IN_PLACE as *const c_void,
@@ -33,7 +33,7 @@ fn started(
     Request::start(py, kept, is_receive, |_, request| start(request))
 }
 
-/// Returns where the parts of a block begin that have these lengths.
+/// Returns the offsets of consecutive parts of these lengths.
 fn offsets(lengths: &[usize]) -> Vec<usize> {
     let mut at = 0;
     let begin = |length: &usize| {
@@ -44,7 +44,7 @@ fn offsets(lengths: &[usize]) -> Vec<usize> {
     lengths.iter().map(begin).collect()
 }
 
-// SAFETY of all calls: a handle, which is checked, and memory that `keep` has and the caller has measured.
+// All calls are sound because the functions check the handle, `keep` owns the memory, and the caller guarantees its length.
 #[pymethods]
 impl Group {
     fn isend_at(
@@ -56,7 +56,7 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, block) = (self.handle(), to(address));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_isend(block, len, receiver, tag, group, request)
         })
@@ -71,7 +71,7 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, block) = (self.handle(), to(address));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, true, |request| unsafe {
             rg::rg_irecv(block, len, sender, tag, group, request)
         })
@@ -79,7 +79,7 @@ impl Group {
 
     fn ibarrier(&self, py: Python<'_>) -> PyResult<Request> {
         let group = self.handle();
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(py.None().into_bound(py), false, |request| unsafe {
             rg::rg_ibarrier(group, request)
         })
@@ -93,13 +93,13 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, block) = (self.handle(), to(address));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_ibroadcast(block, len, root, group, request)
         })
     }
 
-    /// Starts a reduction to all, in place.
+    /// Starts an allreduce, in place.
     fn iallreduce_at(
         &self,
         address: usize,
@@ -109,7 +109,7 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, block, op) = (self.handle(), to(address), rg::Op { id: op });
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_iallreduce(from(0), block, count, kind, op, group, request)
         })
@@ -126,16 +126,16 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, block, op) = (self.handle(), to(address), rg::Op { id: op });
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         let is_root = unsafe { rg::rg_rank(group) } == root;
         let input = from(if is_root { 0 } else { address });
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_ireduce(input, block, count, kind, op, root, group, request)
         })
     }
 
-    /// Starts a reduce-scatter; each member gets `count` elements.
+    /// Starts a reduce-scatter in which each member gets `count` elements.
     #[allow(clippy::too_many_arguments, reason = "as the function of C has")]
     fn ireduce_scatter_at(
         &self,
@@ -148,7 +148,7 @@ impl Group {
     ) -> PyResult<Request> {
         let (group, op) = (self.handle(), rg::Op { id: op });
         let (input, output) = (from(input), to(output));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_ireduce_scatter_block(input, output, count, kind, op, group, request)
         })
@@ -163,7 +163,7 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, input, output) = (self.handle(), from(input), to(output));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_iallgather(input, len, output, group, request)
         })
@@ -178,7 +178,7 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, input, output) = (self.handle(), from(input), to(output));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_igather(input, len, output, root, group, request)
         })
@@ -193,13 +193,13 @@ impl Group {
         keep: Bound<'_, PyAny>,
     ) -> PyResult<Request> {
         let (group, input, output) = (self.handle(), to(input), to(output));
-        // SAFETY: as above.
+        // SAFETY: the handle is checked, and the caller guarantees the memory.
         started(keep, false, |request| unsafe {
             rg::rg_iscatter(input, output, len, root, group, request)
         })
     }
 
-    /// Starts a complete exchange of parts of these lengths in bytes, which follow each other.
+    /// Starts a complete exchange of consecutive parts of these lengths, in bytes.
     fn ialltoall_at(
         &self,
         input: usize,
@@ -216,11 +216,11 @@ impl Group {
             offsets(&output_lengths),
             output_lengths,
         ];
-        // Their elements stay where they are when the lists are kept.
+        // The elements of the lists do not move when the lists are moved.
         let [input_offsets, input_lengths, output_offsets, output_lengths] =
             lists.each_ref().map(Vec::as_ptr);
         let kept = Kept::Lists(keep.unbind(), lists);
-        // SAFETY: as above; the lists are kept.
+        // SAFETY: the handle is checked, the caller guarantees the memory, and the request keeps the lists.
         Request::start(py, kept, false, |_, request| unsafe {
             rg::rg_ialltoallv(
                 input,

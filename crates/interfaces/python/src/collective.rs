@@ -14,12 +14,12 @@ use crate::groups::Group;
 use crate::memory::{Access, Memory};
 use crate::waiting::blocking;
 
-// Signatures have numbers, which help() shows: 1 is SUM.
+// Signatures have the operators' numbers, which help() shows; 1 is SUM.
 
-/// The input is taken from the output.
+/// Input pointer of a collective that takes its input from the output.
 const IN_PLACE: *const c_void = rg::IN_PLACE as *const c_void;
 
-/// Makes the call of a collective. One that a signal has ended leaves its group revoked, so that nobody waits for this member.
+/// Runs a collective. If a signal ends it, revokes the group, so that the other members do not wait for this one.
 #[inline(always)]
 pub(crate) fn collect(
     py: Python<'_>,
@@ -31,7 +31,8 @@ pub(crate) fn collect(
         code => {
             let error = raised(py, code);
             if code == rg::ERR_CANCELLED {
-                // SAFETY: a handle, which is checked. What it returns changes nothing here.
+                // The result does not matter here.
+                // SAFETY: the function checks the handle.
                 blocking(py, || unsafe { rg::rg_group_revoke(group) });
             }
             Err(error)
@@ -39,7 +40,7 @@ pub(crate) fn collect(
     }
 }
 
-/// A function of numpy's.
+/// Returns a function of numpy.
 fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     static NUMPY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let module = NUMPY.get_or_try_init(py, || {
@@ -48,27 +49,27 @@ fn numpy<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     module?.bind(py).getattr(name)
 }
 
-/// An object as an array of numpy's whose elements follow each other, without a copy where that is so already.
+/// Converts an object to a contiguous numpy array. Copies only if it is not contiguous.
 fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // SAFETY: a question about an object.
+    // SAFETY: `object` is valid.
     let has_buffers = unsafe { pyo3::ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
     let object = match !has_buffers && object.hasattr("__dlpack__")? {
         true => numpy(py, "from_dlpack")?.call1((object,))?,
         false => object.clone(),
     };
-    // Not ascontiguousarray: that makes of no dimension one.
+    // ascontiguousarray would make an array of one dimension from one of none.
     let kwargs = pyo3::types::PyDict::new(py);
     kwargs.set_item("order", "C")?;
     numpy(py, "asarray")?.call((object,), Some(&kwargs))
 }
 
-/// A new array of an array's type with a shape.
+/// Makes an uninitialized array of another array's type, with this shape.
 fn empty<'py>(like: &Bound<'py, PyAny>, shape: Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
     numpy(like.py(), "empty")?.call1((shape, like.getattr("dtype")?))
 }
 
-/// Returns the memory that is given and that of the result: `out`, or else a new array whose shape follows from the array that is given.
+/// Returns the input and the output of a collective. The output is `out`, or a new array whose shape follows from the input.
 fn with_output<'py>(
     input: &Bound<'py, PyAny>,
     out: Option<Bound<'py, PyAny>>,
@@ -86,7 +87,7 @@ fn shape<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
     Ok(array.getattr("shape")?.cast_into::<PyTuple>()?)
 }
 
-/// The shape with an axis for the ranks in front.
+/// Returns an array's shape with an axis of `size` ranks before it.
 fn stacked<'py>(array: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py, PyTuple>> {
     let shape = shape(array)?;
     let first = size.into_pyobject(array.py())?.into_any();
@@ -94,7 +95,7 @@ fn stacked<'py>(array: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py, P
     PyTuple::new(array.py(), axes)
 }
 
-/// The shape without its first axis, which has an index for each rank.
+/// Returns an array's shape without its first axis. Fails unless that axis has an index for each rank.
 fn unstacked<'py>(array: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py, PyTuple>> {
     let shape = shape(array)?;
     let first = shape.get_item(0).and_then(|first| first.extract::<usize>());
@@ -118,7 +119,7 @@ fn same_length(input: &Memory, output: &Memory, times: usize, what: &str) -> PyR
     }
 }
 
-/// How an input and an output are combined.
+/// The arguments of a reduction.
 struct Reduction {
     input: *const c_void,
     output: *mut c_void,
@@ -128,7 +129,7 @@ struct Reduction {
 }
 
 impl Reduction {
-    /// `parts`: the output is one of as many parts of the input.
+    /// Makes the arguments of a reduction. The input has `parts` times the length of the output.
     fn of(input: &Memory, output: &Memory, op: c_int, parts: usize) -> PyResult<Reduction> {
         let element = input.element();
         if element != output.element() {
@@ -153,11 +154,11 @@ type Reduce =
 
 impl Group {
     fn members(&self, py: Python<'_>) -> PyResult<usize> {
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         crate::error::check(py, unsafe { rg::rg_size(self.handle()) }).map(|size| size as usize)
     }
 
-    /// A reduction whose result every member has.
+    /// Runs a reduction whose result every member gets.
     fn reduce_for_all<'py>(
         &self,
         input: &Bound<'py, PyAny>,
@@ -182,7 +183,7 @@ impl Group {
             let to = Memory::typed(&output, Access::Write)?;
             same_length(&from, &to, 1, "they have to have the same length")?;
             let it = Reduction::of(&from, &to, op, 1)?;
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 call(it.input, it.output, it.count, it.kind, it.op, group)
             })?;
@@ -190,7 +191,7 @@ impl Group {
         Ok(output)
     }
 
-    /// A number of Python's.
+    /// Runs a reduction of a Python number.
     fn reduce_number<'py>(
         &self,
         number: &Bound<'py, PyAny>,
@@ -210,7 +211,7 @@ impl Group {
             std::ptr::from_ref(&given).cast(),
             std::ptr::from_mut(&mut result).cast(),
         );
-        // SAFETY: two numbers of 8 bytes.
+        // SAFETY: both numbers are valid and have 8 bytes.
         collect(py, group, || unsafe { call(from, to, 1, kind, op, group) })?;
         match is_float {
             true => Ok(f64::from_bits(result).into_pyobject(py)?.into_any()),
@@ -224,15 +225,15 @@ impl Group {
     /// Blocks until all members have called it.
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
         let group = self.handle();
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         collect(py, group, || unsafe { rg::rg_barrier(group) })
     }
 
-    /// Copies the root's contiguous memory to that of all, which has the same length in bytes; returns it. Blocks.
+    /// Copies the root's contiguous memory to that of all members, which has the same length in bytes. Returns the buffer. Blocks.
     #[pyo3(signature = (buffer, root = 0))]
     fn bcast<'py>(&self, buffer: Bound<'py, PyAny>, root: c_int) -> PyResult<Bound<'py, PyAny>> {
         let (py, group) = (buffer.py(), self.handle());
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         let access = match unsafe { rg::rg_rank(group) } == root {
             true => Access::Read,
             false => Access::Write,
@@ -240,7 +241,7 @@ impl Group {
         {
             let memory = Memory::of(&buffer, access)?;
             let (block, len) = (memory.contiguous()?, memory.len());
-            // SAFETY: memory that is lent until the call is over. The root's is only read.
+            // SAFETY: the memory is borrowed until the call returns. The root's is only read.
             collect(py, group, || unsafe {
                 rg::rg_broadcast(block, len, root, group)
             })?;
@@ -248,10 +249,12 @@ impl Group {
         Ok(buffer)
     }
 
-    /// Combines arrays of one shape element by element and returns the result to all; with out, there. Blocks.
+    /// Combines arrays of one shape element by element, and returns the result to all members. Blocks.
     ///
-    /// input: an array or a number. out may be the input. op is SUM, PRODUCT, MAX, MIN, AND, OR, XOR (logical), BAND, BOR or BXOR (by bits).
-    /// If a member dies, those that cannot finish get TaskDied, which names it.
+    /// input: an array or a number.
+    /// op: SUM, PRODUCT, MAX, MIN, AND, OR, XOR (logical), BAND, BOR or BXOR (bitwise).
+    /// out: an array for the result, which may be the input. None makes a new one.
+    /// If a member dies, every member that cannot finish gets TaskDied with the id of the dead task.
     #[pyo3(signature = (input, op = 1, out = None))]
     fn allreduce<'py>(
         &self,
@@ -262,7 +265,7 @@ impl Group {
         self.reduce_for_all(input, op, out, rg::rg_allreduce)
     }
 
-    /// As allreduce, over the ranks up to this one: rank r gets the combination of ranks 0 to r. Blocks.
+    /// Like allreduce, over the ranks up to this one: rank r gets the combination of ranks 0 to r. Blocks.
     #[pyo3(signature = (input, op = 1, out = None))]
     fn scan<'py>(
         &self,
@@ -273,7 +276,7 @@ impl Group {
         self.reduce_for_all(input, op, out, rg::rg_scan)
     }
 
-    /// As allreduce, with the result at the root alone; returns None to the others. Blocks.
+    /// Like allreduce, with the result at the root only. Returns None at the other members. Blocks.
     #[pyo3(signature = (input, op = 1, root = 0, out = None))]
     fn reduce<'py>(
         &self,
@@ -283,7 +286,7 @@ impl Group {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, group) = (input.py(), self.handle());
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         let is_root = unsafe { rg::rg_rank(group) } == root;
         let given = match out {
             Some(_) => input.clone(),
@@ -308,7 +311,7 @@ impl Group {
                 it.input = from.contiguous()?;
                 it.output = std::ptr::null_mut();
             }
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_reduce(it.input, it.output, it.count, it.kind, it.op, root, group)
             })?;
@@ -316,9 +319,9 @@ impl Group {
         Ok(output)
     }
 
-    /// Combines arrays of shape (size, ...) and returns the part with index rank, of shape (...), to each. Blocks.
+    /// Combines arrays of shape (size, ...), and returns to each member the part with its rank as index, of shape (...). Blocks.
     ///
-    /// With out, only the number of bytes counts, and not the shapes.
+    /// With out, only the numbers of bytes have to fit, and not the shapes.
     #[pyo3(signature = (input, op = 1, out = None))]
     fn reduce_scatter<'py>(
         &self,
@@ -338,7 +341,7 @@ impl Group {
                 "the input has to have the output's length for each member",
             )?;
             let it = Reduction::of(&from, &to, op, size)?;
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_reduce_scatter_block(it.input, it.output, it.count, it.kind, it.op, group)
             })?;
@@ -346,7 +349,7 @@ impl Group {
         Ok(output)
     }
 
-    /// Returns an array of shape (size, ...) with the arrays of all, of shape (...), by rank. Blocks.
+    /// Returns an array of shape (size, ...) with the arrays of all members, of shape (...), by rank. Blocks.
     #[pyo3(signature = (input, out = None))]
     fn allgather<'py>(
         &self,
@@ -365,7 +368,7 @@ impl Group {
                 "the output has to have the input's length for each member",
             )?;
             let (input, len, output) = (from.contiguous()?, from.len(), to.contiguous()?);
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_allgather(input, len, output, group)
             })?;
@@ -373,7 +376,7 @@ impl Group {
         Ok(output)
     }
 
-    /// As allgather, at the root alone; returns None to the others. Blocks.
+    /// Like allgather, with the result at the root only. Returns None at the other members. Blocks.
     #[pyo3(signature = (input, root = 0, out = None))]
     fn gather<'py>(
         &self,
@@ -382,7 +385,7 @@ impl Group {
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (py, group, size) = (input.py(), self.handle(), self.members(input.py())?);
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         let is_root = unsafe { rg::rg_rank(group) } == root;
         let given = match out {
             Some(_) => input.clone(),
@@ -412,7 +415,7 @@ impl Group {
                 None => std::ptr::null_mut(),
             };
             let (input, len) = (from.contiguous()?, from.len());
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_gather(input, len, place, root, group)
             })?;
@@ -420,7 +423,7 @@ impl Group {
         Ok(output)
     }
 
-    /// Into memory that is there; the package makes it otherwise.
+    /// Scatters into existing memory, which the package makes if the caller passes none. Blocks.
     #[pyo3(signature = (input, out, root = 0))]
     fn scatter_into<'py>(
         &self,
@@ -429,7 +432,7 @@ impl Group {
         root: c_int,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, group, size) = (out.py(), self.handle(), self.members(out.py())?);
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         let is_root = unsafe { rg::rg_rank(group) } == root;
         {
             let to = Memory::of(&out, Access::Write)?;
@@ -453,7 +456,7 @@ impl Group {
                 None => std::ptr::null_mut(),
             };
             let (output, len) = (to.contiguous()?, to.len());
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_scatter(place, output, len, root, group)
             })?;
@@ -461,7 +464,7 @@ impl Group {
         Ok(out)
     }
 
-    /// Sends `input[r]` to each rank r and returns what all sent to this one, by rank; both have shape (size, ...). Blocks.
+    /// Sends `input[r]` to each rank r, and returns what each member has sent to this one, by rank. Both have shape (size, ...). Blocks.
     #[pyo3(signature = (input, out = None))]
     fn alltoall<'py>(
         &self,
@@ -489,7 +492,7 @@ impl Group {
                     "a complete exchange needs an output of its own",
                 ));
             }
-            // SAFETY: memory that is lent until the call is over, of the lengths that are said.
+            // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
                 rg::rg_alltoall(input, len, output, group)
             })?;

@@ -1,6 +1,6 @@
-//! DLPack: memory of arrays that have no buffer protocol, such as tensors of PyTorch, where it is memory of the processor.
+//! DLPack: CPU memory of arrays without the buffer protocol, such as tensors of PyTorch.
 //!
-//! The structs are those of `dlpack.h` 1.0, whose first version is still what most libraries give.
+//! The structs are those of `dlpack.h` 1.0, and that of the older versions, which most libraries still use.
 
 use std::ffi::{CStr, c_void};
 
@@ -10,7 +10,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::element::{Element, Kind};
 
-/// Devices whose memory the processor reads: its own, and pages that are pinned for a GPU.
+/// Devices whose memory the CPU can read: the CPU, and pages that are pinned for a GPU.
 const READABLE_DEVICES: [i32; 2] = [1, 3];
 const READ_ONLY: u64 = 1;
 const PLAIN: &CStr = c"dltensor";
@@ -26,7 +26,7 @@ struct Tensor {
     bits: u8,
     lanes: u16,
     shape: *const i64,
-    /// In elements; NULL: one after the other.
+    /// In elements. NULL stands for a contiguous tensor.
     strides: *const i64,
     byte_offset: u64,
 }
@@ -41,17 +41,17 @@ struct Versioned {
     tensor: Tensor,
 }
 
-/// The memory of a tensor, as long as the capsule is there.
+/// The memory of a tensor. It is valid as long as the capsule exists.
 pub(crate) struct Lent {
     pub(crate) capsule: Py<PyAny>,
     pub(crate) base: *mut c_void,
     pub(crate) element: Element,
     pub(crate) is_read_only: bool,
-    /// Elements and bytes between them, for each dimension.
+    /// Number of elements and stride in bytes, for each dimension.
     pub(crate) dimensions: Vec<(usize, isize)>,
 }
 
-/// Asks an object for its memory.
+/// Borrows an object's memory. Fails if it is not memory that the CPU can read.
 pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<Lent> {
     let py = object.py();
     let (device, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
@@ -66,7 +66,7 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<Lent> {
         .call_method("__dlpack__", (), Some(&newest))
         .or_else(|_| object.call_method0("__dlpack__"))?;
     let capsule = capsule.cast_into::<PyCapsule>()?;
-    // SAFETY: a capsule of this name holds a pointer to this struct, which stays until the capsule goes.
+    // SAFETY: a capsule of this name has a pointer to this struct, which is valid as long as the capsule exists.
     let (tensor, flags) = unsafe {
         match capsule.is_valid_checked(Some(VERSIONED)) {
             true => {
@@ -104,7 +104,7 @@ fn dimensions(tensor: &Tensor, size: usize) -> PyResult<Vec<(usize, isize)>> {
     let mut found = Vec::with_capacity(ndim);
     let mut packed = size as isize;
     for at in (0..ndim).rev() {
-        // SAFETY: `dlpack.h`: as many entries as dimensions; strides may be NULL.
+        // SAFETY: `dlpack.h` guarantees an entry for each dimension; only strides may be NULL.
         let (count, stride) = unsafe {
             let count = *tensor.shape.add(at);
             let stride = (!tensor.strides.is_null()).then(|| *tensor.strides.add(at));

@@ -1,4 +1,4 @@
-//! What a buffer's elements are to a reduction.
+//! Element types of buffers, for reductions.
 
 use std::ffi::{CStr, c_int};
 
@@ -6,33 +6,33 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use regatta_sys as rg;
 
-/// A kind of elements, as [PEP 3118](https://peps.python.org/pep-3118/) and DLPack tell kinds apart.
+/// A kind of elements, as [PEP 3118](https://peps.python.org/pep-3118/) and DLPack distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Integers with a sign.
+    /// Signed integers.
     Int,
-    /// Integers without one.
+    /// Unsigned integers.
     Uint,
     /// Floating-point numbers.
     Float,
-    /// Pairs of those.
+    /// Complex numbers: pairs of floating-point numbers.
     Complex,
-    /// Truth values of one byte.
+    /// Booleans.
     Bool,
-    /// Something else.
+    /// Any other kind.
     Other,
 }
 
-/// What the elements of a buffer are.
+/// The element type of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
     pub(crate) kind: Kind,
-    /// Bytes of one.
+    /// Size of an element, in bytes.
     pub(crate) size: usize,
 }
 
 impl Element {
-    /// Reads the format of a buffer: of the struct module, in the byte order of this machine.
+    /// Parses the format of a buffer, which is one of the struct module. Only the byte order of this machine gives a known kind.
     pub(crate) fn of_format(format: Option<&CStr>, size: usize) -> Element {
         let text = format.map_or(&b"B"[..], CStr::to_bytes);
         let native = if cfg!(target_endian = "little") {
@@ -56,7 +56,8 @@ impl Element {
         Element { kind, size }
     }
 
-    /// Returns the type, the operator and how many of that type an element has, for a reduction with the operator of this number.
+    /// Returns the type and the operator of the C interface for a reduction with operator `op`, and the number of values of that type in an
+    /// element. Raises TypeError if there is no such reduction.
     pub(crate) fn reduced(self, op: c_int) -> PyResult<(c_int, c_int, usize)> {
         let (sum, product) = (rg::SUM.id, rg::PRODUCT.id);
         let found = match (self.kind, self.size) {
@@ -74,7 +75,7 @@ impl Element {
             (Kind::Complex, 8) if op == sum => Some((rg::FLOAT, op, 2)),
             (Kind::Complex, 16) if op == sum => Some((rg::DOUBLE, op, 2)),
             (Kind::Complex, 32) if op == sum => Some((rg::LONG_DOUBLE, op, 2)),
-            // As in numpy: the sum of truth values is whether one is true, their product whether all are.
+            // As in numpy, the sum of booleans is true if any is true, and their product if all are.
             (Kind::Bool, 1) if op == sum => Some((rg::UINT8, rg::OR.id, 1)),
             (Kind::Bool, 1) if op == product => Some((rg::UINT8, rg::AND.id, 1)),
             (Kind::Bool, 1) => Some((rg::UINT8, op, 1)),

@@ -1,4 +1,4 @@
-//! Codes of the C interface as exceptions, which are defined in `errors.py`.
+//! Conversion of the C interface's error codes to exceptions, which are defined in `errors.py`.
 
 use std::ffi::{CStr, c_int};
 
@@ -8,7 +8,7 @@ use regatta_sys as rg;
 
 use crate::waiting;
 
-/// Raises the exception for a code that is negative.
+/// Returns the code. Raises an exception if it is negative.
 #[inline(always)]
 pub(crate) fn check(py: Python<'_>, code: c_int) -> PyResult<c_int> {
     match code >= 0 {
@@ -17,7 +17,7 @@ pub(crate) fn check(py: Python<'_>, code: c_int) -> PyResult<c_int> {
     }
 }
 
-/// The exception for the last error of this thread.
+/// Returns the exception for the last error of this thread. After an interrupted wait this is the signal handler's exception.
 #[cold]
 pub(crate) fn raised(py: Python<'_>, code: c_int) -> PyErr {
     if code == rg::ERR_CANCELLED
@@ -25,7 +25,7 @@ pub(crate) fn raised(py: Python<'_>, code: c_int) -> PyErr {
     {
         return error;
     }
-    // SAFETY: both return what belongs to this thread; the text is valid until its next failing call.
+    // SAFETY: the functions have no preconditions, and the text is valid until this thread's next failing call.
     let (text, task) = unsafe {
         (
             CStr::from_ptr(rg::rg_last_error()),
@@ -35,7 +35,7 @@ pub(crate) fn raised(py: Python<'_>, code: c_int) -> PyErr {
     of_code(py, code, &text.to_string_lossy(), task)
 }
 
-/// The exception for a code, a sentence and the task that it is about, if there is one.
+/// Returns the exception for a code, a sentence and the task that it concerns, if any.
 pub(crate) fn of_code(py: Python<'_>, code: c_int, sentence: &str, task: c_int) -> PyErr {
     static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let made = MADE

@@ -1,4 +1,4 @@
-//! Groups: who is in them, and how they are made. Their messages are in `message.rs` and `parts.rs`, their collectives in `collective.rs`.
+//! Groups: their members, and how they are made. Messages are in `message.rs` and `parts.rs`, collectives in `collective.rs`.
 
 use std::ffi::c_int;
 
@@ -8,10 +8,10 @@ use regatta_sys as rg;
 use crate::error::check;
 use crate::waiting::blocking;
 
-/// A group of tasks. The package's class of this name is made of it, and is documented there.
+/// A group of tasks. Base class of the package's class of the same name, which is documented there.
 #[pyclass(subclass, frozen, module = "regatta_mpi")]
 pub(crate) struct Group {
-    /// The number of the C interface.
+    /// The group's number in the C interface.
     #[pyo3(get)]
     pub(crate) id: c_int,
 }
@@ -33,68 +33,68 @@ impl Group {
     /// The rank of this task in the group.
     #[getter]
     fn rank(&self, py: Python<'_>) -> PyResult<c_int> {
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         check(py, unsafe { rg::rg_rank(self.handle()) })
     }
 
-    /// The number of members; of a channel, how many tasks there have been.
+    /// The number of members. For a channel, the number of tasks that the job has had so far.
     #[getter]
     fn size(&self, py: Python<'_>) -> PyResult<c_int> {
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         check(py, unsafe { rg::rg_size(self.handle()) })
     }
 
-    /// Returns the id of the task of a rank.
+    /// Returns the id of the task with a rank.
     fn task_of(&self, py: Python<'_>, rank: c_int) -> PyResult<c_int> {
-        // SAFETY: a handle and a number, which are checked.
+        // SAFETY: the function checks the handle and the rank.
         check(py, unsafe { rg::rg_tid_of(self.handle(), rank) })
     }
 
-    /// Returns the rank of a task. Raises ValueError if it is no member.
+    /// Returns the rank of a task. Raises ValueError if it is not a member.
     fn rank_of(&self, py: Python<'_>, task: c_int) -> PyResult<c_int> {
-        // SAFETY: the same.
+        // SAFETY: the function checks the handle and the id.
         check(py, unsafe { rg::rg_rank_of(self.handle(), task) })
     }
 
-    /// Forgets the group. Does not wait for the others.
+    /// Frees the group in this task. Does not wait for the other members.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         let group = self.handle();
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         check(py, blocking(py, || unsafe { rg::rg_group_free(group) })).map(drop)
     }
 
-    /// Ends all that is done in the group, at every member, with GroupRevoked; only shrink and agree are left. One member calls.
+    /// Ends all operations in the group with GroupRevoked, at every member: blocked calls, started operations and all later calls.
     ///
-    /// Does not wait.
+    /// Only shrink, agree and queries about ranks still work. One or several members call it. Does not block.
     fn revoke(&self, py: Python<'_>) -> PyResult<()> {
         let group = self.handle();
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         check(py, blocking(py, || unsafe { rg::rg_group_revoke(group) })).map(drop)
     }
 
-    /// Whether it is revoked, as far as is known here.
+    /// Whether this task knows that the group is revoked.
     #[getter]
     fn is_revoked(&self, py: Python<'_>) -> PyResult<bool> {
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the function checks the handle.
         check(py, unsafe { rg::rg_group_is_revoked(self.handle()) }).map(|is| is == 1)
     }
 
-    /// Returns the bits that the flags of all living members have in common, the same to all, whoever dies meanwhile. Blocks.
+    /// Agrees on a flag: returns the bitwise AND of the flags of all members, the same at all that survive. All living members call it. Blocks.
     ///
-    /// Raises TaskDied if a member has died whom not all had acknowledged (acknowledge_dead).
+    /// Raises TaskDied if a member has died and not all members had acknowledged that before (acknowledge_dead).
     fn agree(&self, py: Python<'_>, flag: c_int) -> PyResult<c_int> {
         let (group, mut flag) = (self.handle(), flag);
-        // SAFETY: a handle, which is checked, and a place for the answer.
+        // SAFETY: the function checks the handle, and the output is valid.
         let code = blocking(py, || unsafe { rg::rg_agree(&mut flag, group) });
         check(py, code)?;
         Ok(flag)
     }
 
-    /// Returns the ranks of members that are known to have died.
+    /// Returns the ranks of the dead members that this task knows of.
     fn dead(&self, py: Python<'_>) -> PyResult<Vec<c_int>> {
         let (mut ranks, mut count) = (vec![0; 64], 0);
         loop {
-            // SAFETY: as much room as is said.
+            // SAFETY: `ranks` has room for `room` ranks.
             let code = unsafe {
                 let room = ranks.len() as c_int;
                 rg::rg_dead(self.handle(), ranks.as_mut_ptr(), room, &mut count)
@@ -108,10 +108,10 @@ impl Group {
         }
     }
 
-    /// Lets receives from ANY go on among the living; returns how many members are dead.
+    /// Acknowledges all deaths that this task knows of, so that receives from ANY match living members. Returns the number of dead members.
     fn acknowledge_dead(&self, py: Python<'_>) -> PyResult<c_int> {
         let mut dead = 0;
-        // SAFETY: a handle, which is checked, and a place for the answer.
+        // SAFETY: the function checks the handle, and the output is valid.
         check(py, unsafe {
             rg::rg_acknowledge_dead(self.handle(), &mut dead)
         })?;
@@ -119,7 +119,7 @@ impl Group {
     }
 }
 
-/// A call that makes a group, which returns the number of the new one.
+/// Makes a group by a call of the C interface. Returns the number of the new group.
 fn make(
     py: Python<'_>,
     group: &Group,
@@ -130,16 +130,16 @@ fn make(
     Ok(made.id)
 }
 
-/// The number of a group of the same members.
+/// Makes a group of the same members. Returns its number.
 #[pyfunction]
 pub(crate) fn dup(py: Python<'_>, group: PyRef<'_, Group>) -> PyResult<c_int> {
-    // SAFETY: a handle, which is checked, and a place for the new one; likewise below.
+    // SAFETY: the function checks the handle, and `made` is valid.
     make(py, &group, |from, made| unsafe {
         rg::rg_group_dup(from, made)
     })
 }
 
-/// The number of a group of some of its members.
+/// Makes a group of some members. Returns its number.
 #[pyfunction]
 pub(crate) fn select(
     py: Python<'_>,
@@ -147,12 +147,12 @@ pub(crate) fn select(
     ranks: Vec<c_int>,
 ) -> PyResult<c_int> {
     make(py, &group, |from, made| {
-        // SAFETY: as many ranks as is said.
+        // SAFETY: the function checks the handle, and both the list and `made` are valid.
         unsafe { rg::rg_group_select(from, ranks.len() as c_int, ranks.as_ptr(), made) }
     })
 }
 
-/// The number of the group of those who give the same colour; negative: this task is in none.
+/// Makes a group of the members that pass the same colour. Returns its number, which is negative if this task is in no group.
 #[pyfunction]
 pub(crate) fn split(
     py: Python<'_>,
@@ -161,16 +161,16 @@ pub(crate) fn split(
     key: c_int,
 ) -> PyResult<c_int> {
     let colour = colour.unwrap_or(rg::NONE);
-    // SAFETY: as of `dup`.
+    // SAFETY: the function checks the handle, and `made` is valid.
     make(py, &group, |from, made| unsafe {
         rg::rg_group_split(from, colour, key, made)
     })
 }
 
-/// The number of the group of those who live.
+/// Makes a group of the living members. Returns its number.
 #[pyfunction]
 pub(crate) fn shrink(py: Python<'_>, group: PyRef<'_, Group>) -> PyResult<c_int> {
-    // SAFETY: as of `dup`.
+    // SAFETY: the function checks the handle, and `made` is valid.
     make(py, &group, |from, made| unsafe {
         rg::rg_group_shrink(from, made)
     })

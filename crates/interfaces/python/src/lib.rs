@@ -1,7 +1,7 @@
 //! The native module of the Python package `regatta_mpi`: thin functions over the C interface.
 //!
-//! It is linked with libregatta.so, so mpi4py and it have one engine in a process. What needs no speed is Python, in
-//! `packaging/python/regatta_mpi`. A call that may wait releases the GIL; memory that Python lends is used where it lies.
+//! The module is linked with libregatta.so, so that it shares one engine with mpi4py in a process. Code that need not be fast is in
+//! Python, in `packaging/python/regatta_mpi`. A call that may block releases the GIL. Memory of Python objects is used in place.
 
 use pyo3::prelude::*;
 

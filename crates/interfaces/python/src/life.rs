@@ -1,4 +1,4 @@
-//! Joining and leaving, and what a task is asked about itself.
+//! Joining and leaving, and queries about this task.
 
 use std::ffi::{CStr, c_int};
 
@@ -8,12 +8,12 @@ use regatta_sys as rg;
 use crate::error::check;
 use crate::waiting::{self, blocking};
 
-/// Joins the job, or becomes a world of one; returns whether it was this call that did.
+/// Joins the job, or becomes a world of one task. Returns False if the process had joined before.
 #[pyfunction]
 pub(crate) fn init(py: Python<'_>) -> PyResult<bool> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     let joined = unsafe { rg::rg_initialized() } != 0;
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     check(py, blocking(py, || unsafe { rg::rg_init() }))?;
     waiting::begin();
     Ok(!joined)
@@ -22,68 +22,68 @@ pub(crate) fn init(py: Python<'_>) -> PyResult<bool> {
 /// Leaves the job.
 #[pyfunction]
 pub(crate) fn finalize(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     check(py, blocking(py, || unsafe { rg::rg_finalize() })).map(drop)
 }
 
-/// Whether this process is a task.
+/// Returns whether this process is a task.
 #[pyfunction]
 pub(crate) fn initialized() -> bool {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     unsafe { rg::rg_initialized() != 0 }
 }
 
-/// The version of the library that is loaded.
+/// Returns the version of the loaded library.
 #[pyfunction]
 pub(crate) fn version() -> String {
-    // SAFETY: returns a text that stays.
+    // SAFETY: the function returns a static NUL-terminated text.
     let text = unsafe { CStr::from_ptr(rg::rg_version()) };
     text.to_string_lossy().into_owned()
 }
 
-/// The id of this task.
+/// Returns the id of this task.
 #[pyfunction]
 pub(crate) fn task(py: Python<'_>) -> PyResult<c_int> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     check(py, unsafe { rg::rg_tid() })
 }
 
-/// The id of the task that has started this one; None: the launcher has.
+/// Returns the id of the task that has started this one, or None if the launcher has.
 #[pyfunction]
 pub(crate) fn parent(py: Python<'_>) -> PyResult<Option<c_int>> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     match unsafe { rg::rg_parent() } {
         rg::NONE => Ok(None),
         task => check(py, task).map(Some),
     }
 }
 
-/// Seconds since some moment in the past, the same for all tasks of a host.
+/// Returns the seconds since a moment in the past that is the same for all tasks of a host.
 #[pyfunction]
 pub(crate) fn time() -> f64 {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     unsafe { rg::rg_time() }
 }
 
-/// Advances what can advance.
+/// Advances all pending operations, without blocking.
 #[pyfunction]
 pub(crate) fn progress(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     check(py, blocking(py, || unsafe { rg::rg_progress() })).map(drop)
 }
 
-/// The descriptor that is readable when something may have come.
+/// Returns the descriptor that becomes readable when a message may have arrived.
 #[pyfunction]
 pub(crate) fn fd(py: Python<'_>) -> PyResult<c_int> {
     let mut fd = -1;
-    // SAFETY: a place for the answer.
+    // SAFETY: `fd` is valid.
     check(py, blocking(py, || unsafe { rg::rg_fd(&mut fd) }))?;
     Ok(fd)
 }
 
-/// Makes it unreadable until something comes.
+/// Makes the descriptor unreadable until the next message arrives.
 #[pyfunction]
 pub(crate) fn clear_fd(py: Python<'_>) -> PyResult<()> {
-    // SAFETY: takes nothing.
+    // SAFETY: the function has no preconditions.
     check(py, blocking(py, || unsafe { rg::rg_clear_fd() })).map(drop)
 }

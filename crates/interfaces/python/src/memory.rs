@@ -1,8 +1,8 @@
-//! Memory that an object of Python lends, by the buffer protocol or by DLPack, as blocks of the C interface.
+//! Memory of Python objects, borrowed by the buffer protocol or by DLPack, as blocks and views of the C interface.
 //!
-//! A message has the elements in the order of their indices, whatever their layout: an array that is received into one of the same shape
-//! is equal to the one that was sent. Contiguous memory is one block. Anything else is as many views as it has rows, which the engine copies
-//! from or into without packing; beyond [`MAX_VIEWS`] it is packed first.
+//! A message has the elements in the order of their indices, whatever their layout, so that a received array of the same shape is equal to
+//! the one that was sent. Contiguous memory is one block. Other memory has one view per row, which the engine copies without packing. With
+//! more than [`MAX_VIEWS`] rows it is packed first.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -15,35 +15,35 @@ use regatta_sys::View;
 use crate::dlpack;
 use crate::element::Element;
 
-/// Bounds the list of views of one message, 2 MiB.
+/// Maximum number of views of one message, 2 MiB of memory.
 const MAX_VIEWS: usize = 1 << 16;
 
-/// What is done with memory.
+/// How borrowed memory is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
     Write,
 }
 
-/// Memory that an object lends until this is dropped.
+/// Memory of a Python object, borrowed until this is dropped.
 pub(crate) struct Memory {
     base: *mut c_void,
-    /// Bytes of all elements.
+    /// Length of all elements, in bytes.
     len: usize,
     layout: Layout,
     element: Element,
     lender: Lender,
 }
 
-// SAFETY: the memory is the object's, which is kept by `lender`; that is let go of with the GIL only.
+// SAFETY: `lender` keeps the object that owns the memory, and is released only with the GIL.
 unsafe impl Send for Memory {}
-// SAFETY: the same; nothing here is written through a shared reference.
+// SAFETY: `lender` keeps the object, and nothing is written through a shared reference.
 unsafe impl Sync for Memory {}
 
 enum Layout {
     Contiguous,
     Views(Vec<View>),
-    /// More views than are listed: it is packed.
+    /// The memory has more than [`MAX_VIEWS`] rows, and is packed.
     Packed,
 }
 
@@ -55,19 +55,19 @@ enum Lender {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Lender::Buffer(buffer) = &mut self.lender {
-            // SAFETY: it was filled by PyObject_GetBuffer and is released once, with the GIL.
+            // SAFETY: PyObject_GetBuffer filled the buffer, and it is released once, with the GIL.
             Python::attach(|_| unsafe { ffi::PyBuffer_Release(&mut **buffer) });
         }
     }
 }
 
 impl Memory {
-    /// Borrows the memory of an object for one access.
+    /// Borrows the memory of an object.
     pub(crate) fn of(object: &Bound<'_, PyAny>, access: Access) -> PyResult<Memory> {
         Memory::borrow(object, access, 0)
     }
 
-    /// As [`Memory::of`], with the kind of its elements.
+    /// Borrows the memory of an object, with the type of its elements.
     pub(crate) fn typed(object: &Bound<'_, PyAny>, access: Access) -> PyResult<Memory> {
         Memory::borrow(object, access, ffi::PyBUF_FORMAT)
     }
@@ -80,7 +80,7 @@ impl Memory {
         };
         let flags = ffi::PyBUF_STRIDES | writable | format;
         let mut buffer = Box::new(ffi::Py_buffer::new());
-        // SAFETY: an object, and a place that does not move.
+        // SAFETY: `object` is valid, and the boxed buffer does not move.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *buffer, flags) } != 0 {
             return Memory::of_another(object, access);
         }
@@ -91,13 +91,13 @@ impl Memory {
         let (item, ndim) = (buffer.itemsize as usize, buffer.ndim as usize);
         let list = |list: *const ffi::Py_ssize_t| match ndim == 0 || list.is_null() {
             true => &[][..],
-            // SAFETY: the protocol: as many entries as dimensions.
+            // SAFETY: the buffer protocol guarantees an entry for each dimension.
             false => unsafe { std::slice::from_raw_parts(list, ndim) },
         };
         let (shape, strides) = (list(buffer.shape), list(buffer.strides));
         let dimensions = shape.iter().zip(strides);
         let dimensions = dimensions.map(|(&count, &stride)| (count as usize, stride));
-        // SAFETY: the protocol: a text or NULL.
+        // SAFETY: the buffer protocol guarantees that the format is NULL or NUL-terminated.
         let format = (!buffer.format.is_null()).then(|| unsafe { CStr::from_ptr(buffer.format) });
         Memory {
             base: buffer.buf,
@@ -108,12 +108,12 @@ impl Memory {
         }
     }
 
-    /// Of an object that lends no such buffer: by DLPack, or the reason why not.
+    /// Borrows the memory of an object without such a buffer by DLPack. Fails with the reason if that is not possible.
     #[cold]
     fn of_another(object: &Bound<'_, PyAny>, access: Access) -> PyResult<Memory> {
         let py = object.py();
         let refused = PyErr::fetch(py);
-        // SAFETY: a question about an object.
+        // SAFETY: `object` is valid.
         let has_buffers = unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) } != 0;
         if has_buffers || !object.hasattr("__dlpack__")? {
             if has_buffers && access == Access::Write {
@@ -148,18 +148,18 @@ impl Memory {
         self.len
     }
 
-    /// Returns the kind of its elements; known if it was borrowed so.
+    /// Returns the type of the elements. It is only correct if the memory was borrowed by [`Memory::typed`].
     pub(crate) fn element(&self) -> Element {
         self.element
     }
 
-    /// Returns the start of contiguous memory.
+    /// Returns the start of the memory if it is contiguous.
     #[inline]
     pub(crate) fn block(&self) -> Option<*mut c_void> {
         matches!(self.layout, Layout::Contiguous).then_some(self.base)
     }
 
-    /// As [`Memory::block`]; an error of Python's otherwise.
+    /// Returns the start of the memory. Raises BufferError if it is not contiguous.
     pub(crate) fn contiguous(&self) -> PyResult<*mut c_void> {
         self.block().ok_or_else(|| {
             PyBufferError::new_err(
@@ -168,7 +168,7 @@ impl Memory {
         })
     }
 
-    /// Returns the views of its rows; none of memory that is one block, or is packed.
+    /// Returns the views of the rows. Returns `None` if the memory is contiguous or has to be packed.
     pub(crate) fn views(&self) -> Option<&[View]> {
         match &self.layout {
             Layout::Views(views) => Some(views),
@@ -181,17 +181,17 @@ impl Memory {
         let mut packed = vec![0; self.len];
         self.copy_packed(|buffer, len| {
             let (to, order) = (packed.as_mut_ptr().cast(), b'C' as c_char);
-            // SAFETY: a buffer that is lent, and room for all of it.
+            // SAFETY: the buffer is borrowed, and `packed` has room for `len` bytes.
             unsafe { ffi::PyBuffer_ToContiguous(to, buffer, len, order) }
         })?;
         Ok(packed)
     }
 
-    /// Copies the front of a packed message to where its elements belong.
+    /// Copies a packed message, which may be shorter than the memory, into the elements.
     pub(crate) fn unpack(&self, _py: Python<'_>, packed: &[u8]) -> PyResult<()> {
         self.copy_packed(|buffer, _| {
             let (len, order) = (packed.len() as ffi::Py_ssize_t, b'C' as c_char);
-            // SAFETY: a buffer that is lent for writing, and no more bytes than there are.
+            // SAFETY: the buffer is borrowed for writing, and `packed` is valid for `len` bytes.
             unsafe { ffi::PyBuffer_FromContiguous(buffer, packed.as_ptr().cast(), len, order) }
         })
     }
@@ -212,8 +212,8 @@ impl Memory {
     }
 }
 
-/// Elements that follow each other are one block; the last dimension that they do not is one view; each index of those before it has
-/// another view.
+/// Returns the layout of memory. Consecutive elements form a block, and the last dimension that is not contiguous forms a view of blocks.
+/// Each index of the dimensions before it has a view of its own.
 fn layout(
     base: *mut c_void,
     item: usize,

@@ -11,7 +11,7 @@ use crate::memory::{Access, Memory};
 use crate::request::{Kept, Request};
 use crate::waiting::blocking;
 
-/// A status that nothing has been written to.
+/// An empty status.
 pub(crate) const NO_STATUS: rg::Status = rg::Status {
     source: rg::NONE,
     tag: rg::ANY,
@@ -20,7 +20,7 @@ pub(crate) const NO_STATUS: rg::Status = rg::Status {
     reserved: 0,
 };
 
-/// What is told of a message: the sender's rank, the tag, and the length in bytes.
+/// The sender's rank, tag and length of a message.
 #[pyclass(frozen, module = "regatta_mpi")]
 pub(crate) struct Status {
     /// The sender's rank in the group.
@@ -28,7 +28,7 @@ pub(crate) struct Status {
     source: c_int,
     #[pyo3(get)]
     tag: c_int,
-    /// In bytes.
+    /// The length in bytes.
     #[pyo3(get)]
     length: usize,
 }
@@ -58,36 +58,36 @@ impl Status {
 impl Group {
     /// Sends the elements of a buffer, in the order of their indices, to a rank.
     ///
-    /// buffer: bytes, an array of any shape and layout, or anything with the buffer protocol or DLPack in the processor's memory.
-    /// Blocks until it may be changed again: at once while there is room for the message, else until the receiver takes it.
+    /// buffer: bytes, an array of any shape and layout, or any other object with the buffer protocol or DLPack in CPU memory.
+    /// Blocks until the buffer may be changed: not at all while there is room for the message, otherwise until the receiver takes it.
     /// Raises TaskDied if the receiver is known to be dead.
     #[pyo3(signature = (buffer, to, tag = 0))]
     fn send(&self, buffer: &Bound<'_, PyAny>, to: c_int, tag: c_int) -> PyResult<()> {
         self.send_by(buffer, to, tag, false)
     }
 
-    /// As send, and blocks until the receiver has begun to receive.
+    /// Like send, but blocks until the receiver has begun to receive.
     #[pyo3(signature = (buffer, to, tag = 0))]
     fn ssend(&self, buffer: &Bound<'_, PyAny>, to: c_int, tag: c_int) -> PyResult<()> {
         self.send_by(buffer, to, tag, true)
     }
 
-    /// Receives a message into writable memory, from a rank and with a tag, or from anybody (ANY) with any tag.
+    /// Receives a message into writable memory, from a rank with a tag; ANY stands for any rank or tag. Blocks. Returns its Status.
     ///
-    /// The elements come in the order of their indices: an array of the shape of the one that was sent is equal to it. A shorter message
-    /// fills the front. Blocks until it has come; returns its Status.
-    /// Raises Truncated if it is longer than the memory, and TaskDied or TaskLeft if nobody is left who could send it.
+    /// The elements arrive in the order of their indices: an array of the same shape becomes equal to the one that was sent. A message that
+    /// is shorter than the memory fills the beginning of it.
+    /// Raises Truncated if the message is longer than the memory, and TaskDied or TaskLeft if no task is left that could send it.
     #[pyo3(signature = (buffer, source = -1, tag = -1), text_signature = "($self, buffer, source=-1, tag=-1)")]
     fn recv(&self, buffer: &Bound<'_, PyAny>, source: c_int, tag: c_int) -> PyResult<Status> {
         let (py, group) = (buffer.py(), self.handle());
         let memory = Memory::of(buffer, Access::Write)?;
         let (len, mut status) = (memory.len(), NO_STATUS);
         let code = match (memory.block(), memory.views()) {
-            // SAFETY: memory that is lent until the call is over.
+            // SAFETY: the memory is borrowed until the call returns.
             (Some(block), _) => blocking(py, || unsafe {
                 rg::rg_recv(block, len, source, tag, group, &mut status)
             }),
-            // SAFETY: as above.
+            // SAFETY: the memory of the views is borrowed until the call returns.
             (None, Some(views)) => blocking(py, || unsafe {
                 let n = views.len() as c_int;
                 rg::rg_recvv(views.as_ptr(), n, source, tag, group, &mut status)
@@ -95,7 +95,7 @@ impl Group {
             (None, None) => {
                 let mut packed = vec![0u8; len];
                 let room = packed.as_mut_ptr().cast();
-                // SAFETY: memory of this call.
+                // SAFETY: `packed` is valid for `len` bytes.
                 let code = blocking(py, || unsafe {
                     rg::rg_recv(room, len, source, tag, group, &mut status)
                 });
@@ -109,7 +109,7 @@ impl Group {
         Ok(status.into())
     }
 
-    /// As send, without waiting; returns a Request. The memory must not be changed until that is complete.
+    /// Starts a send and returns a Request. Does not block. The memory must not be changed until the request is complete.
     #[pyo3(signature = (buffer, to, tag = 0))]
     fn isend(&self, buffer: &Bound<'_, PyAny>, to: c_int, tag: c_int) -> PyResult<Request> {
         let (py, group) = (buffer.py(), self.handle());
@@ -117,9 +117,9 @@ impl Group {
         Request::start(py, kept, false, |kept, request| {
             let (block, len) = (kept.block(), kept.len());
             match kept.views() {
-                // SAFETY: memory that is kept until the request is complete.
+                // SAFETY: the request keeps the memory until it is complete.
                 None => unsafe { rg::rg_isend(block, len, to, tag, group, request) },
-                // SAFETY: the same.
+                // SAFETY: the request keeps the memory of the views until it is complete.
                 Some(views) => unsafe {
                     rg::rg_isendv(
                         views.as_ptr(),
@@ -134,7 +134,7 @@ impl Group {
         })
     }
 
-    /// As recv, without waiting; returns a Request. The memory must not be used until that is complete.
+    /// Starts a receive and returns a Request. Does not block. The memory must not be used until the request is complete.
     #[pyo3(signature = (buffer, source = -1, tag = -1), text_signature = "($self, buffer, source=-1, tag=-1)")]
     fn irecv(&self, buffer: &Bound<'_, PyAny>, source: c_int, tag: c_int) -> PyResult<Request> {
         let (py, group) = (buffer.py(), self.handle());
@@ -142,9 +142,9 @@ impl Group {
         Request::start(py, kept, true, |kept, request| {
             let (block, len) = (kept.block(), kept.len());
             match kept.views() {
-                // SAFETY: memory that is kept until the request is complete.
+                // SAFETY: the request keeps the memory until it is complete.
                 None => unsafe { rg::rg_irecv(block, len, source, tag, group, request) },
-                // SAFETY: the same.
+                // SAFETY: the request keeps the memory of the views until it is complete.
                 Some(views) => unsafe {
                     let n = views.len() as c_int;
                     rg::rg_irecvv(views.as_ptr(), n, source, tag, group, request)
@@ -153,11 +153,11 @@ impl Group {
         })
     }
 
-    /// Blocks until there is a message to receive; returns its Status.
+    /// Blocks until there is a message to receive, and returns its Status. Does not receive it.
     #[pyo3(signature = (source = -1, tag = -1), text_signature = "($self, source=-1, tag=-1)")]
     fn probe(&self, py: Python<'_>, source: c_int, tag: c_int) -> PyResult<Status> {
         let (group, mut status) = (self.handle(), NO_STATUS);
-        // SAFETY: a place for the answer.
+        // SAFETY: `status` is valid.
         let code = blocking(py, || unsafe {
             rg::rg_probe(source, tag, group, &mut status)
         });
@@ -165,11 +165,11 @@ impl Group {
         Ok(status.into())
     }
 
-    /// Returns the Status of a message that can be received, or None.
+    /// Returns the Status of a message that can be received, or None. Does not receive it, and does not block.
     #[pyo3(signature = (source = -1, tag = -1), text_signature = "($self, source=-1, tag=-1)")]
     fn iprobe(&self, py: Python<'_>, source: c_int, tag: c_int) -> PyResult<Option<Status>> {
         let (group, mut status, mut found) = (self.handle(), NO_STATUS, 0);
-        // SAFETY: places for the answers.
+        // SAFETY: the outputs are valid.
         let code = blocking(py, || unsafe {
             rg::rg_iprobe(source, tag, group, &mut found, &mut status)
         });
@@ -190,7 +190,7 @@ impl Group {
         let (py, group) = (buffer.py(), self.handle());
         let memory = Memory::of(buffer, Access::Read)?;
         let len = memory.len();
-        // SAFETY: memory that is lent until the call is over; likewise below.
+        // SAFETY: the memory is borrowed, or packed in this function, until the call returns.
         let send = |block: *const c_void, len: usize| unsafe {
             match synchronous {
                 false => rg::rg_send(block, len, to, tag, group),
@@ -199,7 +199,7 @@ impl Group {
         };
         let code = match (memory.block(), memory.views()) {
             (Some(block), _) => blocking(py, || send(block.cast_const(), len)),
-            // SAFETY: as above.
+            // SAFETY: the memory of the views is borrowed until the call returns.
             (None, Some(views)) if !synchronous => blocking(py, || unsafe {
                 rg::rg_sendv(views.as_ptr(), views.len() as c_int, to, tag, group)
             }),

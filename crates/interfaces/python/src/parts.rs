@@ -1,7 +1,7 @@
-//! Messages of several pieces, as which the package sends objects: their pickle, and the memory of their arrays where it lies.
+//! Messages of several pieces, as the package sends objects: the pickle, and the memory of the object's arrays without a copy.
 //!
-//! A message begins with a head of 8-byte numbers, the lowest byte first: how many pieces of memory follow the pickle, and if there are
-//! any the length of the pickle and of each piece. Then comes the pickle, and each piece begins at a multiple of 64 bytes.
+//! A message begins with a header of 8-byte little-endian numbers: the number of pieces of memory after the pickle and, if there are any,
+//! the lengths of the pickle and of each piece. The pickle follows, and then the pieces, each at a multiple of 64 bytes.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,17 +19,17 @@ use crate::message::{NO_STATUS, Status};
 use crate::request::{Kept, Request};
 use crate::waiting::blocking;
 
-/// Pieces begin at multiples of this many bytes.
+/// Alignment of pieces within a message, in bytes.
 const ALIGNMENT: usize = 64;
 static PADDING: [u8; ALIGNMENT] = [0; ALIGNMENT];
-/// Bytes of a number of the head.
+/// Size of a number of the header, in bytes.
 const WORD: usize = 8;
 
 fn padding(len: usize) -> usize {
     len.wrapping_neg() % ALIGNMENT
 }
 
-/// The head and the pickle in one piece, and the memory of the pieces, with the views of the whole.
+/// Makes a message of a pickle and pieces: header and pickle in one block, and views of this block and of the pieces.
 fn gathered(pickle: &Bound<'_, PyAny>, pieces: &[Bound<'_, PyAny>]) -> PyResult<Kept> {
     let text = Memory::of(pickle, Access::Read)?;
     let memories = pieces.iter().map(|piece| Memory::of(piece, Access::Read));
@@ -40,7 +40,7 @@ fn gathered(pickle: &Bound<'_, PyAny>, pieces: &[Bound<'_, PyAny>]) -> PyResult<
         let lengths = std::iter::once(&text).chain(&memories);
         front.extend(lengths.flat_map(|memory| (memory.len() as u64).to_le_bytes()));
     }
-    // SAFETY: as long as is said, lent, and one block, as all pickles are.
+    // SAFETY: `text` is borrowed contiguous memory of `text.len()` bytes.
     front.extend_from_slice(unsafe {
         std::slice::from_raw_parts(text.contiguous()?.cast_const().cast(), text.len())
     });
@@ -71,7 +71,8 @@ fn gathered(pickle: &Bound<'_, PyAny>, pieces: &[Bound<'_, PyAny>]) -> PyResult<
     })
 }
 
-/// Where the pickle and the pieces are of a message that is this part of a block: begin and end of each in it.
+/// Returns the begin and end of the pickle and of each piece of the message at `begin..end` of a block. Raises ValueError if the message
+/// holds no object.
 #[pyfunction]
 pub(crate) fn places(
     message: &Bound<'_, PyByteArray>,
@@ -83,7 +84,7 @@ pub(crate) fn places(
             "this message holds no object; receive it with recv, as it was sent with send",
         )
     };
-    // SAFETY: nothing else runs while this is read, with the GIL.
+    // SAFETY: the GIL is held, so no other code changes the bytes meanwhile.
     let bytes = unsafe { message.as_bytes() };
     let bytes = bytes.get(begin..end).ok_or_else(invalid)?;
     let word = |at: usize| -> PyResult<usize> {
@@ -95,7 +96,7 @@ pub(crate) fn places(
     if pieces == 0 {
         return Ok(vec![(begin + WORD, end)]);
     }
-    // Each has a number in the head.
+    // Each piece has a number in the header.
     if pieces > bytes.len() / WORD {
         return Err(invalid());
     }
@@ -112,7 +113,7 @@ pub(crate) fn places(
     Ok(places)
 }
 
-/// The whole message as one block, for collectives.
+/// Returns the whole message as one block, for collectives.
 #[pyfunction]
 pub(crate) fn joined<'py>(
     pickle: &Bound<'py, PyAny>,
@@ -126,7 +127,7 @@ pub(crate) fn joined<'py>(
     let made = uninitialized(pickle.py(), kept.len())?;
     let mut to = made.data();
     for view in views {
-        // SAFETY: the views lead into memory that is kept, and their lengths add up to that of the new block.
+        // SAFETY: the views point to memory that `kept` holds, and their lengths add up to that of the new block.
         unsafe {
             std::ptr::copy_nonoverlapping(view.base.cast_const().cast(), to, view.block);
             to = to.add(view.block);
@@ -135,23 +136,23 @@ pub(crate) fn joined<'py>(
     Ok(made)
 }
 
-/// A block that is to be written next. Zeroing it would cost as much as receiving into it.
+/// Makes an uninitialized block, which the caller must fill. Zeroing it would cost as much as receiving into it.
 fn uninitialized(py: Python<'_>, len: usize) -> PyResult<Bound<'_, PyByteArray>> {
     let len = ffi::Py_ssize_t::try_from(len)
         .map_err(|_| PyValueError::new_err("a message that is too long for this machine"))?;
-    // SAFETY: makes a new object, or returns NULL with an error.
+    // SAFETY: the function returns a new object, or NULL with an error set.
     unsafe {
         let made = ffi::PyByteArray_FromStringAndSize(std::ptr::null(), len);
         Ok(Bound::from_owned_ptr_or_err(py, made)?.cast_into_unchecked())
     }
 }
 
-/// The messages of all members in one block, and where each is in it.
+/// The messages of all members in one block, with the begin and end of each.
 type Gathered<'py> = (Bound<'py, PyByteArray>, Vec<(usize, usize)>);
 
 #[pymethods]
 impl Group {
-    /// Collects the messages of all at the root.
+    /// Gathers the messages of all members at the root. Returns None elsewhere. Blocks.
     fn gather_parts<'py>(
         &self,
         message: &Bound<'py, PyByteArray>,
@@ -160,17 +161,17 @@ impl Group {
         let (py, group) = (message.py(), self.handle());
         let memory = Memory::of(message.as_any(), Access::Read)?;
         let (from, len) = (memory.contiguous()?.cast_const(), memory.len());
-        // SAFETY: a handle, which is checked.
+        // SAFETY: the functions check the handle.
         let (rank, size) = unsafe { (rg::rg_rank(group), rg::rg_size(group)) };
         let mut lens = vec![0usize; check(py, size)? as usize];
         let (given, told) = (std::ptr::from_ref(&len).cast(), lens.as_mut_ptr().cast());
-        // SAFETY: a number of each member, and room for all.
+        // SAFETY: `given` is valid, and `told` has room for one length per member.
         collect(py, group, || unsafe {
             rg::rg_gather(given, size_of::<usize>(), told, root, group)
         })?;
         if rank != root {
             let nothing = std::ptr::null();
-            // SAFETY: memory that is lent until the call is over; only the root's lists are looked at.
+            // SAFETY: the memory is borrowed until the call returns; the lists are only used at the root.
             collect(py, group, || unsafe {
                 rg::rg_gatherv(
                     from,
@@ -192,7 +193,7 @@ impl Group {
         let offsets: Vec<usize> = begun.collect();
         let made = uninitialized(py, end)?;
         let room: *mut c_void = made.data().cast();
-        // SAFETY: as many lengths and offsets as members, and room for their sum.
+        // SAFETY: there is one length and offset per member, and room for the sum of the lengths.
         collect(py, group, || unsafe {
             rg::rg_gatherv(
                 from,
@@ -218,7 +219,7 @@ impl Group {
         let (py, group) = (pickle.py(), self.handle());
         let kept = gathered(pickle, &pieces)?;
         let (block, len) = (kept.block(), kept.len());
-        // SAFETY: memory that is kept until the call is over.
+        // SAFETY: `kept` holds the memory until the call returns.
         let code = blocking(py, || unsafe {
             match kept.views() {
                 None => rg::rg_send(block, len, to, tag, group),
@@ -238,7 +239,7 @@ impl Group {
         let (py, group) = (pickle.py(), self.handle());
         Request::start(py, gathered(pickle, &pieces)?, false, |kept, request| {
             let (block, len) = (kept.block(), kept.len());
-            // SAFETY: memory that is kept until the request is complete.
+            // SAFETY: the request keeps the memory until it is complete.
             unsafe {
                 match kept.views() {
                     None => rg::rg_isend(block, len, to, tag, group, request),
@@ -251,7 +252,7 @@ impl Group {
         })
     }
 
-    /// Receives a message of any length.
+    /// Receives a message of any length. Blocks.
     fn recv_parts<'py>(
         &self,
         py: Python<'py>,
@@ -259,7 +260,7 @@ impl Group {
         tag: c_int,
     ) -> PyResult<(Bound<'py, PyByteArray>, Status)> {
         let (group, mut message, mut status) = (self.handle(), rg::MESSAGE_NULL, NO_STATUS);
-        // SAFETY: places for the answers.
+        // SAFETY: the outputs are valid.
         let code = blocking(py, || unsafe {
             rg::rg_mprobe(source, tag, group, &mut message, &mut status)
         });
@@ -267,7 +268,7 @@ impl Group {
         receive(py, message, status)
     }
 
-    /// Receives a message of any length, if there is one.
+    /// Receives a message of any length, or returns None if there is none.
     fn irecv_parts<'py>(
         &self,
         py: Python<'py>,
@@ -276,7 +277,7 @@ impl Group {
     ) -> PyResult<Option<(Bound<'py, PyByteArray>, Status)>> {
         let (group, mut message, mut status) = (self.handle(), rg::MESSAGE_NULL, NO_STATUS);
         let mut found = 0;
-        // SAFETY: places for the answers.
+        // SAFETY: the outputs are valid.
         let code = blocking(py, || unsafe {
             rg::rg_improbe(source, tag, group, &mut found, &mut message, &mut status)
         });
@@ -288,7 +289,7 @@ impl Group {
     }
 }
 
-/// Receives a message that a probe has found.
+/// Receives a message that a matched probe has found.
 fn receive(
     py: Python<'_>,
     message: rg::Message,
@@ -297,7 +298,7 @@ fn receive(
     let (mut message, len, mut status) = (message, found.length, NO_STATUS);
     let made = uninitialized(py, len)?;
     let room: *mut c_void = made.data().cast();
-    // SAFETY: a new object that nobody else knows, of this length.
+    // SAFETY: `made` is a new object of `len` bytes that no other code uses.
     let code = blocking(py, || unsafe {
         rg::rg_mrecv(&mut message, room, len, &mut status)
     });

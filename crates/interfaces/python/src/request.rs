@@ -1,4 +1,4 @@
-//! Operations that were started: their memory is kept until they are complete.
+//! Started operations, which keep their memory until they are complete.
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,11 @@ use crate::waiting::blocking;
 
 /// The memory of a request.
 pub(crate) enum Kept {
-    /// As it is lent.
+    /// Borrowed memory.
     Lent(Memory),
-    /// Sent from a packed copy.
+    /// A packed copy to send.
     Packed(Vec<u8>),
-    /// Several pieces and what stands before them, with the views of the whole.
+    /// Several pieces and the block before them, with the views of all.
     Pieces {
         #[allow(dead_code, reason = "kept for its memory")]
         memories: Vec<Memory>,
@@ -26,18 +26,18 @@ pub(crate) enum Kept {
         front: Vec<u8>,
         views: Vec<View>,
     },
-    /// Memory that is known by its address, and what has it.
+    /// The owner of memory that is given by its address.
     Object(#[allow(dead_code, reason = "kept for its memory")] Py<PyAny>),
-    /// The same, with lengths and offsets of its parts.
+    /// The owner of memory that is given by its address, with the lengths and offsets of its parts.
     Lists(
         #[allow(dead_code, reason = "kept for its memory")] Py<PyAny>,
         #[allow(dead_code, reason = "kept for its memory")] [Vec<usize>; 4],
     ),
 }
 
-// SAFETY: the views lead into the memory that is kept beside them.
+// SAFETY: the views point to memory that the same value keeps.
 unsafe impl Send for Kept {}
-// SAFETY: the same; nothing of it is written here.
+// SAFETY: the views point to memory that the same value keeps, and nothing is written through a shared reference.
 unsafe impl Sync for Kept {}
 
 impl Kept {
@@ -83,14 +83,14 @@ impl Kept {
     }
 }
 
-/// An operation that was started, with the memory that it uses: wait for it, test it, or await it.
+/// A started operation, which keeps the memory that it uses. Complete it with wait, test or await.
 #[pyclass(frozen, weakref, module = "regatta_mpi")]
 pub(crate) struct Request {
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    /// Null: it is complete.
+    /// REQUEST_NULL if the operation is complete.
     handle: rg::Request,
     kept: Option<Kept>,
     status: rg::Status,
@@ -99,7 +99,7 @@ struct Inner {
 }
 
 impl Request {
-    /// Starts an operation on memory.
+    /// Starts an operation on the memory in `kept`.
     #[inline(always)]
     pub(crate) fn start(
         py: Python<'_>,
@@ -133,7 +133,7 @@ impl Request {
 }
 
 impl Inner {
-    /// Takes the outcome of a call that may have completed it.
+    /// Releases the memory if a call has completed the operation. Raises the call's error.
     fn settle(&mut self, py: Python<'_>, code: c_int) -> PyResult<()> {
         if self.handle == rg::REQUEST_NULL {
             self.kept = None;
@@ -144,14 +144,14 @@ impl Inner {
 
 #[pymethods]
 impl Request {
-    /// Blocks until the operation is complete; returns the Status of a message that was received.
+    /// Blocks until the operation is complete. Returns the Status of the received message.
     ///
-    /// Raises what the operation ended with.
+    /// Raises the error of the operation if it has failed.
     fn wait(&self, py: Python<'_>) -> PyResult<Status> {
         let mut inner = self.inner()?;
         if inner.handle != rg::REQUEST_NULL {
             let (mut handle, mut status) = (inner.handle, NO_STATUS);
-            // SAFETY: places for the answers; the memory is kept.
+            // SAFETY: the outputs are valid, and the memory is kept.
             let code = blocking(py, || unsafe { rg::rg_wait(&mut handle, &mut status) });
             (inner.handle, inner.status) = (handle, status);
             inner.settle(py, code)?;
@@ -160,7 +160,7 @@ impl Request {
         Ok(inner.status.into())
     }
 
-    /// Returns whether the operation is complete, without waiting.
+    /// Returns whether the operation is complete. Does not block. Raises the error of the operation if it has failed.
     fn test(&self, py: Python<'_>) -> PyResult<bool> {
         let mut inner = self.inner()?;
         if inner.handle == rg::REQUEST_NULL {
@@ -168,7 +168,7 @@ impl Request {
             return Ok(true);
         }
         let (mut handle, mut status, mut done) = (inner.handle, NO_STATUS, 0);
-        // SAFETY: places for the answers; the memory is kept.
+        // SAFETY: the outputs are valid, and the memory is kept.
         let code = blocking(py, || unsafe {
             rg::rg_test(&mut handle, &mut done, &mut status)
         });
@@ -178,29 +178,29 @@ impl Request {
         Ok(done != 0)
     }
 
-    /// Cancels a receive that has no message yet, or a send that was not received; returns whether it was a receive that is cancelled.
+    /// Cancels a receive that has no message yet, or asks the receiver to return a message that it has not received yet. Does not block.
     ///
-    /// It is complete afterwards or soon; wait raises Cancelled.
+    /// Returns whether a receive was cancelled. The request still has to be completed; if it was cancelled, wait raises Cancelled.
     fn cancel(&self, py: Python<'_>) -> PyResult<bool> {
         let inner = self.inner()?;
         if inner.handle == rg::REQUEST_NULL {
             return Ok(false);
         }
         let (handle, mut cancelled) = (inner.handle, 0);
-        // SAFETY: a place for the answer.
+        // SAFETY: `cancelled` is valid.
         let code = blocking(py, || unsafe { rg::rg_cancel(handle, &mut cancelled) });
         check(py, code)?;
         Ok(cancelled != 0)
     }
 
-    /// The Status, once it is complete.
+    /// The Status if the operation is complete, otherwise None.
     #[getter]
     fn status(&self) -> PyResult<Option<Status>> {
         let inner = self.inner()?;
         Ok((inner.handle == rg::REQUEST_NULL).then(|| inner.status.into()))
     }
 
-    /// Whether it is a receive.
+    /// Whether the operation is a receive.
     #[getter]
     fn is_receive(&self) -> PyResult<bool> {
         Ok(self.inner()?.is_receive)
@@ -214,7 +214,7 @@ impl Request {
     }
 }
 
-/// A request that nobody holds: what it has of memory stays until it is complete.
+/// Leaves the memory of an incomplete request to its completion callback.
 impl Drop for Request {
     fn drop(&mut self) {
         let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +225,8 @@ impl Drop for Request {
         let is_receive = inner.is_receive;
         let argument = Box::into_raw(Box::new(kept));
         Python::attach(|py| {
-            // SAFETY: a receive that has no message yet ends; a send goes on. In any case the function below lets go of the memory, once.
+            // Cancels a receive that has no message yet. A send continues.
+            // SAFETY: the handle is valid, and `let_go` frees the argument once.
             let code = blocking(py, || unsafe {
                 let mut cancelled = 0;
                 if is_receive {
@@ -233,9 +234,9 @@ impl Drop for Request {
                 }
                 rg::rg_on_complete(&mut handle, Some(let_go), argument.cast())
             });
-            // After an error, such as that the task has left, nothing uses the memory and nobody is called.
+            // After an error, for example because the task has left, nothing uses the memory and `let_go` is not called.
             if code != rg::OK {
-                // SAFETY: it was made above and nobody else has it.
+                // SAFETY: `argument` was made above and has no other owner.
                 drop(unsafe { Box::from_raw(argument) });
             }
         });
@@ -243,11 +244,11 @@ impl Drop for Request {
 }
 
 unsafe extern "C" fn let_go(_: *const rg::Status, kept: *mut c_void) {
-    // SAFETY: the argument that the request was given, once.
+    // SAFETY: `kept` is the argument that was made for the request, and this is called once.
     drop(unsafe { Box::from_raw(kept.cast::<Option<Kept>>()) });
 }
 
-/// Waits for one of several requests and returns its index. Those that are complete already are passed over.
+/// Waits for one of several requests and returns its index. Ignores those whose completion was already returned. Returns None if none is left.
 #[pyfunction]
 pub(crate) fn wait_any(
     py: Python<'_>,
@@ -257,7 +258,7 @@ pub(crate) fn wait_any(
     for request in &requests {
         inners.push(request.inner()?);
     }
-    // One that was found complete when it was started is found here, once.
+    // Returns a request that was complete when it was started, once.
     if let Some(at) = inners
         .iter()
         .position(|it| it.handle == rg::REQUEST_NULL && !it.is_used)
@@ -267,7 +268,7 @@ pub(crate) fn wait_any(
     }
     let mut handles: Vec<rg::Request> = inners.iter().map(|it| it.handle).collect();
     let (mut index, mut status) = (-1, NO_STATUS);
-    // SAFETY: as many requests as is said, and places for the answers.
+    // SAFETY: `handles` has `n` requests, and the outputs are valid.
     let code = blocking(py, || unsafe {
         let n = handles.len() as c_int;
         rg::rg_waitany(n, handles.as_mut_ptr(), &mut index, &mut status)

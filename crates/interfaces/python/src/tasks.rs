@@ -1,4 +1,4 @@
-//! Tasks that come and go, and the hosts that they run on.
+//! Starting, ending and watching tasks, and the hosts that they run on.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
@@ -15,7 +15,7 @@ fn text(text: &str) -> PyResult<CString> {
     CString::new(text).map_err(|_| PyValueError::new_err(format!("{text:?} has a zero byte in it")))
 }
 
-/// Texts as C has lists of them.
+/// A list of texts for C: pointers that end with NULL.
 struct List {
     pointers: Vec<*const c_char>,
     #[allow(dead_code, reason = "kept for its memory")]
@@ -34,14 +34,15 @@ impl List {
     }
 }
 
-/// A text of an array that may have no end.
+/// Returns the text in an array that may lack a NUL.
 fn shown(array: &[c_char]) -> String {
     let bytes = array.iter().map(|byte| byte.to_ne_bytes()[0]);
     let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Starts tasks. Returns their ids, or negative codes in their place, and the error for the first of those.
+/// Starts tasks. Returns their ids, with negative codes in place of those that could not be started, and the error for the first of these
+/// codes. Raises the error if no task was started.
 #[pyfunction]
 pub(crate) fn spawn(
     py: Python<'_>,
@@ -78,7 +79,7 @@ pub(crate) fn spawn(
         reserved: 0,
     };
     let (mut ids, mut started) = (vec![rg::ERR_ARGUMENT; room], 0);
-    // SAFETY: texts and lists that outlive the call, and as much room as is said.
+    // SAFETY: texts and lists outlive the call, and `ids` has room for `count` ids.
     let code = blocking(py, || unsafe {
         let argv = args.pointers.as_ptr().cast();
         rg::rg_spawn(
@@ -103,25 +104,25 @@ pub(crate) fn spawn(
 /// Sends a signal to a task.
 #[pyfunction]
 pub(crate) fn signal(py: Python<'_>, task: c_int, signal: c_int) -> PyResult<()> {
-    // SAFETY: takes numbers.
+    // SAFETY: the function accepts any numbers.
     check(py, blocking(py, || unsafe { rg::rg_signal(task, signal) })).map(drop)
 }
 
-/// Ends a task.
+/// Kills a task with SIGKILL.
 #[pyfunction]
 pub(crate) fn kill(py: Python<'_>, task: c_int) -> PyResult<()> {
-    // SAFETY: takes a number.
+    // SAFETY: the function accepts any number.
     check(py, blocking(py, || unsafe { rg::rg_kill(task) })).map(drop)
 }
 
 /// Ends the job with a status.
 #[pyfunction]
 pub(crate) fn abort(py: Python<'_>, code: c_int) -> PyResult<()> {
-    // SAFETY: takes a number.
+    // SAFETY: the function accepts any number.
     check(py, blocking(py, || unsafe { rg::rg_abort(code) })).map(drop)
 }
 
-/// Asks for events as messages; returns the number of the watch.
+/// Asks for events as messages. Returns the number of the watch.
 #[pyfunction]
 pub(crate) fn notify(
     py: Python<'_>,
@@ -131,7 +132,7 @@ pub(crate) fn notify(
     group: PyRef<'_, Group>,
 ) -> PyResult<c_int> {
     let (group, mut watch) = (group.handle(), -1);
-    // SAFETY: numbers, and a place for the answer.
+    // SAFETY: `watch` is valid, and the function checks the other arguments.
     let code = blocking(py, || unsafe {
         rg::rg_notify(kind, what, tag, group, &mut watch)
     });
@@ -139,17 +140,17 @@ pub(crate) fn notify(
     Ok(watch)
 }
 
-/// Takes that back; returns whether the event had not been sent.
+/// Cancels a watch. Returns False if its event has already been sent.
 #[pyfunction]
 pub(crate) fn notify_cancel(py: Python<'_>, watch: c_int) -> PyResult<bool> {
     let mut pending = 0;
-    // SAFETY: a number, and a place for the answer.
+    // SAFETY: `pending` is valid, and the function checks the number.
     let code = blocking(py, || unsafe { rg::rg_notify_cancel(watch, &mut pending) });
     check(py, code)?;
     Ok(pending != 0)
 }
 
-/// Asks for a list with more room until all of it fits.
+/// Gets a whole list from the C interface: repeats the call with more room until the list fits.
 fn all<T: Clone + Send>(
     py: Python<'_>,
     empty: T,
@@ -171,7 +172,7 @@ fn all<T: Clone + Send>(
 
 type Task = (c_int, Option<c_int>, c_int, c_int, String);
 
-/// The tasks that run: id, parent, number of the host, process, program.
+/// Returns the running tasks: id, parent, number of the host, process id, program.
 #[pyfunction]
 pub(crate) fn tasks(py: Python<'_>) -> PyResult<Vec<Task>> {
     let empty = rg::Task {
@@ -181,7 +182,7 @@ pub(crate) fn tasks(py: Python<'_>) -> PyResult<Vec<Task>> {
         pid: 0,
         program: [0; 240],
     };
-    // SAFETY: as much room as is said.
+    // SAFETY: `list` has room for `room` entries.
     let found = all(py, empty, |list, room, count| unsafe {
         rg::rg_tasks(list, room, count)
     })?;
@@ -194,7 +195,7 @@ pub(crate) fn tasks(py: Python<'_>) -> PyResult<Vec<Task>> {
 
 type Host = (c_int, String, c_int, c_int, bool, String);
 
-/// The hosts of the job: number, name, cores, tasks, whether it is there, architecture.
+/// Returns the hosts of the job: number, name, cores, tasks, whether it is alive, architecture.
 #[pyfunction]
 pub(crate) fn hosts(py: Python<'_>) -> PyResult<Vec<Host>> {
     let empty = rg::Host {
@@ -207,7 +208,7 @@ pub(crate) fn hosts(py: Python<'_>) -> PyResult<Vec<Host>> {
         speed: 0,
         reserved: 0,
     };
-    // SAFETY: as much room as is said.
+    // SAFETY: `list` has room for `room` entries.
     let found = all(py, empty, |list, room, count| unsafe {
         rg::rg_hosts(list, room, count)
     })?;

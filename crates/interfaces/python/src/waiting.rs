@@ -1,4 +1,4 @@
-//! Calls that may wait: without the GIL, and ended by a signal whose handler raises, such as Ctrl-C.
+//! Calls that may block. They release the GIL, and end when a signal handler raises an exception, such as for Ctrl-C.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -7,17 +7,17 @@ use pyo3::prelude::*;
 use regatta_sys as rg;
 
 thread_local! {
-    /// What a handler of this thread has raised while a call waited.
+    /// The exception that a signal handler has raised while a call of this thread waited.
     static PENDING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
 struct WithoutGil<F>(F);
 
-// SAFETY: such a call stays in its thread. That it is `Send` is asked so that it uses no object of Python's without the GIL: those
-// of this crate take pointers to memory that their callers keep, and numbers.
+// SAFETY: the call runs in the same thread. `detach` requires `Send` only so that the call uses no Python object without the GIL. The
+// calls of this crate use only numbers and pointers to memory that their callers keep valid.
 unsafe impl<F> Send for WithoutGil<F> {}
 
-/// Makes a call of the C interface that may wait.
+/// Runs a call of the C interface that may block, without the GIL.
 #[inline(always)]
 pub(crate) fn blocking<T: Send>(py: Python<'_>, call: impl FnOnce() -> T) -> T {
     let call = WithoutGil(call);
@@ -27,24 +27,24 @@ pub(crate) fn blocking<T: Send>(py: Python<'_>, call: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Has waits of the main thread handle signals.
+/// Makes waiting calls of the main thread run Python's signal handlers.
 pub(crate) fn begin() {
-    // SAFETY: a function that stays, and no argument.
+    // SAFETY: `asked` is a static function, and needs no argument.
     unsafe { rg::rg_on_wait(Some(asked), std::ptr::null_mut()) };
 }
 
-/// What a handler has raised, which is to be raised now.
+/// Takes the exception that a signal handler has raised, which the caller must raise.
 pub(crate) fn take_pending() -> Option<PyErr> {
     PENDING.take()
 }
 
-/// Python handles signals in the main thread alone.
+/// Returns whether this is the main thread, the only one in which Python runs signal handlers.
 fn is_main_thread() -> bool {
-    // SAFETY: plain questions.
+    // SAFETY: both calls have no preconditions.
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-/// A call waits: have signals come whose handlers raise?
+/// Called while a call waits. Runs the handlers of pending signals, and ends the wait if one raises an exception.
 unsafe extern "C" fn asked(ends: *mut c_int, _: *mut c_void) {
     if !is_main_thread() {
         return;
@@ -53,6 +53,6 @@ unsafe extern "C" fn asked(ends: *mut c_int, _: *mut c_void) {
         return;
     };
     PENDING.set(Some(error));
-    // SAFETY: the contract of rg_on_wait: a place for the answer.
+    // SAFETY: libregatta.so passes a valid `ends`.
     unsafe { ends.write(1) };
 }
