@@ -17,15 +17,15 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 
-# Useless in a Python environment: static libraries, modules of one Fortran compiler, and a tree of links for PVM's
-# makefiles.
+# Files that are useless in a Python environment: static libraries, modules of one Fortran compiler, and a tree of links
+# for PVM's makefiles.
 LEFT_OUT = re.compile(r"\.a$|^lib/libregatta\.so(\.\d+){3}$|^lib/regatta-mpi/modules/|^lib/regatta/(pvm3/|installed$)|^share/doc/")
-# The subcommand for each other name of the command.
+# Other names of the command, and the subcommand that each runs.
 SUBCOMMANDS = {"mpiexec": "mpiexec", "mpirun": "mpiexec", "pvm": "console", "pvmd": "pvmd", "pvmd3": "pvmd"}
 
 
 class Metadata(MetadataHookInterface):
-    """Takes the version from the crates."""
+    """Sets the package's version to that of the crates."""
 
     def update(self, metadata):
         manifest = (TOP / "Cargo.toml").read_text()
@@ -83,7 +83,7 @@ def library(link, aim, file):
         # Libraries find libregatta.so.0 in the parent of their folder.
         return None
     if f"{link.name}." in own.name:
-        # The file with the longer name is left out.
+        # The file with the longer name is not in the wheel.
         shutil.copy(own, file)
         return file
     # The loader treats two files as two libraries, so the other name becomes a library that only loads the first.

@@ -1,13 +1,13 @@
-"""Regatta for Python: messages, collectives and dynamic tasks, with errors that name the task that has died.
+"""Regatta for Python: messages, collectives and dynamic tasks. Errors name the task that has died.
 
     import regatta_mpi as rg
     total = rg.world.allreduce(rg.world.rank)
 
-`regatta run -n 4 python program.py` starts four tasks of a program. A program started without it is a world of one task. A process joins
-when `world` is first used, or by `init()`.
+`regatta run -n 4 python program.py` starts four tasks of a program. A program that is started without `regatta run` is a world of one task.
+A process joins the job at the first use of `world`, or by `init()`.
 
 Other functions return the paths of the package's files: the command, its libraries, and the compilers and launcher for MPI programs. The
-command `regatta` is installed with the other commands of this Python. `python -m regatta_mpi` is the same command.
+command `regatta` is installed beside the other commands of this Python. `python -m regatta_mpi` runs the same command.
 """
 
 # Every start of Python imports this (regatta_mpi.pth), so slow imports are deferred until first use.

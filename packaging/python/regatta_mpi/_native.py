@@ -1,4 +1,4 @@
-"""The native module. It needs a Python whose stable ABI has the buffer protocol."""
+"""Imports the native module, which needs a Python whose stable ABI has the buffer protocol."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Exceptions: each says what has happened, and those about a task name it."""
+"""Exceptions. The text of each says what has happened, and names the task that it concerns, if any."""
 
 __all__ = [
     "Cancelled",
@@ -18,7 +18,7 @@ __all__ = [
 class Error(Exception):
     """A call of Regatta failed. The text says what happened, what it means, and what to do.
 
-    `code` is the error code of the C interface, and `task` the id of the task that it is about, or None.
+    `code` is the error code of the C interface. `task` is the id of the task that the error concerns, or None.
     """
 
     def __init__(self, sentence, code=0, task=None):
@@ -35,7 +35,7 @@ class TaskDied(Error):
 
 
 class TaskLeft(Error):
-    """A task that the call depends on has left the job (finalize). `task` is its id."""
+    """A task that the call depends on has left the job by finalize. `task` is its id."""
 
 
 class GroupRevoked(Error):
@@ -43,11 +43,11 @@ class GroupRevoked(Error):
 
 
 class Truncated(Error):
-    """The message was longer than the buffer: the front was kept, and the rest is lost."""
+    """The message was longer than the buffer, which holds its first bytes. The rest is lost."""
 
 
 class Deadlock(Error):
-    """Blocked senders wait for each other in a circle, and all their buffers are full."""
+    """Blocked senders wait for each other in a cycle, and all their buffers are full."""
 
 
 class Cancelled(Error):
@@ -71,7 +71,8 @@ class SpawnError(Error):
 
 
 class WorkerDied(Error):
-    """A worker of an Executor died while it ran this call. `task` is its id, `host` its host's number; `how` and `value` say how it ended."""
+    """A worker of an Executor died while it ran this call. `task` is its task id, and `host` the number of its host. `how` and `value` say how it
+    ended, as in Event."""
 
     host = how = value = None
 
@@ -91,7 +92,7 @@ class SystemRefused(Error, OSError):
 
 
 class NothingCame(Error, TimeoutError):
-    """No message arrived in that time."""
+    """No message arrived in the given time."""
 
     __str__ = Exception.__str__
 

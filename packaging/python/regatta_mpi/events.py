@@ -1,4 +1,4 @@
-"""Spawned tasks, hosts, and events about both."""
+"""Spawned tasks, hosts, and events that concern them."""
 
 import itertools
 import os
@@ -24,7 +24,7 @@ class Task(typing.NamedTuple):
 
     id: int
     parent: typing.Optional[int]
-    """The task that has started it, or None for the launcher."""
+    """Id of the task that has started it, or None for the launcher."""
     host: int
     pid: int
     program: str
@@ -37,7 +37,7 @@ class Host(typing.NamedTuple):
     name: str
     cores: int
     tasks: int
-    """Number of tasks that run there."""
+    """Number of tasks that run on the host."""
     alive: bool
     architecture: str
 
@@ -49,9 +49,9 @@ class Event(typing.NamedTuple):
     """task-exit, task-started, host-lost or host-added."""
     task: typing.Optional[int]
     host: int
-    """The host's number."""
+    """Number of the host."""
     how: typing.Optional[str]
-    """For the end of a task: exit, signal, host (it was lost with its host), or unknown (there never was such a task)."""
+    """How a task ended: exit, signal, host (it was lost with its host), or unknown (no task ever had this id). None for other events."""
     value: int
     """The exit status or the signal. For a started task: the id of the task that has started it."""
     name: str
@@ -71,7 +71,7 @@ def read_event(message):
 
 
 class Watch:
-    """A sequence of events: `wait` blocks until the next one, `await` and `async for` wait in an event loop."""
+    """A sequence of events. `wait` and `for` block until the next one; `await` and `async for` wait in an event loop."""
 
     def __init__(self, kind, what):
         init()
@@ -135,34 +135,37 @@ class Watch:
 
 
 def watch_task(task):
-    """Watches for the end of a task: one event, at once if it has already ended. Its death then does not count as a failure of the job."""
+    """Watches for the end of a task. There is one event, at once if the task has already ended. The death of a watched task does not count as a
+    failure of the job."""
     return Watch(1, task)
 
 
 def watch_tasks():
-    """Watches all tasks of the job: one event for each that starts and for each that ends."""
+    """Watches all tasks of the job. There is one event for each task that starts, and one for each that ends."""
     return Watch(4, 0)
 
 
 def watch_hosts():
-    """Watches for hosts that join the virtual machine in which the job runs."""
+    """Watches for hosts that join the virtual machine in which the job runs. There is one event for each."""
     return Watch(3, 0)
 
 
 def notify(kind, what, tag, group):
-    """Has events sent as messages of this task to itself in a group, so that one receive waits for messages and events.
+    """Watches for events, and returns the number of the watch. Events are messages of this task to itself, with this tag in this group, so that
+    one receive waits for messages and events.
 
-    `kind` is 1 (the end of the task `what`), 2 (the loss of the host `what`), 3 (hosts that are added) or 4 (all tasks). `is_event` and
-    `read_event` of this module decode the messages.
+    `kind` is 1 (the end of the task `what`), 2 (the loss of the host `what`), 3 (hosts that are added) or 4 (starts and ends of all tasks).
+    `is_event` and `read_event` of this module decode the messages.
     """
     return _native.notify(kind, what, tag, group)
 
 
 def spawn(program, args=(), count=1, *, host=None, directory=None, environment=None):
-    """Starts tasks of a program, and returns their ids. They are a world of their own, and can receive in `job` or a channel at once.
+    """Starts `count` tasks of a program, and returns their ids. Blocks until they are started.
 
-    `host` is the name of a host, "." for this one, or None for any with room. `environment` is a mapping of additional variables. Raises
-    SpawnError if some tasks could not be started.
+    The tasks form a world of their own. When the call returns, messages can be sent to them in `job` or a channel. `host` is the name of a
+    host, "." for this one, or None for hosts with free capacity. `environment` is a mapping of additional variables. Raises SpawnError if
+    some tasks could not be started; the others run.
     """
     init()
     variables = [f"{name}={value}" for name, value in (environment or {}).items()]
@@ -185,7 +188,7 @@ def kill(task):
 
 
 def abort(code=1):
-    """Ends the job: all its tasks, including this one. `regatta run` exits with this status. Does not return."""
+    """Ends the job and all its tasks, including this one. `regatta run` exits with this status. Does not return."""
     init()
     _native.abort(code)
 
@@ -197,7 +200,7 @@ def task():
 
 
 def parent():
-    """Returns the id of the task that has started this one, or None."""
+    """Returns the id of the task that has started this one, or None if the launcher has."""
     init()
     return _native.parent()
 
@@ -215,5 +218,5 @@ def hosts():
 
 
 def time():
-    """Returns seconds since some moment in the past, the same for all tasks of a host."""
+    """Returns the seconds since a moment in the past that is the same for all tasks of a host."""
     return _native.time()

@@ -1,10 +1,10 @@
 """An executor whose workers are tasks on all hosts of the job. It survives the death of workers.
 
-How it works: the executor is a thread of this task, which receives results and notices of ends in a channel of its own. A worker is a task
-started by `spawn`. It runs calls one after the other and sends each result at once. So that it does not wait for the next call, it gets
-some in advance, about `_AHEAD` seconds of work. When other workers are idle, calls that it has not begun are taken back. When a worker
-ends, the call that it ran is retried or fails with WorkerDied, the calls that it had not begun go to others, and another worker is started.
-Only the first result of a call counts: it removes the call from the table.
+How it works: the executor is a thread of this task, which receives results and events in a channel of its own. A worker is a task started
+by `spawn`. It runs calls one after the other and sends each result at once. It gets about `_AHEAD` seconds of calls in advance, so that it
+does not wait for the next one. When other workers are idle, the executor takes back calls that the worker has not begun. When a worker ends,
+the call that it ran is retried or fails with WorkerDied, the calls that it had not begun are given to other workers, and another worker is
+started. Only the first result of a call counts: it removes the call from the table.
 """
 
 import atexit
@@ -24,20 +24,20 @@ from .groups import any_channel, init, pack, unpack
 from .events import hosts, is_event, read_event
 
 # The first channel of executors, and the number of channels per task. The last channel of all is not used here, because
-# watches have it.
+# watches use it.
 _CHANNELS = 1 << 28
 _CHANNELS_OF_TASK = 4096
 _numbers = itertools.count()
-# Tags in these channels, one per direction: a worker may have executors itself, so both threads may receive in one
-# process. Events are sent to the executor, too.
+# Tags in these channels, one per direction. A worker may have executors itself, so that both an executor and a worker may
+# receive in one process. Events use the tag of messages to the executor.
 TO_WORKER, TO_EXECUTOR = 1, 2
 
-# Work that a worker gets in advance, in seconds, and in calls.
+# Maximum work that a worker gets in advance, in seconds and in calls.
 _AHEAD = 0.02
 _MOST_AHEAD = 256
-# Number of failed starts in a row after which the executor gives up or, if some workers take calls, warns.
+# Number of consecutive failed starts after which the executor gives up or, if some workers take calls, warns.
 _FAILED_STARTS = 3
-# Seconds until workers are started again after the first such failure, and at most. Each failure doubles them.
+# Backoff before workers are started again, in seconds: after the first failure, and the maximum. Each failure doubles it.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 30.0
 
 _START = "import sys; sys.path.append(sys.argv[1]); from regatta_mpi.worker import main; main(int(sys.argv[2]))"
@@ -67,7 +67,7 @@ class _Worker:
         self.ready = self.asked_back = self.leaving = False
 
     def ahead(self):
-        """Returns how many calls the worker should have."""
+        """Returns the number of calls that the worker should hold."""
         if self.mean is None:
             return 2
         return 1 + min(_MOST_AHEAD, int(_AHEAD / max(self.mean, 1e-6)))
@@ -76,12 +76,12 @@ class _Worker:
 class Executor(concurrent.futures.Executor):
     """A concurrent.futures.Executor over tasks on all hosts of the job.
 
-    max_workers: number of workers. None: as many as the hosts have cores, adapted when hosts are added or lost.
-    retries: how often a call is repeated if its worker dies. After that the call fails with WorkerDied, which names the worker.
-    initializer, initargs: called in each worker before its first call.
-    host: the host on which all workers run. None: any hosts with room.
+    max_workers: number of workers. None uses one worker per core of all hosts, and adapts when hosts are added or lost.
+    retries: number of times that a call is repeated if its worker dies. After that the call fails with WorkerDied, which names the worker.
+    initializer, initargs: a function that each worker calls before its first call, and its arguments.
+    host: the host on which all workers run. None uses any hosts with free capacity.
 
-    A call may be begun more than once if its worker dies; its result is reported once. Functions and arguments are pickled. As with
+    A call may run more than once if its worker dies, but its result is reported once. Functions and arguments are pickled. As with
     multiprocessing, a program that creates an executor must protect its main part by `if __name__ == "__main__"`. Arrays among the
     arguments are sent without a copy: do not change them until the call is done.
     """
@@ -103,7 +103,7 @@ class Executor(concurrent.futures.Executor):
         self._pending = collections.deque()
         self._calls = {}
         self._workers = {}
-        # Workers that take calls and have none.
+        # Workers that are ready and hold no call.
         self._idle = set()
         self._call_numbers = itertools.count()
         self._starts = self._failed_start = self._failed_starts = 0
@@ -129,7 +129,7 @@ class Executor(concurrent.futures.Executor):
         _all.add(self)
 
     def submit(self, fn, /, *args, **kwargs):
-        """Has a worker call fn(*args, **kwargs), and returns the future of the result. Does not block."""
+        """Schedules fn(*args, **kwargs) to run in a worker, and returns the future of the result. Does not block."""
         future = concurrent.futures.Future()
         call = _Call(next(self._call_numbers), future, pack((fn, args, kwargs)))
         with self._lock:
@@ -144,7 +144,7 @@ class Executor(concurrent.futures.Executor):
         return future
 
     def resize(self, max_workers):
-        """Starts more workers, or lets some end after their current calls."""
+        """Changes the number of workers. Starts more, or ends some after their current calls. Does not block until they have ended."""
         if max_workers < 1:
             raise ValueError(f"an executor has at least one worker, and not {max_workers}")
         with self._lock:
@@ -155,14 +155,14 @@ class Executor(concurrent.futures.Executor):
 
     @property
     def workers(self):
-        """The ids of the tasks that are workers now."""
+        """The task ids of the current workers."""
         with self._lock:
             return sorted(self._workers)
 
     def shutdown(self, wait=True, *, cancel_futures=False):
-        """Accepts no more calls. With `wait`, blocks until all calls are done and the workers have ended.
+        """Rejects further calls. With `wait`, blocks until all calls are done and the workers have ended.
 
-        With `cancel_futures`, calls that were not given to a worker are cancelled; the others are completed.
+        With `cancel_futures`, calls that were not given to a worker are cancelled. All other calls are completed.
         """
         with self._lock:
             self._closing = True
@@ -192,7 +192,7 @@ class Executor(concurrent.futures.Executor):
         try:
             worker.sends.append(self._channel.isend_parts(*packed, worker.task, TO_WORKER))
         except Error:
-            # The worker has ended, and the notice of its end is in transit.
+            # The worker has ended, and the event that reports its end will arrive.
             pass
 
     def _start(self, count):
@@ -211,7 +211,7 @@ class Executor(concurrent.futures.Executor):
         return error
 
     def _start_failed(self, start, why):
-        """Handles a start of which some workers could not be started or ended before they took a call: starts them again after a pause."""
+        """Handles a start in which workers could not be started, or ended before they took a call. Starts them again after a pause."""
         is_first = start > self._failed_start
         if is_first:
             self._failed_start = start
@@ -265,8 +265,8 @@ class Executor(concurrent.futures.Executor):
             self._tell(worker, pack(("back",)))
 
     def _dispatch(self):
-        """Gives calls to workers that have too few, beginning with the fewest. If no call is pending and a worker is
-        idle, takes some back from another."""
+        """Gives pending calls to workers that hold too few, first to those with the fewest. If no call is pending and a
+        worker is idle, takes calls back from the worker that holds most."""
         if self._pending:
             for worker in sorted(self._workers.values(), key=lambda worker: len(worker.held)):
                 self._refill(worker)
@@ -277,7 +277,7 @@ class Executor(concurrent.futures.Executor):
         if not worker.ready or worker.leaving:
             return
         ahead = min(worker.ahead(), 1 + len(self._pending) // (2 * len(self._workers)))
-        # A worker that has more than half of its share needs nothing yet.
+        # A worker that holds more than half of its share gets no calls yet.
         if 2 * len(worker.held) <= ahead:
             self._give(worker, ahead - len(worker.held))
 
@@ -300,7 +300,7 @@ class Executor(concurrent.futures.Executor):
             self._tell(worker, pack(("calls", batch)))
 
     def _rest(self, worker):
-        """The worker is idle: it gets calls that others have not begun."""
+        """Marks a worker as idle, and gives it calls that other workers have not begun."""
         if not worker.leaving:
             self._idle.add(worker)
             self._dispatch()
@@ -318,7 +318,7 @@ class Executor(concurrent.futures.Executor):
         self._idle.discard(worker)
         held = [call for call in worker.held.values() if call.number in self._calls]
         if held:
-            # The worker runs them in this order and reports each result, so the first one was running.
+            # The worker runs calls in this order and reports each result, so the first one was running.
             running = held[0]
             running.tries += 1
             if running.tries > self._retries:
@@ -428,7 +428,7 @@ class Executor(concurrent.futures.Executor):
 
 
 def _is_over(request):
-    """Returns whether a send is over, including one to a worker that has died; its end is reported separately."""
+    """Returns whether a send is over. A failed send to a dead worker is over, too: the end of the worker is reported separately."""
     try:
         return request.test()
     except Error:
@@ -466,7 +466,7 @@ def _cores():
 
 
 def _main():
-    """Returns how a worker finds the main program's functions, in multiprocessing's form."""
+    """Returns the data with which a worker finds the main program's functions, in the format of multiprocessing."""
     from multiprocessing import spawn
 
     data = spawn.get_preparation_data("worker")

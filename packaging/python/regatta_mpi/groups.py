@@ -1,4 +1,4 @@
-"""Groups of tasks: their messages and collectives."""
+"""Groups of tasks, with their messages and collectives."""
 
 import atexit
 import sys
@@ -10,27 +10,27 @@ ANY = -1
 NONE = -2
 SUM, PRODUCT, MAX, MIN, AND, OR, XOR, BAND, BOR, BXOR = range(1, 11)
 
-# Size in bytes from which an object's memory is sent without a copy. Smaller pieces are cheaper inside the pickle.
+# Minimum size of an array's memory to be sent without a copy, in bytes. Smaller pieces are cheaper inside the pickle.
 _OUT_OF_BAND = 4096
 
 
 def init():
-    """Joins the job in which `regatta run` has started this process, or becomes a world of one. Further calls do nothing.
+    """Joins the job in which `regatta run` has started this process, or becomes a world of one task. Further calls do nothing.
 
-    The process leaves the job when the program ends, unless it ends by an exception: the others are then notified that it has failed.
+    The process leaves the job when the program ends. If it ends by an exception, it does not leave: to the other tasks it has then died.
     """
     if _native.init():
         atexit.register(_leave)
 
 
 def finalize():
-    """Leaves the job now. Messages that were sent before can still be received."""
+    """Leaves the job now. Messages that were already sent can still be received."""
     _native.finalize()
 
 
 def _leave():
     failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    # A loaded MPI library leaves by itself, in MPI_Finalize.
+    # If an MPI library is loaded, its MPI_Finalize leaves the job.
     if _native.initialized() and not failed and "mpi4py.MPI" not in sys.modules:
         try:
             _native.finalize()
@@ -40,7 +40,7 @@ def _leave():
 
 def pack(obj):
     """Returns the pickle of an object, and the memory of its arrays."""
-    # Imported here, because many programs send only arrays, and this import takes as long as the rest.
+    # Imported here because many programs send only arrays, and importing pickle takes as long as the rest.
     import pickle
 
     pieces = []
@@ -59,7 +59,7 @@ def pack(obj):
 
 
 def unpack(message, begin=0, end=None):
-    """Returns the object in a message, which is this part of a block. Its arrays use that memory, and are writable."""
+    """Returns the object in the message at `message[begin:end]`. Its arrays use the memory of `message`, and are writable."""
     import pickle
 
     places = _native.places(message, begin, len(message) if end is None else end)
@@ -69,7 +69,7 @@ def unpack(message, begin=0, end=None):
 
 
 class Group(_native.Group):
-    """Tasks that can send each other messages, each identified by its rank: 0, 1, and so on."""
+    """An ordered set of tasks that can send each other messages. Each task has a rank: 0, 1, and so on."""
 
     __slots__ = ("__weakref__",)
 
@@ -83,25 +83,25 @@ class Group(_native.Group):
         return hash(self.id)
 
     def send_object(self, obj, to, tag=0):
-        """Sends any object that can be pickled. Blocks as `send` does. Arrays in it are sent without a copy."""
+        """Sends any object that can be pickled. Blocks like `send`. Large arrays in the object are sent without a copy."""
         self.send_parts(*pack(obj), to, tag)
 
     def isend_object(self, obj, to, tag=0):
-        """Like `send_object`, without blocking. Arrays in the object must not be changed until the request is complete."""
+        """Starts to send an object, and returns a Request. Does not block. Arrays in the object must not be changed until the request is complete."""
         return self.isend_parts(*pack(obj), to, tag)
 
     def recv_object(self, source=ANY, tag=ANY, *, status=False):
-        """Blocks until an object arrives, and returns it; with `status`, returns the message's status too."""
+        """Blocks until an object arrives, and returns it. With `status`, returns a tuple of the object and the message's Status."""
         message, told = self.recv_parts(source, tag)
         obj = unpack(message)
         return (obj, told) if status else obj
 
     def irecv_object(self, source=ANY, tag=ANY):
-        """Starts to receive an object; see ObjectRequest."""
+        """Starts to receive an object, and returns an ObjectRequest. Does not block."""
         return ObjectRequest(self, source, tag)
 
     def bcast_object(self, obj=None, root=0):
-        """Returns the root's object to all. Blocks."""
+        """Returns the root's object to all members. Blocks."""
         is_root = self.rank == root
         length = bytearray(8)
         if is_root:
@@ -114,7 +114,7 @@ class Group(_native.Group):
         return obj if is_root else unpack(message)
 
     def gather_object(self, obj, root=0):
-        """Returns the objects of all members, by rank, at the root, and None at the others. Blocks."""
+        """Returns the list of all members' objects, by rank, at the root, and None at the other members. Blocks."""
         gathered = self.gather_parts(_native.joined(*pack(obj)), root)
         if gathered is None:
             return None
@@ -122,11 +122,14 @@ class Group(_native.Group):
         return [unpack(message, begin, end) for begin, end in places]
 
     def allgather_object(self, obj):
-        """Returns the objects of all members, by rank. Blocks."""
+        """Returns the list of all members' objects, by rank. Blocks."""
         return self.bcast_object(self.gather_object(obj))
 
     def scatter(self, input=None, root=0, out=None):
-        """Returns the root's `input[rank]` to each rank. Without `out` at every member, returns a new array. Blocks."""
+        """Returns the root's `input[rank]` to each rank. Blocks.
+
+        `out` is an array for the result. Without it, returns a new array. Either all members pass `out`, or none.
+        """
         if out is None:
             import numpy
 
@@ -141,26 +144,26 @@ class Group(_native.Group):
         return self.scatter_into(input, out, root)
 
     def dup(self):
-        """Makes a group with the same members, whose messages are separate from this one's. All members call. Blocks."""
+        """Makes a group with the same members and separate messages. All members call it. Blocks."""
         return Group(_native.dup(self))
 
     def select(self, ranks):
-        """Makes a group of some members, in this order. Only those members call. Blocks."""
+        """Makes a group of the members with these ranks, in this order. Only these members call it. Blocks."""
         return Group(_native.select(self, list(ranks)))
 
     def split(self, colour, key=0):
-        """Makes a group of the members that give the same colour, ordered by key and rank. Returns None if the colour is None. All members
-        call. Blocks."""
+        """Makes a group of the members that pass the same colour, ordered by key and rank. A member that passes None joins no group and gets
+        None. All members call it. Blocks."""
         made = _native.split(self, colour, key)
         return None if made < 0 else Group(made)
 
     def shrink(self):
-        """Makes a group of the living members. All of them call. Blocks."""
+        """Makes a group of the living members. All living members call it. Blocks."""
         return Group(_native.shrink(self))
 
 
 class ObjectRequest:
-    """An object that is being received. `wait`, `test` and `await` work as for a Request; the result is the object."""
+    """A receive of an object. `wait`, `test` and `await` work as for a Request, and return the object."""
 
     __slots__ = ("_group", "_source", "_tag", "_result", "status", "__weakref__")
 
@@ -169,7 +172,7 @@ class ObjectRequest:
         self.status = None
 
     def test(self):
-        """Returns whether the object has arrived, without blocking."""
+        """Returns whether the object has arrived. Does not block unless a large object is just arriving."""
         if self.status is None:
             found = self._group.irecv_parts(self._source, self._tag)
             if found is None:
@@ -195,9 +198,9 @@ class ObjectRequest:
 
 
 def wait_any(requests):
-    """Blocks until one of the requests is complete, and returns its index, or None if all have already been returned or waited for.
+    """Blocks until one of the requests is complete, and returns its index. Returns None if all have already been returned or waited for.
 
-    For a request that is given twice, returns its first index.
+    For a request that is in the list twice, returns its first index.
     """
     requests = list(requests)
     for request in requests:
@@ -217,15 +220,17 @@ def wait_all(requests):
 
 
 def channel(number):
-    """Returns a group of every task of the job, like `job`, whose messages are separate from those of other channels: 0
-    to 134217727. A rank is a task's id."""
+    """Returns a channel: a group of all tasks of the job, like `job`, with messages separate from those of other channels.
+
+    The number is 0 to 134217727. A task's rank in the group is its id.
+    """
     if not 0 <= number < 1 << 27:
         raise ValueError(f"a channel is a number from 0 to 134217727, and not {number}: Regatta itself has those from there on")
     return any_channel(number)
 
 
 def any_channel(number):
-    """Like `channel`, including Regatta's own channels."""
+    """Returns a channel. Unlike `channel`, allows the numbers of Regatta's own channels."""
     init()
     return Group(0x40000000 + number)
 

@@ -1,15 +1,15 @@
-"""Requests in asyncio: the engine's single descriptor tells event loops when something may have arrived."""
+"""Requests in asyncio. The engine has a single descriptor, which notifies event loops that a message may have arrived."""
 
 import asyncio
 
 from . import _native
 
-# The watch of each event loop in which a task waits.
+# The watch of each event loop in which an asyncio task waits.
 _watches = {}
 
 
 class _Watch:
-    """The requests that tasks of one event loop wait for."""
+    """The requests that asyncio tasks of one event loop wait for."""
 
     def __init__(self, loop):
         self._loop = loop
@@ -36,7 +36,7 @@ class _Watch:
                 _end(future, error)
             return
         self._test()
-        # An event loop of another thread may have missed that the descriptor was readable.
+        # An event loop of another thread may have missed that the descriptor was readable, because this one has cleared it.
         for watch in list(_watches.values()):
             if watch is not self:
                 try:
@@ -66,9 +66,9 @@ def _end(future, error=None):
 
 
 async def completion(request):
-    """Waits for a request while other tasks of the event loop run. Returns the result of its `wait`.
+    """Waits for a request while other asyncio tasks of the event loop run. Returns the result of its `wait`.
 
-    If the task is cancelled, a receive that has no message yet is cancelled, too.
+    If the asyncio task is cancelled, a receive that has no message yet is cancelled, too.
     """
     if not request.test():
         loop = asyncio.get_running_loop()

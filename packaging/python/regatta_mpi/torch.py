@@ -1,13 +1,12 @@
-"""Regatta as a backend of torch.distributed, for tensors in CPU memory and for torch from PyPI.
+"""A backend of torch.distributed for tensors in CPU memory. It works with torch from PyPI.
 
     import torch.distributed as dist
     import regatta_mpi.torch
 
     dist.init_process_group("regatta", init_method="regatta://")
 
-`regatta run -n 4 python program.py` starts four processes; ranks, sizes and addresses come from Regatta. When a rank dies, the others get
-RankDied, which names it, from the call or from the `wait` of an operation that depends on it. `shrink()` makes a process group of the
-survivors.
+`regatta run -n 4 python program.py` starts four processes. Regatta provides ranks, sizes and addresses. When a rank dies, calls and waits
+of operations that depend on it raise RankDied, which names the rank. `shrink()` makes a process group of the survivors.
 """
 
 import asyncio
@@ -26,24 +25,24 @@ from .loop import completion
 
 __all__ = ["RankDied", "shrink"]
 
-# The members of a default process group, in rank order. None until one is made, which then has all tasks that were
-# started together.
+# The group of the default process group's members. None until the first default process group is made, which has all
+# tasks that were started together.
 _members = None
 
 
 class RankDied(TaskDied, dist.DistBackendError):
-    """A rank that the operation depends on has died or has left. `rank` is its rank in the process group, `task` its task."""
+    """A rank that the operation depends on has died or has left. `rank` is its rank in the process group, `task` its task id."""
 
     rank = None
 
 
 def _named(error, group):
-    """Returns the error of an operation, with the rank that it is about."""
+    """Converts an error of an operation to RankDied if it concerns a rank. Returns any other error unchanged."""
     try:
         if isinstance(error, (TaskDied, TaskLeft)) and error.task is not None:
             rank = group.rank_of(error.task)
         elif isinstance(error, GroupRevoked):
-            # Another member has noticed the death first.
+            # Another member has noticed a death first, and has revoked the group.
             living = {task.id for task in tasks()}
             rank = next(rank for rank in range(group.size) if group.task_of(rank) not in living)
         else:
@@ -83,9 +82,9 @@ _TYPES = {
     torch.float32: 9,
     torch.float64: 10,
 }
-# Types that are reduced in a wider type, and rounded once at the end.
+# Types that are reduced in a wider type, with one rounding at the end.
 _WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
-# A sum of booleans is true if one of them is, a product if all are.
+# A sum of booleans is true if any of them is, and a product if all are.
 _OF_BOOL = {_groups.SUM: _groups.MAX, _groups.PRODUCT: _groups.MIN}
 
 
@@ -100,14 +99,15 @@ class _Work(dist.Work):
         self._is_over = self._is_future_complete = False
 
     def _settle(self, call, blocking=True):
-        """Makes a call of the request, and completes the future if that completes it; whether it is complete then."""
+        """Calls `call` with the request, and completes the future if the operation is over. Returns whether it is over."""
         is_over = self._look(call, blocking)
         if is_over:
             self.complete_future()
         return is_over
 
     def _look(self, call, blocking):
-        """Makes a call of the request; whether it is complete then. A thread that waits for it keeps the others out until it is."""
+        """Calls `call` with the request. Returns whether the operation is over. Only one thread at a time uses the request: while one waits
+        for it, non-blocking calls of other threads return at once."""
         if not self._lock.acquire(blocking=blocking):
             return self._is_over
         try:
@@ -127,17 +127,17 @@ class _Work(dist.Work):
             self._lock.release()
 
     def look(self):
-        """Whether it is complete, which the future is not told."""
+        """Returns whether the operation is over. Does not complete the future."""
         return self._look(lambda request: request.test(), blocking=False)
 
     def fail(self, error):
-        """Ends it with an error, unless it is over."""
+        """Ends the operation with an error, unless it is over."""
         with self._lock:
             if not self._is_over:
                 self._error, self._is_over, self._finish = _named(error, self._owner.group), True, None
 
     def wait(self, timeout=None):
-        """Blocks until the operation is over, and raises its error. Deaths are detected, so there is no time limit."""
+        """Blocks until the operation is over, and raises its error. Ignores `timeout`, because deaths are detected."""
         self._settle(lambda request: request.wait())
         if self._error is not None:
             raise self._error
@@ -173,7 +173,7 @@ class _Work(dist.Work):
         return self._future
 
     def complete_future(self):
-        """Completes the future, if there is one and the operation is over; once, by whichever thread sees both."""
+        """Completes the future if there is one and the operation is over. Several threads may call this; the future is completed once."""
         with self._future_lock:
             if self._future is None or not self._is_over or self._is_future_complete:
                 return
@@ -185,20 +185,20 @@ class _Work(dist.Work):
             self._future.set_exception(error)
 
 
-# Threads in which callbacks of futures run at a time.
+# Maximum number of threads that run callbacks of futures.
 _MAX_CALLBACK_THREADS = 32
 
 
 class _Watched:
-    """An operation as the event loop sees it. The loop completes no future: callbacks of the program's would keep it from the other operations."""
+    """An operation for the event loop. The loop does not complete its future, because the program's callbacks would block other operations."""
 
     def __init__(self, work):
         self.test, self.wait = work.look, lambda: None
 
 
 class _Completer(threading.Thread):
-    """Completes the futures of a process group as their operations end, in whichever order. Callbacks run in threads of their own, several at a time, as with
-    torch's other backends."""
+    """A thread that completes the futures of a process group as their operations end, in any order. Callbacks run concurrently in other
+    threads, as with torch's other backends."""
 
     def __init__(self):
         super().__init__(name="regatta-torch", daemon=True)
@@ -213,12 +213,12 @@ class _Completer(threading.Thread):
         try:
             await completion(_Watched(work))
         except Exception as error:
-            # Its own error is in the future; this one is of the event loop.
+            # This is an error of the event loop. An error of the operation itself does not get here.
             work.fail(error)
         try:
             self._callers.submit(work.complete_future)
         except RuntimeError:
-            # Python is ending, and starts no threads any more.
+            # Python is shutting down and cannot start threads.
             work.complete_future()
 
     def run(self):
@@ -274,7 +274,7 @@ class ProcessGroup(dist.ProcessGroup):
         self._timeout = timeout
 
     def shutdown(self):
-        """Frees the Regatta group, unless it is the world."""
+        """Frees the Regatta group, unless it is the world or the default process group's."""
         if self.group is not None and self.group.id != 0 and self.group != _members:
             self.group.free()
 
@@ -283,7 +283,7 @@ class ProcessGroup(dist.ProcessGroup):
         self.group.revoke()
 
     def watch(self, work):
-        """Has the operation's future completed when the operation is over."""
+        """Completes the future of an operation when the operation is over."""
         if self._completer is None:
             self._completer = _Completer()
         self._completer.add(work)
@@ -548,7 +548,7 @@ def _lengths(tensor, splits, size):
 
 
 def _world():
-    """Returns the members of the next default process group."""
+    """Returns the group of the next default process group's members."""
     global _members
     if _members is None:
         _members = _groups.world
@@ -556,7 +556,7 @@ def _world():
 
 
 def _create(options, _):
-    """Creates the process group of these ranks that torch has requested."""
+    """Creates a process group for torch."""
     ranks = options.global_ranks_in_group
     members = _world()
     if members.size < options.group_size or members.size <= max(ranks, default=0):
@@ -567,13 +567,13 @@ def _create(options, _):
     whole = not ranks or list(ranks) == list(range(members.size))
     if not whole:
         return ProcessGroup(members.select(ranks), options.timeout)
-    # The first one is the default group; another one of all members needs separate messages.
+    # The first process group is the default one. Another one of all members needs a group with separate messages.
     is_first = not dist.is_initialized()
     return ProcessGroup(members if is_first else members.dup(), options.timeout)
 
 
 def _rendezvous(url, timeout=None, **_):
-    """Sets up the rendezvous: rank 0 has torch's store, and its address is broadcast with Regatta."""
+    """Sets up torch's rendezvous: rank 0 runs the store, and broadcasts its address with Regatta."""
     members = _world()
     if members.rank == 0:
         host = "127.0.0.1" if len(hosts()) == 1 else socket.getfqdn()
@@ -585,9 +585,9 @@ def _rendezvous(url, timeout=None, **_):
 
 
 def shrink():
-    """Makes a new default process group of the living ranks, and returns it. All of them call. Blocks.
+    """Makes a new default process group of the living ranks, and returns it. All living ranks call it. Blocks.
 
-    Ranks are renumbered in order. Other groups are gone: make them again with `dist.new_group`.
+    Ranks are renumbered in order. All other process groups are destroyed: make them again with `dist.new_group`.
     """
     global _members
     members = _world()

@@ -1,6 +1,6 @@
 """A worker of an executor: runs functions one after the other, and sends their results.
 
-A separate thread receives, so that the executor can take back calls that are queued behind a long one. It waits without the GIL.
+A separate thread receives messages, so that the executor can take back calls that are queued behind a long one. It waits without the GIL.
 """
 
 import os
@@ -33,17 +33,17 @@ def main(number):
         while (call := calls.get()) is not None:
             _run(*call, tell)
     except Error as error:
-        # The executor is gone.
+        # The executor has ended.
         print(f"regatta_mpi.worker: {error}", file=sys.stderr)
         os._exit(1)
 
 
 def _begin(setup, tell):
-    """Makes the main program's functions available, and calls the initializer. Returns False if that failed."""
+    """Makes the main program's functions available, and calls the initializer. Returns False if either fails."""
     from multiprocessing import spawn
 
     _, preparation, pickled, pieces = setup
-    # Another host may not have this folder.
+    # The folder may not exist on this host.
     if not os.path.isdir(preparation.get("dir") or ""):
         preparation.pop("dir", None)
     try:
@@ -70,12 +70,12 @@ def _receive(group, executor, calls, tell):
                 calls.put(None)
                 return
     except Error:
-        # The executor is gone, so the results are not needed.
+        # The executor has ended, so the results are not needed.
         os._exit(1)
 
 
 def _unbegun(calls):
-    """Removes the calls that were not begun, and returns their numbers."""
+    """Removes the calls that have not begun from the queue, and returns their numbers."""
     numbers = []
     while True:
         try:
