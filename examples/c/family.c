@@ -1,11 +1,11 @@
-/* family: every task starts two tasks of this program, hears from both, and then of their ends. */
+/* family: every task starts two tasks of this program, receives a message from each, and is then notified of their ends. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { CHILDREN = 2, WORD = 1, ENDED = 2 };
 
-/* Regatta's calls return 0 or a negative code; rg_last_error() has the sentence. */
+/* Regatta's calls return 0 or a negative error code. rg_last_error() explains the error. */
 static void check(int code)
 {
     if (code < 0) {
@@ -14,10 +14,10 @@ static void check(int code)
     }
 }
 
-/* In RG_ALL the rank of a task is its id, whoever started it. */
+/* Sends a number to the parent. In RG_ALL the rank of a task is its id. */
 static void be_child(void)
 {
-    int word = 10 + rg_rank(RG_WORLD); /* the world of a child: the tasks started with it */
+    int word = 10 + rg_rank(RG_WORLD); /* a child's world: the tasks that were started with it */
     check(rg_send(&word, sizeof word, rg_parent(), WORD, RG_ALL));
 }
 
@@ -31,7 +31,7 @@ static int be_parent(char *program)
         check(rg_recv(&word, sizeof word, tids[i], WORD, RG_ALL, NULL));
         words += word;
     }
-    /* Events are messages: one receive could wait for both. */
+    /* Events are messages, so one receive could also wait for both. */
     for (int i = 0; i < CHILDREN; i++) {
         rg_event event;
         check(rg_recv(&event, sizeof event, RG_ANY, ENDED, RG_ALL, NULL));

@@ -1,8 +1,8 @@
-/* halo: a grid of numbers is cut into tiles, one per task. In every sweep each number becomes the
- * mean of its four neighbours, so tiles need the edges of the tiles around them: their halo.
+/* halo: a grid of numbers is divided into tiles, one per task. In every sweep each number becomes the
+ * mean of its four neighbours. For that, each task needs the edges of the adjacent tiles: its halo.
  *
- * The grid starts as u(x, y) = 3x + 5y, of which every number is the mean of its neighbours
- * already. Nothing changes, unless a halo is wrong. */
+ * The grid starts as u(x, y) = 3x + 5y, where every number already is the mean of its neighbours.
+ * So no number changes, unless a halo is wrong. */
 #include <math.h>
 #include <regatta.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { ROWS = 6, COLUMNS = 4, WIDTH = COLUMNS + 2, SWEEPS = 10 };
-typedef double tile[ROWS + 2][WIDTH]; /* with a halo of one around it */
+typedef double tile[ROWS + 2][WIDTH]; /* with a halo of width 1 */
 
 static void check(int code)
 {
@@ -25,13 +25,13 @@ int main(void)
     check(rg_init());
     int rank = rg_rank(RG_WORLD), size = rg_size(RG_WORLD);
 
-    /* Tiles in a grid as square as the number of tasks allows. */
+    /* Arranges the tiles in a grid that is as square as the number of tasks allows. */
     int down = 1;
     for (int n = 1; n * n <= size; n++)
         down = size % n == 0 ? n : down;
     int across = size / down, row = rank / across, column = rank % across;
 
-    /* Where the halo belongs to another tile it is unknown; at the border of the grid it is given. */
+    /* A halo is unknown (NAN) where it belongs to another tile, and given at the border of the grid. */
     int above = row > 0 ? rank - across : RG_NONE, below = row < down - 1 ? rank + across : RG_NONE;
     int left = column > 0 ? rank - 1 : RG_NONE, right = column < across - 1 ? rank + 1 : RG_NONE;
     tile u, next;
@@ -71,5 +71,5 @@ int main(void)
         }
     printf("tile (%d, %d) of %d x %d has the sum %.1f\n", row, column, down, across, sum);
     check(rg_finalize());
-    return !(sum == expected); /* also when it is not a number */
+    return !(sum == expected); /* also fails if the sum is not a number */
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Regatta's calls return 0 or a negative code; rg_last_error() has the sentence. */
+/* Regatta's calls return 0 or a negative error code. rg_last_error() explains the error. */
 static void check(int code)
 {
     if (code < 0) {

@@ -1,11 +1,11 @@
-/* listen: every task starts two programs that know nothing of Regatta, and hears what they write. */
+/* listen: every task starts two programs that do not use Regatta, and receives their output. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { COUNT = 2, WRITTEN = 1 };
 
-/* Regatta's calls return 0 or a negative code; rg_last_error() has the sentence. */
+/* Regatta's calls return 0 or a negative error code. rg_last_error() explains the error. */
 static void check(int code)
 {
     if (code < 0) {
@@ -22,7 +22,7 @@ int main(void)
         .output = RG_OUTPUT_LINES, .output_tag = WRITTEN, .output_group = RG_ALL};
     int tids[COUNT], lines = 0, bytes = 0;
     check(rg_spawn("echo", argv, &options, COUNT, tids, NULL));
-    /* Each has two streams, and each stream an end. */
+    /* Each program has two streams, and the end of each stream is a message, too. */
     for (int ends = 0; ends < 2 * COUNT;) {
         rg_output output;
         check(rg_recv(&output, sizeof output, RG_ANY, WRITTEN, RG_ALL, NULL));

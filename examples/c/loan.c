@@ -1,5 +1,5 @@
-/* loan: a megabyte goes round all tasks, each adds 1 to every byte, and nobody copies it: it is
- * borrowed from Regatta once, and then handed on. */
+/* loan: a megabyte is passed around all tasks, and each adds 1 to every byte. It is never copied: the
+ * block is borrowed from Regatta once, and then handed from task to task. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ int main(void)
     void *block;
     if (rank == 0) {
         check(rg_loan(LENGTH, &block));
-        memset(block, 0, LENGTH); /* a loan holds whatever was there before */
+        memset(block, 0, LENGTH); /* the initial contents of a loan are unspecified */
     } else {
         check(rg_loan_recv(&block, left, TAG, RG_WORLD, NULL));
     }
@@ -32,7 +32,7 @@ int main(void)
     for (int i = 0; i < LENGTH; i++)
         bytes[i]++;
     printf("task %d hands on bytes of %d\n", rank, bytes[LENGTH - 1]);
-    /* From here on the block is the receiver's. */
+    /* From here on the block belongs to the receiver. */
     check(rg_loan_send(block, LENGTH, right, TAG, RG_WORLD));
 
     int wrong = 0;

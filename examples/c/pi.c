@@ -1,4 +1,4 @@
-/* pi: each task integrates its share of 4 / (1 + x^2) from 0 to 1; an allreduce adds the shares. */
+/* pi: each task integrates its share of 4 / (1 + x^2) from 0 to 1. An allreduce adds the shares. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +19,13 @@ int main(void)
     check(rg_init());
     int rank = rg_rank(RG_WORLD), size = rg_size(RG_WORLD);
 
-    /* The steps are dealt out like cards: this task takes every size-th. */
+    /* The steps are distributed round-robin: this task takes every size-th step. */
     double share = 0;
     for (int i = rank; i < steps; i += size) {
         double x = (i + 0.5) / steps;
         share += 4 / (1 + x * x) / steps;
     }
-    /* A reduction whose result every task gets. */
+    /* Adds the shares of all tasks. Every task gets the result. */
     double pi = 0;
     check(rg_allreduce(&share, &pi, 1, RG_DOUBLE, RG_SUM, RG_WORLD));
 

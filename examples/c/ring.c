@@ -1,4 +1,4 @@
-/* ring: a number goes round all tasks, and each adds its rank to it. */
+/* ring: a number is passed around all tasks, and each adds its rank to it. */
 #include <regatta.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ int main(void)
     int left = (rank + size - 1) % size, right = (rank + 1) % size;
 
     int64_t token = 0;
-    /* Task 0 starts the round; the others wait for it to come by. */
+    /* Task 0 starts the round. All other tasks first wait for the number. */
     if (rank > 0)
         check(rg_recv(&token, sizeof token, left, TOKEN, RG_WORLD, NULL));
     token += rank;

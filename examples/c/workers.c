@@ -1,5 +1,5 @@
-/* workers: task 0 deals out ranges of numbers; the others count the primes in them. A worker that is
- * done gets the next range, so fast workers do more. Alone, task 0 does the work itself. */
+/* workers: task 0 distributes ranges of numbers, and the other tasks count the primes in them. A worker
+ * that is done gets the next range, so fast workers do more. Alone, task 0 does all the work itself. */
 #include <regatta.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int64_t master(int workers)
     if (workers == 0)
         for (; next < LIMIT; next += EACH)
             total += primes_from(next);
-    /* Everybody gets a first range, or is told at once that there is none left. */
+    /* Sends each worker its first range, or STOP if there is none left. */
     int busy = 0;
     for (int worker = 1; worker <= workers; worker++, next += EACH) {
         check(rg_send(&next, sizeof next, worker, next < LIMIT ? RANGE : STOP, RG_WORLD));

@@ -1,10 +1,10 @@
 /*
- * three: one program that uses three interfaces, over one engine. It is started by hand:
+ * three: one program that uses three interfaces over one engine. It is started by hand:
  *
  *     ./three 4
  *
- * The host is a program of NX, and loads this file into so many nodes. They add up their numbers by Express, with a function of their own.
- * Node 0 puts the sum into a mailbox of PVM, where the host, which is none of Express' nodes, finds it.
+ * The host is an NX program, and loads this program into the given number of nodes. The nodes add their numbers by Express, with a
+ * function of their own. Node 0 puts the sum into a mailbox of PVM, from which the host, which is not an Express node, reads it.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pvm3.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <nx.h>
-#undef HOST /* of NX: Express has another one */
+#undef HOST /* NX's macro, which Express defines differently */
 #include <express.h>
 
 enum { PID = 0, HOST_PID = 100, TYPE_ANSWER = 1, TYPE_SUM = 2 };
@@ -25,7 +25,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* A function for excombine: the second number is added to the first. */
+/* Adds the second number to the first, for excombine. */
 static int add(void *sum, void *number, int size)
 {
     (void)size;
@@ -38,7 +38,7 @@ static void node(void)
     struct nodenv env;
     int sum = (int)mynode() + 1, type = TYPE_SUM;
 
-    /* A node of NX is one of Express as well: both say who it is. */
+    /* A node of NX is also a node of Express, with the same number. */
     if (exparam(&env) != 0 || env.procnum != mynode() || env.nprocs != numnodes())
         fail("NX and Express disagree about the nodes");
     if (excombine(&sum, add, sizeof sum, 1, ALLNODES, NULLPTR, &type) != 0)
@@ -47,7 +47,7 @@ static void node(void)
         int index;
         if (pvm_initsend(PvmDataDefault) < 0 || pvm_pkint(&sum, 1, 1) < 0)
             fail("pvm_pkint");
-        /* It is to be there when this node has ended. */
+        /* Persistent, so that the entry still exists when this node has ended. */
         index = pvm_putinfo(MAILBOX, pvm_getsbuf(), PvmMboxPersistent);
         if (index < 0)
             fail("pvm_putinfo");
@@ -79,7 +79,7 @@ static int host(const char *count)
     return sum == expected ? 0 : 1;
 }
 
-/* NX loads programs without arguments: a node has none. */
+/* NX loads programs without arguments, so a process with an argument is the host. */
 int main(int argc, char **argv)
 {
     if (argc > 1)

@@ -4,7 +4,7 @@ import regatta_mpi as rg
 
 
 def collatz(start):
-    """The number below start + 1000 whose way to 1 is longest."""
+    """Returns the number from start to start + 999 with the longest Collatz sequence."""
 
     def length(n):
         steps = 0

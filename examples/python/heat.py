@@ -1,4 +1,4 @@
-"""A rod that is hot at one end: each task has a part, and gets the edges of its neighbours' in each step."""
+"""Heat in a rod that is hot at one end. Each task has a part, and gets the edge cells of its neighbours in each step."""
 
 import numpy as np
 import regatta_mpi as rg
@@ -24,7 +24,7 @@ for step in range(STEPS):
 
 heat = world.allreduce(float(rod[1:-1].sum()))
 largest = world.allreduce(float(abs(change).max()), rg.MAX)
-# Rising from the front on, and never more than at the end that is heated.
+# The heat never rises along the rod, and is between 0 and that of the heated end.
 parts = world.gather_object(rod[1:-1])
 if rank == 0:
     whole = np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""The number pi, as the area under a curve of which each task has a part."""
+"""Computes pi as the area under a curve, of which each task integrates a part."""
 
 import math
 

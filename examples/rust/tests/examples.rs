@@ -1,5 +1,5 @@
-//! Every example, in C and in Rust, in jobs of 1, 2 and 5 tasks: both must say the same, and so
-//! must a job whose tasks are of both languages in turn.
+//! Runs every example, in C and in Rust, in jobs of 1, 2 and 5 tasks. Both languages must print the same, and so must a job
+//! whose tasks alternate between the languages.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const TASKS: [u32; 3] = [1, 2, 5];
-/// An example that takes longer hangs.
+/// Time limit of a job, in seconds. An example that takes longer counts as hanging.
 const SECONDS: &str = "60";
-/// Runs one of two programs, by the parity of the task's rank in `REGATTA_JOB=version:fd:rank:size`.
+/// Shell script that runs one of two programs, by the parity of the task's rank in `REGATTA_JOB=version:fd:rank:size`.
 const IN_TURN: &str = r#"rank=${REGATTA_JOB#*:*:}; rank=${rank%%:*}
                          if [ $((rank % 2)) = 0 ]; then exec "$0"; else exec "$1"; fi"#;
 
-/// Where the Rust examples of this build are, and the command and the library beside them.
+/// Returns the folder of this build's Rust examples, which also has the command and the library.
 fn built() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_hello"))
         .parent()
         .expect("the folder of programs")
 }
 
-/// The names of the files in a folder of the examples, without what follows the dot.
+/// Returns the names of the files with this extension in a folder of the examples, without the extension.
 fn names(folder: &str, extension: &str) -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(&folder).expect("a folder of examples");
@@ -30,7 +30,7 @@ fn names(folder: &str, extension: &str) -> BTreeSet<String> {
     paths.filter_map(stem).collect()
 }
 
-/// The command and the library; built if they are not there.
+/// Builds the command and the library if they do not exist.
 fn need_command_and_library() {
     let missing = || {
         let names = ["regatta", "libregatta.so"].map(|name| built().join(name));
@@ -64,7 +64,7 @@ fn need_command_and_library() {
     }
 }
 
-/// A folder that goes with this.
+/// A temporary folder, which is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -75,7 +75,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Build an example in C as the README says, against the library of this build.
+    /// Compiles an example in C as the README says, and links it with the library of this build.
     fn compile(&self, name: &str) -> PathBuf {
         let source = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../c")
@@ -108,7 +108,7 @@ impl Drop for Folder {
     }
 }
 
-/// The output of a job of a program: its lines, sorted, because tasks write in any order.
+/// Runs a job and returns the lines of its output, sorted, because tasks write in any order.
 fn lines(tasks: u32, program: &[&Path], libraries: &Path) -> Vec<String> {
     let output = Command::new(built().join("regatta"))
         .args(["run", "--timeout", SECONDS, "-n", &tasks.to_string()])

@@ -1,4 +1,4 @@
-//! family: every task starts two tasks of this program, hears from both, and then of their ends.
+//! family: every task starts two tasks of this program, receives a message from each, and is then notified of their ends.
 
 use regatta::{EVENT, Ending, Event, Source, Spawn, Task, Watch, event};
 
@@ -6,9 +6,9 @@ const CHILDREN: usize = 2;
 const WORD: u32 = 1;
 const ENDED: u32 = 2;
 
-/// In `all` the rank of a task is its id, whoever started it.
+/// Sends a number to the parent. In `all` the rank of a task is its id.
 fn be_child(task: &Task, parent: u32) -> regatta::Result<()> {
-    // The world of a child: the tasks started with it.
+    // A child's world has the tasks that were started with it.
     let word = 10 + task.world().rank() as u32;
     task.all().send(&[word], parent as usize, WORD)
 }
@@ -25,7 +25,7 @@ fn be_parent(task: &Task) -> regatta::Result<bool> {
         all.recv(&mut word, child as usize, WORD)?;
         words += word[0];
     }
-    // Events are messages: one receive could wait for both.
+    // Events are messages, so one receive could also wait for both.
     for _ in 0..CHILDREN {
         let mut message = [0u8; EVENT];
         all.recv(&mut message, Source::Any, ENDED)?;

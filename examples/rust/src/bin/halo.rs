@@ -1,15 +1,15 @@
-//! halo: a grid of numbers is cut into tiles, one per task. In every sweep each number becomes the
-//! mean of its four neighbours, so tiles need the edges of the tiles around them: their halo.
+//! halo: a grid of numbers is divided into tiles, one per task. In every sweep each number becomes the
+//! mean of its four neighbours. For that, each task needs the edges of the adjacent tiles: its halo.
 //!
-//! The grid starts as u(x, y) = 3x + 5y, of which every number is the mean of its neighbours
-//! already. Nothing changes, unless a halo is wrong.
+//! The grid starts as u(x, y) = 3x + 5y, where every number already is the mean of its neighbours.
+//! So no number changes, unless a halo is wrong.
 #![forbid(unsafe_code)]
 
 use regatta::{Shape, ViewMut};
 
 const ROWS: usize = 6;
 const COLUMNS: usize = 4;
-/// Of a tile with the halo of one around it.
+/// Width of a tile with its halo of width 1.
 const WIDTH: usize = COLUMNS + 2;
 const SWEEPS: u32 = 10;
 
@@ -18,13 +18,13 @@ fn main() -> regatta::Result<()> {
     let world = task.world();
     let (rank, size) = (world.rank(), world.size());
 
-    // Tiles in a grid as square as the number of tasks allows.
+    // Arranges the tiles in a grid that is as square as the number of tasks allows.
     let mut divisors = (1..=size).filter(|n| n * n <= size && size.is_multiple_of(*n));
     let down = divisors.next_back().unwrap_or(1);
     let across = size / down;
     let (row, column) = (rank / across, rank % across);
 
-    // Where the halo belongs to another tile it is unknown; at the border of the grid it is given.
+    // A halo is unknown (NaN) where it belongs to another tile, and given at the border of the grid.
     let above = (row > 0).then(|| rank - across);
     let below = (row < down - 1).then_some(rank + across);
     let left = (column > 0).then(|| rank - 1);

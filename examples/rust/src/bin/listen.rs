@@ -1,18 +1,18 @@
-//! listen: every task starts two programs that know nothing of Regatta, and hears what they write.
+//! listen: every task starts two programs that do not use Regatta, and receives their output.
 
 use regatta::{OUTPUT, Source, Spawn, Task, output};
 
 const COUNT: usize = 2;
 const WRITTEN: u32 = 1;
 
-/// How many lines and bytes they write.
+/// Returns the number of lines and bytes that the programs write.
 fn listen(task: &Task) -> regatta::Result<(usize, usize)> {
     let all = task.all();
     let echo = Spawn::new("echo").arg("one\ntwo").lines_to(WRITTEN, &all);
     for started in task.spawn(&echo, COUNT)? {
         started?;
     }
-    // Each has two streams, and each stream an end.
+    // Each program has two streams, and the end of each stream is a message, too.
     let (mut lines, mut bytes, mut ends) = (0, 0, 0);
     while ends < 2 * COUNT {
         let mut message = [0u8; OUTPUT];

@@ -1,5 +1,5 @@
-//! loan: a megabyte goes round all tasks, each adds 1 to every byte, and nobody copies it: it is
-//! borrowed from Regatta once, and then handed on.
+//! loan: a megabyte is passed around all tasks, and each adds 1 to every byte. It is never copied: the
+//! block is borrowed from Regatta once, and then handed from task to task.
 #![forbid(unsafe_code)]
 
 const TAG: u32 = 1;
@@ -13,7 +13,7 @@ fn main() -> regatta::Result<()> {
 
     let mut loan = if rank == 0 {
         let mut loan = task.loan(LENGTH)?;
-        loan.fill(0); // a loan holds whatever was there before
+        loan.fill(0); // the initial contents of a loan are unspecified
         loan
     } else {
         world.recv_loan(left, TAG)?.0
@@ -22,7 +22,7 @@ fn main() -> regatta::Result<()> {
         *byte = byte.wrapping_add(1);
     }
     println!("task {rank} hands on bytes of {}", loan[LENGTH - 1]);
-    // From here on the loan is the receiver's.
+    // From here on the loan belongs to the receiver.
     world.send_loan(loan, right, TAG)?;
 
     if rank == 0 {

@@ -1,4 +1,4 @@
-//! pi: each task integrates its share of 4 / (1 + x^2) from 0 to 1; an allreduce adds the shares.
+//! pi: each task integrates its share of 4 / (1 + x^2) from 0 to 1. An allreduce adds the shares.
 #![forbid(unsafe_code)]
 
 use std::f64::consts::PI;
@@ -12,13 +12,13 @@ fn main() -> regatta::Result<()> {
     let world = task.world();
     let (rank, size) = (world.rank(), world.size());
 
-    // The steps are dealt out like cards: this task takes every size-th.
+    // The steps are distributed round-robin: this task takes every size-th step.
     let mut share = 0.0;
     for i in (rank..STEPS).step_by(size) {
         let x = (i as f64 + 0.5) / STEPS as f64;
         share += 4.0 / (1.0 + x * x) / STEPS as f64;
     }
-    // A reduction whose result every task gets.
+    // Adds the shares of all tasks. Every task gets the result.
     let mut pi = [0.0];
     world.allreduce(&[share], &mut pi, Sum)?;
 

@@ -1,4 +1,4 @@
-//! ring: a number goes round all tasks, and each adds its rank to it.
+//! ring: a number is passed around all tasks, and each adds its rank to it.
 #![forbid(unsafe_code)]
 
 const TOKEN: u32 = 1;
@@ -10,7 +10,7 @@ fn main() -> regatta::Result<()> {
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
 
     let mut token = 0u64;
-    // Task 0 starts the round; the others wait for it to come by.
+    // Task 0 starts the round. All other tasks first wait for the number.
     if rank > 0 {
         world.recv(&mut token, left, TOKEN)?;
     }

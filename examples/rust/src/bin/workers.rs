@@ -1,5 +1,5 @@
-//! workers: task 0 deals out ranges of numbers; the others count the primes in them. A task that is
-//! done gets the next range, so fast workers do more. Alone, task 0 does the work itself.
+//! workers: task 0 distributes ranges of numbers, and the other tasks count the primes in them. A worker
+//! that is done gets the next range, so fast workers do more. Alone, task 0 does all the work itself.
 #![forbid(unsafe_code)]
 
 use regatta::{Group, Source, TagMatch};
@@ -25,12 +25,12 @@ fn master(world: &Group, workers: usize) -> regatta::Result<u64> {
     if workers == 0 {
         return Ok(ranges.map(primes_from).sum());
     }
-    // Says whether there was a range left to give.
+    // Sends the next range, or STOP. Returns whether there was a range left.
     let mut occupy = |worker| match ranges.next() {
         Some(from) => world.send(&from, worker, RANGE).map(|()| true),
         None => world.send(&[0u64; 0], worker, STOP).map(|()| false),
     };
-    // Everybody gets a first range, or is told at once that there is none left.
+    // Sends each worker its first range, or STOP if there is none left.
     let (mut busy, mut total) = (0, 0);
     for worker in 1..=workers {
         busy += occupy(worker)? as usize;
