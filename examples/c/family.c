@@ -1,4 +1,5 @@
-/* family: every task starts two tasks of this program, receives a message from each, and is then notified of their ends. */
+/* family: every task starts two tasks of this program, receives a message from each, and is then
+ * notified of their ends. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* halo: a grid of numbers is divided into tiles, one per task. In every sweep each number becomes the
- * mean of its four neighbours. For that, each task needs the edges of the adjacent tiles: its halo.
+/* halo: a grid of numbers is divided into tiles, one per task. In every sweep each number becomes
+ * the mean of its four neighbours. For that, each task needs the edges of the adjacent tiles: its
+ * halo.
  *
  * The grid starts as u(x, y) = 3x + 5y, where every number already is the mean of its neighbours.
  * So no number changes, unless a halo is wrong. */
@@ -31,7 +32,7 @@ int main(void)
         down = size % n == 0 ? n : down;
     int across = size / down, row = rank / across, column = rank % across;
 
-    /* A halo is unknown (NAN) where it belongs to another tile, and given at the border of the grid. */
+    /* A halo is unknown (NAN) where it belongs to another tile, else given. */
     int above = row > 0 ? rank - across : RG_NONE, below = row < down - 1 ? rank + across : RG_NONE;
     int left = column > 0 ? rank - 1 : RG_NONE, right = column < across - 1 ? rank + 1 : RG_NONE;
     tile u, next;

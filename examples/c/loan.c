@@ -1,5 +1,5 @@
-/* loan: a megabyte is passed around all tasks, and each adds 1 to every byte. It is never copied: the
- * block is borrowed from Regatta once, and then handed from task to task. */
+/* loan: a megabyte is passed around all tasks, and each adds 1 to every byte. It is never copied:
+ * the block is borrowed from Regatta once, and then handed from task to task. */
 #include <regatta.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* workers: task 0 distributes ranges of numbers, and the other tasks count the primes in them. A worker
- * that is done gets the next range, so fast workers do more. Alone, task 0 does all the work itself. */
+/* workers: task 0 distributes ranges of numbers, and the other tasks count the primes in them. A
+ * worker that is done gets the next range, so fast workers do more. Alone, task 0 does all the work
+ * itself. */
 #include <regatta.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -22,9 +22,11 @@ struct UserOperator {
 /// The users' operators. Every reduction by a user's operator reads them, so the lock is biased towards its first thread, for
 /// which it costs almost nothing.
 static USER: Biased<Vec<UserOperator>> = Biased::new(Vec::new());
-/// An id is `FIRST_USER + generation * PLACES + place`.
+/// Smallest id of a user's operator. An id is `FIRST_USER + generation * PLACES + slot`.
 const FIRST_USER: i32 = 100;
+/// Maximum number of users' operators that exist at the same time.
 const PLACES: i32 = 1 << 12;
+/// Number of generations of a slot, after which they repeat.
 const GENERATIONS: i32 = (1 << 18) - 1;
 
 fn users() -> Result<Guard<'static, Vec<UserOperator>>> {

@@ -44,7 +44,7 @@ fn is_main_thread() -> bool {
     unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) }
 }
 
-/// Called while a call waits. Runs the handlers of pending signals, and ends the wait if one raises an exception.
+/// Runs the handlers of pending signals, and ends the wait if one raises an exception. libregatta.so calls this while a call waits.
 unsafe extern "C" fn asked(ends: *mut c_int, _: *mut c_void) {
     if !is_main_thread() {
         return;

@@ -42,9 +42,11 @@ pub struct Task {
 
 /// Joins the job in which `regatta run` started this process. A process without a job becomes a world of one task.
 ///
-/// Fails with [`ErrorKind::Launcher`](crate::ErrorKind::Launcher) under a launcher that Regatta does not support (such as
-/// `mpirun`), because the user surely wants more than a world of one task there. Under Slurm's `srun` the process becomes
-/// one of the step's tasks, and the call blocks until all of them have called `init`.
+/// Under Slurm's `srun` the process becomes one of the step's tasks, and the call blocks until all of them have called
+/// `init`.
+///
+/// Fails with [`ErrorKind::Launcher`](crate::ErrorKind::Launcher) under other launchers, such as `mpirun`, because a world of
+/// one task would not be what the user intended there.
 ///
 /// ```
 /// let task = regatta::init()?;
