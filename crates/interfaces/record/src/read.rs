@@ -66,7 +66,7 @@ pub struct Head {
 /// The part of a record that one thread at a time has used.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    /// Total time for which threads used the part, from their first call on.
+    /// Total time for which threads used the part: the main thread from the start of the program, others from their first call on.
     pub life: u64,
     /// Time when the last thread began to use the part.
     pub began: u64,
