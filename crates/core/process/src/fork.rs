@@ -18,8 +18,8 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// Keeps forked children out from now on.
 pub(crate) fn watch() {
     static ONCE: Once = Once::new();
-    // SAFETY: the handler accesses only atomics of this library, which is allowed in a handler. The C library removes the handler when this library
-    // is unloaded.
+    // SAFETY: the handler accesses only atomics of this library, which is allowed in a handler, and stays valid, because this library is never
+    // unloaded (`-z nodelete`).
     ONCE.call_once(|| unsafe {
         // If there is no memory for the handler, the missing mapping still keeps children out, without an error message.
         let _ = libc::pthread_atfork(None, None, Some(child));
