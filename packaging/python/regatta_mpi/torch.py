@@ -10,9 +10,10 @@ of operations that depend on it raise RankDied, which names the rank. `shrink()`
 """
 
 import asyncio
+import queue
 import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import traceback
 
 import torch
 import torch.distributed as dist
@@ -196,6 +197,32 @@ class _Watched:
         self.test, self.wait = work.look, lambda: None
 
 
+class _Callers:
+    """Threads that run callbacks. They are started when needed, and end with the process: a callback that never returns does not keep Python
+    from exiting, as the threads of a ThreadPoolExecutor do."""
+
+    def __init__(self):
+        self._calls = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._count = 0
+
+    def submit(self, call):
+        """Lets a thread run `call`. Only one thread may use this method. Raises RuntimeError if Python is shutting down."""
+        if not self._idle.acquire(blocking=False) and self._count < _MAX_CALLBACK_THREADS:
+            threading.Thread(target=self._run, name="regatta-torch-callbacks", daemon=True).start()
+            self._count += 1
+        self._calls.put(call)
+
+    def _run(self):
+        while True:
+            call = self._calls.get()
+            try:
+                call()
+            except Exception:
+                traceback.print_exc()
+            self._idle.release()
+
+
 class _Completer(threading.Thread):
     """A thread that completes the futures of a process group as their operations end, in any order. Callbacks run concurrently in other
     threads, as with torch's other backends."""
@@ -203,7 +230,7 @@ class _Completer(threading.Thread):
     def __init__(self):
         super().__init__(name="regatta-torch", daemon=True)
         self._loop = asyncio.new_event_loop()
-        self._callers = ThreadPoolExecutor(_MAX_CALLBACK_THREADS, "regatta-torch-callbacks")
+        self._callers = _Callers()
         self.start()
 
     def add(self, work):

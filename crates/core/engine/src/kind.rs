@@ -157,6 +157,12 @@ impl Kind {
         self.row().combined
     }
 
+    /// Returns whether members give each other something: all kinds but the barrier.
+    #[inline(always)]
+    pub fn moves_data(self) -> bool {
+        self.gives() != Form::Empty
+    }
+
     /// Returns whether the kind has a root.
     #[inline(always)]
     pub fn is_rooted(self) -> bool {

@@ -104,11 +104,32 @@ impl<T: Transport> Engine<T> {
         let name = u64::from_le_bytes(bytes);
         let buffer = match name {
             0 => None,
-            _ => self
+            _ => match self
                 .transport_mut()
-                .enter_collective_buffer(name, members)?,
+                .enter_collective_buffer(name, members)?
+            {
+                Some(buffer) => Some(buffer),
+                None => return Err(self.break_given_up(id)?),
+            },
         };
         self.set_buffer(id, hosts.as_deref(), buffer.map(|buffer| (buffer, name)))
+    }
+
+    /// Breaks a group whose buffer another member has given up, because the group had ended there, and returns the error. The members that have left the
+    /// buffer may be further on in their collectives, so this member can make up for none of them by messages.
+    fn break_given_up(&mut self, id: GroupId) -> Result<Error> {
+        let group = self.group(id)?;
+        let dead = self.dead_members(id)?.first().copied();
+        let error = match (group.usable(), dead) {
+            (Err(error), _) => error,
+            (Ok(()), Some(peer)) => self.loss(peer),
+            (Ok(()), None) => {
+                self.revoke(id)?;
+                return Ok(Error::Revoked);
+            }
+        };
+        self.group_mut(id)?.break_by(&error);
+        Ok(error)
     }
 
     /// Records which collective buffer, if any, the group has, or its members on this host have if they are on several hosts.

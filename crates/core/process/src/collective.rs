@@ -180,9 +180,11 @@ fn run_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Result<bool> {
         Some(Begun::Complete) => {}
         Some(Begun::Open(mut round)) => {
             await_round(&mut round)?;
-            let held = enter()?;
-            let place = held.engine.place(group).unwrap_or((0, 0));
-            held.read_any_round(kind, terms, place, &round);
+            if kind.moves_data() {
+                let held = enter()?;
+                let place = held.engine.place(group).unwrap_or((0, 0));
+                held.read_any_round(kind, terms, place, &round);
+            }
         }
         None => return Ok(false),
     }
@@ -212,6 +214,21 @@ fn run_rounds<const KIND: usize>(
     };
     Ok(run_pair_round(kind, group, terms)?
         || (kind.is_same_for_all() && run_round(kind, group, terms)?))
+}
+
+/// Runs a barrier as [`run_rounds`] does. A function with a name of its own, so that the linker script can place it with what an idle task runs.
+#[inline(never)]
+fn run_barrier(group: GroupId) -> Result<bool> {
+    let none = &Parts::Even(0);
+    let terms = Terms {
+        root: 0,
+        input: None,
+        output: None,
+        gives: none,
+        gets: none,
+        reduction: None,
+    };
+    Ok(run_pair_round(Kind::Barrier, group, terms)? || run_round(Kind::Barrier, group, terms)?)
 }
 
 /// A call of [`run_rounds`] for a kind.
@@ -282,9 +299,10 @@ pub fn run(group: GroupId, operation: Operation) -> Result<()> {
         gets: if kind.gets_parts() { &gets } else { none },
         reduction: reduction.as_ref().filter(|_| kind.combines()),
     };
-    let done = match kind.is_one_way() {
-        true => run_message(kind, group, terms)?,
-        false => kind.with_constant(Rounds(group, terms))?,
+    let done = match kind {
+        Kind::Barrier => run_barrier(group)?,
+        _ if kind.is_one_way() => run_message(kind, group, terms)?,
+        _ => kind.with_constant(Rounds(group, terms))?,
     };
     if done {
         return Ok(());

@@ -438,9 +438,10 @@ pub(crate) fn wait_for_collective(handle: Handle, crosses: bool) -> Result<()> {
     if !crosses {
         return wait_or_forget(handle)?.1.map_or(Ok(()), Err);
     }
+    let to = enter()?.engine.destination(handle);
     let waited = wait_for(Completion {
         handle,
-        detector: None,
+        detector: to.map(|to| DeadlockDetector::new(to, false)),
         crosses,
     });
     if waited.is_err() {

@@ -28,7 +28,9 @@ pub(crate) fn run_pair_round(kind: Kind, group: GroupId, terms: Terms<'_>) -> Re
         Some(Begun::Complete) => {}
         Some(Begun::Open(mut round, rank)) => {
             await_round(&mut round)?;
-            enter()?.read_any_round(kind, terms, (rank, 2), &round);
+            if kind.moves_data() {
+                enter()?.read_any_round(kind, terms, (rank, 2), &round);
+            }
         }
     }
     Ok(true)

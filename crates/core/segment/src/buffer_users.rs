@@ -9,7 +9,7 @@
 //! been revoked or a member is gone, some members may never receive the buffer's name and so never leave. A member
 //! that leaves such a group therefore gives the buffer up; the use then ends once all members that entered have left.
 //! The name that is sent to the members contains the number of the use. A member that receives the name after that
-//! use has ended is refused. It then waits by messages, until it too learns that the group has failed.
+//! use has ended is refused, and its collective fails: the group has ended, and the others may be further on.
 //!
 //! *Orderings.* Entering and leaving are acquire and release operations, so all accesses of a use happen before those
 //! of the next use.
