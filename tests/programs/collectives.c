@@ -273,9 +273,36 @@ static void prefixes(void)
     OK(rg_op_free(op));
 }
 
+/* Rank 0 has given to the first two collectives of a group, and then revokes and frees it, before rank 1 begins the first one. What rank 1 gets is the sum or an
+ * error, and never the bytes of the second collective. */
+static void ended(void)
+{
+    int32_t given = me + 1, sum = 0, other[2] = {777, 777}, all[2 * 8] = {0};
+    char left = 0;
+    rg_group group;
+    CHECK(size <= 8);
+    for (int turn = 0; turn < 50; turn++) {
+        OK(rg_group_dup(RG_WORLD, &group));
+        if (me == 0) {
+            OK(rg_reduce(&given, &sum, 1, RG_INT32, RG_SUM, 1, group));
+            OK(rg_gather(other, sizeof other, all, 1, group));
+            OK(rg_group_revoke(group));
+            OK(rg_group_free(group));
+            for (int rank = 1; rank < size; rank++)
+                OK(rg_send(&left, 1, rank, 0, RG_WORLD));
+            continue;
+        }
+        OK(rg_recv(&left, 1, 0, 0, RG_WORLD, NULL));
+        int code = rg_reduce(&given, &sum, 1, RG_INT32, RG_SUM, 1, group);
+        CHECK(code == RG_ERR_REVOKED || (code == RG_OK && (me != 1 || sum == size * (size + 1) / 2)));
+        OK(rg_group_free(group));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
+        {"ended", ended, false},
         {"course", course, false},
         {"alternate", alternate, false},
         {"prefixes", prefixes, false},

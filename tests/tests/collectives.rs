@@ -50,3 +50,10 @@ fn functions_of_a_program_combine_the_right_elements() {
 fn two_tasks_have_one_result_to_the_last_bit() {
     Job::new(2, "same_bits", &[]).run().passed();
 }
+
+#[test]
+fn a_collective_of_a_group_that_has_ended_elsewhere_gives_no_other_ones_bytes() {
+    for tasks in [2, 3, 4] {
+        run(tasks, &["ended"]);
+    }
+}
