@@ -187,7 +187,7 @@ fn loopback_is_one_host_without_shared_memory() {
 fn tasks_that_start_others_are_raced_and_those_that_cannot_are_named() {
     let out = Out::new("family");
     let folder = out.0.display().to_string();
-    let words = "race --quick --quiet --seed 1 --launches 1 --operation spawn,notify --environment regatta,limit --tasks 3,12 --out";
+    let words = "race --quick --quiet --unoptimised --seed 1 --launches 1 --operation spawn,notify --environment regatta,limit --tasks 3,12 --out";
     let words: Vec<&str> = words.split(' ').chain([folder.as_str()]).collect();
     let raced = Job::command(&words).limit(100).run();
     raced.passed().said("notify is raced without limit");
@@ -456,7 +456,7 @@ fn interfaces_race(out: &Out, suite: &str, more: &[&str]) -> Job {
     ];
     assert!(libraries.iter().all(|library| library.exists()));
     let folder = out.0.display().to_string();
-    let common = "race --quick --quiet --seed 1 --launches 1 --budget 1 --environment regatta,regatta-nx,regatta-express --suite";
+    let common = "race --quick --quiet --unoptimised --seed 1 --launches 1 --budget 1 --environment regatta,regatta-nx,regatta-express --suite";
     let common = common.split(' ').chain([suite, "--out", &folder]);
     let all: Vec<&str> = common.chain(more.iter().copied()).collect();
     Job::command(&all).limit(100)
@@ -536,7 +536,7 @@ fn the_question_of_1991_is_asked_of_both_interfaces() {
 fn whole_race(suite: &str, tasks: &str) -> (Vec<(String, String)>, String) {
     let out = Out::new(suite);
     let folder = out.0.display().to_string();
-    let race = "race --quick --quiet --seed 1 --launches 1 --budget 1 --bytes 64";
+    let race = "race --quick --quiet --unoptimised --seed 1 --launches 1 --budget 1 --bytes 64";
     let who = "--environment regatta,regatta-nx,regatta-mpi --suite";
     let more = [suite, "--tasks", tasks, "--out", &folder];
     let all = race.split(' ').chain(who.split(' ')).chain(more);
@@ -589,7 +589,7 @@ fn a_host_sends_to_as_many_nodes_as_it_did_in_1991() {
 /// Creates a race of these environments with minimal measuring time.
 fn suite_race(out: &Out, suite: &str, environments: &str, more: &[&str]) -> Job {
     let folder = out.0.display().to_string();
-    let common = "race --quick --quiet --seed 1 --launches 1 --budget 1 --suite";
+    let common = "race --quick --quiet --unoptimised --seed 1 --launches 1 --budget 1 --suite";
     let common = common.split(' ');
     let named = [suite, "--environment", environments, "--out", &folder];
     let all: Vec<&str> = common.chain(named).chain(more.iter().copied()).collect();
