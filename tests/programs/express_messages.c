@@ -296,7 +296,7 @@ static void handlers(void)
             CHECK(exread(&got, sizeof got, &src, &kind) == sizeof got && kind == 14 && got == src);
         }
         CHECK(calls == 2 * (size - 1) && sum == size * (size - 1) / 2);
-        /* extest does not report them either, so a read of a reported message does not wait. */
+        /* extest reports no message that a handler takes, so a read of a message that it reports does not wait. */
         for (int node = 1; node < size; node++)
             CHECK(write_to(node, 16, &me, sizeof me) == sizeof me);
         for (int left = 100 * (size - 1); left > 0;) {

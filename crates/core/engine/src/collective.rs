@@ -309,7 +309,7 @@ impl<T: Transport> Engine<T> {
                         return Ok(Awaits::Request(*handle));
                     }
                     self.enter_room(*group, name)?;
-                    // From here on, an error no longer concerns the step for the name.
+                    // The buffer's name is known. An error from here on is one of the collective, so `give_up` need not tell the others about the buffer.
                     *stage = Stage::Over;
                     *stage = self.first_stage(*group, operation, place.0)?;
                 }

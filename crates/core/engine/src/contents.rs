@@ -305,7 +305,7 @@ impl<T: Transport> Engine<T> {
         (from, n): (usize, usize),
         other: u32,
     ) {
-        // Cut each piece of memory only once: every cut is written to memory and read again, which delays the other member.
+        // Each view is cut only once: the compiler writes every cut to the stack and reads it again, which delays the other member.
         let out = terms.out();
         let (len, offset) = match kind.gets() {
             Form::Parts => terms.gets.of(other),

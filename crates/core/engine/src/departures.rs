@@ -15,7 +15,7 @@ use crate::request::Handle;
 use crate::transport::Transport;
 
 impl<T: Transport> Engine<T> {
-    /// Makes departures of members end only calls that wait for messages of this group. Collectives still fail. `threads` says whether other threads
+    /// Sets that the departure of a member ends calls that wait for messages of this group, and no others. Collectives still fail. `threads` says whether other threads
     /// of this task may make calls, and so send to the task itself.
     pub fn tolerate_departures(&mut self, id: GroupId, threads: bool) -> Result<()> {
         let context = self.closed(id)?.context;

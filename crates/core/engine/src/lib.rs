@@ -21,7 +21,7 @@
 //!    the members      epoch            reuse of the contexts of freed groups
 //!                     making           the members of a new group agree on its context
 //!                     agreement        the members of a group agree, even if some die
-//!                     subject          on what: a group of the survivors, or a flag
+//!                     subject          what an agreement is about: a group of the survivors, or a flag
 //!                     closing          forgets the agreements of freed groups
 //!                     revoke           ends all operations in a group
 //!
@@ -36,7 +36,7 @@
 //!                     contents         what a member contributes, and what it reads
 //!                     folding          how a member combines what it reads
 //!                     room             the memory for rounds, allocated when it is first needed
-//!                     across           the same for members on several hosts
+//!                     across           rounds of members on several hosts
 //!                     steps            all other collectives, blocking or not, as steps
 //!                     reduction        the steps of reductions
 //!                     leaders          the steps of short parts sent through the first members of hosts

@@ -304,8 +304,8 @@ impl<T: Transport> PointToPoint<T> {
         }
     }
 
-    /// Accepts messages from these peers even though the buffer is full, because the request to withdraw a message, or its answer, is queued behind
-    /// them and ends a blocked send. Replaces the list of an earlier call. A peer is removed from the list once its request has arrived.
+    /// Accepts messages from these peers even though the buffer is full. A request to withdraw a message, or the answer to such a request, is queued
+    /// behind these messages, and a blocked send waits for it. Replaces the list of an earlier call. A peer is removed from the list once its request has arrived.
     pub fn let_in(&mut self, peers: &[Peer]) {
         self.inbox.let_in(peers);
     }

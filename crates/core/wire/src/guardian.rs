@@ -29,7 +29,7 @@ pub struct Versions {
     pub job: u32,
 }
 
-/// The argument of the command `regatta guardian`, after its versions, with which the guardian runs it.
+/// Argument of the command `regatta guardian`, after the versions: says that a guardian has started the command.
 pub const STARTED: &str = "started";
 
 /// The format in which a library and the command `regatta guardian` tell each other their versions. It never changes.
@@ -83,7 +83,7 @@ pub struct Letter {
     pub versions: Versions,
     /// The node's part of the job's key.
     pub share: Secret,
-    /// Whether the node trusts the network. A node that does not takes part in no job that does.
+    /// Whether the node trusts the network. A node that does not trust it refuses jobs of nodes that do.
     pub trusted: bool,
     /// Address at which the other nodes reach its guardian.
     pub guardian: SocketAddr,

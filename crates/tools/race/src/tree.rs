@@ -272,8 +272,8 @@ pub fn end_all(pids: &BTreeSet<i32>) {
         let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        // If its parent is another process, init has adopted it, and it may have ended since. Its id may then belong to
-        // an unrelated process. So only descendants of this process are killed.
+        // A process whose parent is not in the list was adopted by init. It may have ended since, and its id may belong to
+        // an unrelated process by now. So only processes whose parent is in the list are killed.
         let parent = parent_of(raw);
         if parent.is_some_and(|parent| parent == me || pids.contains(&parent)) {
             let _ = pidfd_send_signal(&process, Signal::KILL);

@@ -219,7 +219,7 @@ fn a_launch_that_is_tried_again_when_the_race_is_to_stop_has_failed_once() {
     all_gone(&folder, 2);
 }
 
-/// Launches one after the other. Programs whose time is measured from outside are not tied to the race, and one program
+/// Environments that are launched one after the other, not in turns. Programs whose time is measured from outside are not tied to the race, and one program
 /// never reports that it is idle.
 #[test]
 fn a_launch_that_hangs_ends_when_the_race_is_to_stop() {

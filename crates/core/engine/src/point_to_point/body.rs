@@ -28,8 +28,8 @@ pub(crate) enum Body {
     Withdrawn(usize, Error),
 }
 
-/// Memory overhead of a held message, in bytes: its description and its entries in the lists under matching, of which those for its tag may contain
-/// no other message.
+/// Memory overhead of a held message, in bytes: its description and its entries in the lists that matching uses. The list for its tag may have
+/// been made for this message alone, so it is included.
 pub(crate) const MESSAGE_OVERHEAD_BYTES: usize = 256;
 const _: () = assert!(Unexpected::<Body>::MESSAGE_OVERHEAD_BYTES <= MESSAGE_OVERHEAD_BYTES);
 

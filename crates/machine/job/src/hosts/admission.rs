@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::addresses::AddressRule;
 
-/// Time for which a host that the membership has just added is opened again. Its daemon may not know ours yet, and then
+/// Time during which a failed channel to a host that the membership has just added is opened again. The host's daemon may not know ours yet, and then
 /// refuses a shell.
 const NEWCOMER_RETRY_TIME: Duration = Duration::from_secs(3);
 /// Time between two such attempts.
@@ -29,7 +29,7 @@ pub struct Admission {
     pub hears_all: bool,
     /// How long the host may be silent.
     pub patience: Duration,
-    /// Time from the beginning in which its channel is opened again if it ends before there is an agent.
+    /// Time since the first attempt during which the host's channel is opened again if it ends before an agent answers.
     pub retries: Duration,
     /// How its address is determined.
     pub address: AddressRule,

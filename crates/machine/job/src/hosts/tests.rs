@@ -219,7 +219,7 @@ fn the_first_host_that_fails_ends_all_that_begin_with_it_unless_all_are_to_be_he
             assert_eq!(cause(&all, 0), Departure::Abandoned);
             assert!(all.contains(&Effect::Close(0)) && all.contains(&Effect::Close(1)));
         }
-        // Its answer arrives too late.
+        // The answer of host 0 arrives after that of host 1.
         let addresses = [1, 0].map(|rank| (rank, (ip(1), 9).into())).to_vec();
         arrivals.handle(START, 0, Input::Answer(Answer::Prepared(addresses)));
         let failed = arrivals
@@ -253,7 +253,7 @@ fn a_search_goes_on_when_the_last_host_that_was_waited_for_is_lost() {
     for (admission, is_silent, again) in [
         (Admission::survey(ARRIVAL_TIMEOUT), false, &[0, 2][..]),
         (Admission::survey(ARRIVAL_TIMEOUT), true, &[0, 2]),
-        // Nothing begins with the host that is left, which is this one.
+        // The only host that remains is this one, and a job does not begin with it alone.
         (Admission::begin(ARRIVAL_TIMEOUT), true, &[]),
     ] {
         let mut arrivals = begun(admission, addresses);

@@ -65,7 +65,7 @@ static FACTS: Facts = Facts {
         let why = "is not raced over 127.0.0.1: its tasks on one host talk by Unix sockets";
         (network == Network::Loopback).then_some(why)
     },
-    // Its daemons route messages during the turns of others.
+    // PVM's daemons cannot be paused, so they would route messages during the turns of others.
     takes_turns: false,
     starts_tasks: true,
     note: Some(NOTE),
