@@ -53,7 +53,7 @@ static inline void env_version(char *text, size_t size)
 static inline void env_path(char *text, size_t size)
 {
     int used = snprintf(text, size, "one cache line to %d bytes, then rings in pieces of %d and %d KiB, as tried out:", LINE_DATA,
-                        PIECE / 1024, LONG_PIECE / 1024);
+                        PIECE_BYTES / 1024, LONG_PIECE_BYTES / 1024);
     for (int i = 0; i < LENGTHS && used < (int)size; i++)
         used += snprintf(text + used, size - (size_t)used, " %zu KiB%s for messages like %zu%s", env_ways[0][i].window / 1024,
                          env_ways[0][i].past ? " past the caches" : env_ways[0][i].front ? " from the front" : "", env_lengths[i] / 1024, i + 1 < LENGTHS ? "," : " KiB");

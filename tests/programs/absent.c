@@ -112,14 +112,14 @@ static void patience(void)
     }
 }
 
-#define LONG ((size_t)4 << 20)
-#define PIECE ((size_t)4096)
-static unsigned char words[LONG], heard[LONG];
+#define MESSAGE_BYTES ((size_t)4 << 20)
+#define PIECE_BYTES ((size_t)4096)
+static unsigned char words[MESSAGE_BYTES], heard[MESSAGE_BYTES];
 
 static void paint_words(int seed)
 {
-    for (size_t i = 0; i < LONG; i++)
-        words[i] = (unsigned char)(i * 7 + i / PIECE + (size_t)seed);
+    for (size_t i = 0; i < MESSAGE_BYTES; i++)
+        words[i] = (unsigned char)(i * 7 + i / PIECE_BYTES + (size_t)seed);
 }
 
 static void say(int seed, bool in_pieces)
@@ -127,21 +127,21 @@ static void say(int seed, bool in_pieces)
     paint_words(seed);
     if (in_pieces) {
         /* Sends the even pieces first. */
-        rg_view views[] = {{words, PIECE, LONG / PIECE / 2, 2 * PIECE}, {words + PIECE, PIECE, LONG / PIECE / 2, 2 * PIECE}};
+        rg_view views[] = {{words, PIECE_BYTES, MESSAGE_BYTES / PIECE_BYTES / 2, 2 * PIECE_BYTES}, {words + PIECE_BYTES, PIECE_BYTES, MESSAGE_BYTES / PIECE_BYTES / 2, 2 * PIECE_BYTES}};
         OK(rg_bsendv(views, 2, 1, seed, RG_WORLD));
     } else {
-        OK(rg_bsend(words, LONG, 1, seed, RG_WORLD));
+        OK(rg_bsend(words, MESSAGE_BYTES, 1, seed, RG_WORLD));
     }
     /* The send is complete, so the memory may be changed. */
-    memset(words, 0, LONG);
+    memset(words, 0, MESSAGE_BYTES);
 }
 
 static void check_heard(int seed, bool in_pieces)
 {
     paint_words(seed);
-    for (size_t i = 0; i < LONG; i += PIECE) {
-        size_t half = LONG / 2, at = !in_pieces ? i : i < half ? 2 * i : 2 * (i - half) + PIECE;
-        if (memcmp(heard + i, words + at, PIECE) != 0)
+    for (size_t i = 0; i < MESSAGE_BYTES; i += PIECE_BYTES) {
+        size_t half = MESSAGE_BYTES / 2, at = !in_pieces ? i : i < half ? 2 * i : 2 * (i - half) + PIECE_BYTES;
+        if (memcmp(heard + i, words + at, PIECE_BYTES) != 0)
             FAILED("message %d is wrong from byte %zu on", seed, i);
     }
 }
@@ -159,7 +159,7 @@ static void long_words(void)
     } else {
         rg_request request = RG_REQUEST_NULL;
         if (has_begun) {
-            OK(rg_irecv(heard, LONG, 0, 0, RG_WORLD, &request));
+            OK(rg_irecv(heard, MESSAGE_BYTES, 0, 0, RG_WORLD, &request));
             OK(rg_send(NULL, 0, 0, 9, RG_WORLD));
             /* Waits until the front of the message has arrived. */
             for (bool any = false; !any;) {
@@ -173,7 +173,7 @@ static void long_words(void)
             if (seed == 0 && has_begun)
                 OK(rg_wait(&request, NULL));
             else
-                OK(rg_recv(heard, LONG, 0, seed, RG_WORLD, NULL));
+                OK(rg_recv(heard, MESSAGE_BYTES, 0, seed, RG_WORLD, NULL));
             check_heard(seed, seed % 2 == 1);
         }
     }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SMALL 5000 /* length of the messages in bytes */
+#define MESSAGE_BYTES 5000 /* length of the messages in bytes */
 #define BYTES 700
 #define LARGE (6 << 20)
 
@@ -26,7 +26,7 @@ static unsigned char large[LARGE];
 static void send_all(const char *file)
 {
     unsigned char small[BYTES];
-    for (int i = 0; i < SMALL; i++) {
+    for (int i = 0; i < MESSAGE_BYTES; i++) {
         memset(small, i, sizeof small);
         CHECK(rg_bsend(small, sizeof small, 1, 1, RG_ALL));
     }
@@ -48,7 +48,7 @@ static int receive_all(const char *file)
     /* Blocks until the sender opens the pipe, without any call of Regatta. */
     FILE *sent = fopen(file, "r");
     CHECK(sent != NULL && fclose(sent) == 0);
-    for (int i = 0; i < SMALL; i++) {
+    for (int i = 0; i < MESSAGE_BYTES; i++) {
         CHECK(rg_recv_within(small, sizeof small, RG_ANY, 1, RG_ALL, -1, &status));
         wrong += status.length != BYTES || small[0] != (unsigned char)i || small[BYTES - 1] != small[0];
     }

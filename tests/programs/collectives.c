@@ -204,13 +204,13 @@ static void equal(const struct map *got, struct map wanted, unsigned call, size_
  */
 static void prefixes(void)
 {
-    enum { LONG = 20000 };
-    static struct map in[LONG * 2], out[LONG * 2];
+    enum { MAX_MAPS = 20000 };
+    static struct map in[MAX_MAPS * 2], out[MAX_MAPS * 2];
     rg_op op;
     OK(rg_op_create(compose, NULL, 0, &op));
     for (unsigned call = 0; call < 48; call++) {
         bool commutative = call & 1, in_place = call & 2, waits = call & 4;
-        size_t most = call % 3 == 0 ? 8 : call % 3 == 1 ? 700 : LONG;
+        size_t most = call % 3 == 0 ? 8 : call % 3 == 1 ? 700 : MAX_MAPS;
         /* A map consists of two words. */
         size_t words = commutative ? 2 : 1;
         rg_type type = commutative ? RG_UINT32 : RG_BYTES(sizeof(struct map));

@@ -179,22 +179,22 @@ static void forms(void)
 static void earlier(void)
 {
     begin();
-    enum { LONG = 1 << 20 };
-    char *bytes = need(LONG);
+    enum { MESSAGE_BYTES = 1 << 20 };
+    char *bytes = need(MESSAGE_BYTES);
     if (me == 1) {
-        paint(bytes, LONG, 4);
-        csend(1, bytes, LONG, 0, 0);
+        paint(bytes, MESSAGE_BYTES, 4);
+        csend(1, bytes, MESSAGE_BYTES, 0, 0);
         csend(2, bytes, 100, 0, 0);
     }
     gsync();
     if (me == 0) {
         CHECK(iprobe(-2147483647 - 1 + 12) == 1);
         INFO(2, 100, 1);
-        hrecv(1, bytes, LONG, note);
+        hrecv(1, bytes, MESSAGE_BYTES, note);
         await(1);
-        TOLD(1, LONG, 1);
-        CHECK(unpainted(bytes, LONG, 4) == LONG);
-        crecv(2, bytes, LONG);
+        TOLD(1, MESSAGE_BYTES, 1);
+        CHECK(unpainted(bytes, MESSAGE_BYTES, 4) == MESSAGE_BYTES);
+        crecv(2, bytes, MESSAGE_BYTES);
         INFO(2, 100, 1);
     }
     free(bytes);

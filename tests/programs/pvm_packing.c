@@ -16,7 +16,7 @@
 
 extern int pvm_errno;
 
-enum { BUFFERS = 6, ROOM = 8192, ITEMS = 24, MAX_ITEM_BYTES = 3000, KINDS = 11 };
+enum { BUFFERS = 6, MEMORY_BYTES = 8192, ITEMS = 24, MAX_ITEM_BYTES = 3000, KINDS = 11 };
 
 static struct {
     int id;       /* 0 if there is none */
@@ -28,7 +28,7 @@ static struct {
 
 static uint64_t state;
 /* Items packed in place must not change. */
-static unsigned char source[ROOM], target[ROOM];
+static unsigned char source[MEMORY_BYTES], target[MEMORY_BYTES];
 
 static unsigned random_below(unsigned most)
 {
@@ -158,13 +158,13 @@ static void set(void)
 /* Fills items with numbers that survive the conversion. */
 static void fill(int kind)
 {
-    for (int at = 0; at < ROOM; at++)
+    for (int at = 0; at < MEMORY_BYTES; at++)
         source[at] = (unsigned char)random_below(256);
     if (kind == 7 || kind == 9)
-        for (int at = 0; at < ROOM / 4; at++)
+        for (int at = 0; at < MEMORY_BYTES / 4; at++)
             ((float *)(void *)source)[at] = (float)random_below(1000) / 8;
     if (kind == 8 || kind == 10)
-        for (int at = 0; at < ROOM / 8; at++)
+        for (int at = 0; at < MEMORY_BYTES / 8; at++)
             ((double *)(void *)source)[at] = (double)random_below(1000) / 8;
 }
 
@@ -234,7 +234,7 @@ static void pack(void)
     if (kind == 0)
         packed_bytes(count);
     fill(kind);
-    void *items = source + (stride < 0 ? ROOM / 2 : 0);
+    void *items = source + (stride < 0 ? MEMORY_BYTES / 2 : 0);
     printf("pack %d x%d/%d: %d", kind, count, stride, pack_kind(kind, items, count, stride));
 }
 
@@ -266,7 +266,7 @@ static void judge(int code)
 {
     int place = place_of(pvm_getrbuf());
     if (code == 0 && (place < 0 || !table[place].ragged))
-        printf(" %08x", digest(target, ROOM));
+        printf(" %08x", digest(target, MEMORY_BYTES));
     else if (place >= 0 && table[place].closed == 2)
         table[place].unread = 1;
 }
@@ -278,8 +278,8 @@ static void unpack(void)
         return;
     if (random_below(3) == 0)
         stride = (int)random_below(7) - 3;
-    memset(target, 0xa5, ROOM);
-    int code = unpack_kind(kind, target + ROOM / 2 - (stride > 0 ? ROOM / 4 : 0), count, stride);
+    memset(target, 0xa5, MEMORY_BYTES);
+    int code = unpack_kind(kind, target + MEMORY_BYTES / 2 - (stride > 0 ? MEMORY_BYTES / 4 : 0), count, stride);
     printf("unpack %d x%d/%d: %d", kind, count, stride, code);
     judge(code);
 }
@@ -302,7 +302,7 @@ static void text(void)
     } else {
         if (!may_unpack_text())
             return;
-        memset(target, 0xa5, ROOM);
+        memset(target, 0xa5, MEMORY_BYTES);
         int code = pvm_upkstr((char *)target);
         printf("upkstr: %d", code);
         judge(code);
@@ -436,7 +436,7 @@ static void formatted_unpack(void)
     int code, doubles = which == 1 || which == 3;
     if (doubles && !may_unpack_doubles())
         return;
-    memset(target, 0xa5, ROOM);
+    memset(target, 0xa5, MEMORY_BYTES);
     switch (which) {
     case 0: code = pvm_unpackf("%d %ld %hd %c", numbers, (long *)(void *)(target + 8), (short *)(void *)(target + 16), (char *)target + 20); break;
     case 1: code = pvm_unpackf("%f%lf", (float *)(void *)target, (double *)(void *)(target + 8)); break;

@@ -20,7 +20,7 @@ struct letter {
 enum { FREIGHT = 1, TOKEN, LAST };
 
 enum { SENDS = 4, RECEIVES = 3, AHEAD = 512 << 10 };
-#define ROOM (sizeof(struct letter) + MAX_LENGTH)
+#define MAX_LETTER_BYTES (sizeof(struct letter) + MAX_LENGTH)
 
 /* A request in progress. If a callback is to complete it, `request` is null, and `called` is set by the callback. */
 struct slot {
@@ -294,7 +294,7 @@ static bool receive_some(void)
     if (one_in(8)) {
         /* Waits a short time for the next message. */
         rg_status status = {.source = RG_NONE};
-        int code = rg_recv_within(receivings[0].bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, (double)(roll() % 3) * 1e-3, &status);
+        int code = rg_recv_within(receivings[0].bytes, MAX_LETTER_BYTES, RG_ANY, RG_ANY, TRAFFIC, (double)(roll() % 3) * 1e-3, &status);
         count.ways[RECV_WITHIN]++;
         if (code != RG_ERR_NOTHING)
             arrived(receivings[0].bytes, code, &status);
@@ -309,9 +309,9 @@ static bool receive_some(void)
         slot->busy = true;
         slot->by_call = false;
         if (strided)
-            OK(rg_irecvv(views, views_of(slot->bytes, ROOM, views), RG_ANY, RG_ANY, TRAFFIC, &slot->request));
+            OK(rg_irecvv(views, views_of(slot->bytes, MAX_LETTER_BYTES, views), RG_ANY, RG_ANY, TRAFFIC, &slot->request));
         else
-            OK(rg_irecv(slot->bytes, ROOM, RG_ANY, RG_ANY, TRAFFIC, &slot->request));
+            OK(rg_irecv(slot->bytes, MAX_LETTER_BYTES, RG_ANY, RG_ANY, TRAFFIC, &slot->request));
         count.ways[strided ? IRECVV : IRECV]++;
         if (one_in(4))
             by_callback(slot, CALLED_RECV);
@@ -509,7 +509,7 @@ int worker(uint64_t seed)
     printf("worker %d pid %d\n", rg_tid(), getpid());
     fflush(stdout);
     for (int i = 0; i < RECEIVING + RECEIVES; i++) {
-        slot_of(i)->bytes = malloc(ROOM);
+        slot_of(i)->bytes = malloc(MAX_LETTER_BYTES);
         if (slot_of(i)->bytes == NULL)
             give_up("malloc");
     }

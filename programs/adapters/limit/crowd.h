@@ -19,7 +19,7 @@
 #include "layout.h"
 
 enum {
-    LOOKS_BEFORE_YIELD = 1000,      /* polls after the first yield */
+    POLLS_AFTER_YIELD = 1000,      /* polls after the first yield */
     YIELDS = 4,        /* before a task sleeps; with 1 or 2 a processor runs out of tasks, and is slow to wake up */
     MIN_WAITS = 64,    /* waits without polling after a failure */
     MAX_WAITS = 4096, /* the same after many failures */
@@ -82,7 +82,7 @@ static void env_pause_in_crowd(struct wait *wait)
     int look = wait->looks++;
     if (look == 0) {
         env_stay.rest -= env_stay.rest > 0;
-        wait->looks_on = env_stay.rest == 0 ? LOOKS_BEFORE_YIELD : 0;
+        wait->looks_on = env_stay.rest == 0 ? POLLS_AFTER_YIELD : 0;
     }
     if (look > 0 && look <= wait->looks_on) {
         if (look == wait->looks_on)

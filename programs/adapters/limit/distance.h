@@ -13,7 +13,7 @@
 enum {
     DISTANCES = 3,     /* two threads of one core, close cores, cores far apart */
     ROUNDS = 32,       /* rounds of the board in one measurement */
-    LOOKS_APART = 10,  /* milliseconds between two measurements */
+    MEASUREMENT_INTERVAL_MS = 10,  /* milliseconds between two measurements */
     ROW = 1024,        /* barriers in a row between two reads of the clock */
     WHILE = 20000,     /* milliseconds after which the settings of a distance are tried out again */
     OTHERWISE = 160,   /* per cent: a time that differs by more means another distance */
@@ -89,7 +89,7 @@ static inline void env_look_at_clock(uint64_t barrier)
     static uint64_t turn, sent;
     uint64_t sent_now = env_out[1].line + env_out[1].at;
     if (env_my_rank == 0 && (env_turn != turn || sent_now != sent || barrier % ROW == 0))
-        env_due = env_milliseconds() - env_looked >= LOOKS_APART;
+        env_due = env_milliseconds() - env_looked >= MEASUREMENT_INTERVAL_MS;
     turn = env_turn;
     sent = sent_now;
 }

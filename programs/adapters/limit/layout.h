@@ -15,12 +15,12 @@ enum {
     CROWDED = 16 * 1024,     /* the same for shorter messages in a crowd, whose rings share one cache */
     LENGTHS = 6,             /* length classes of messages */
     STREAMS = 4,             /* those tried out in streams; longer messages are tried out in exchanges */
-    PIECE = 16 * 1024,       /* bytes of the longest copy between two reads of the counters */
-    LONG = 256 * 1024,       /* messages from this length on */
-    LONG_PIECE = 32 * 1024,  /* use this longest copy instead */
-    SHORT = 32 * 1024,       /* of messages up to this length */
+    PIECE_BYTES = 16 * 1024,       /* bytes of the longest copy between two reads of the counters */
+    MIN_LONG_BYTES = 256 * 1024,       /* messages from this length on */
+    LONG_PIECE_BYTES = 32 * 1024,  /* use this longest copy instead */
+    MAX_NEAR_MESSAGE_BYTES = 32 * 1024,       /* of messages up to this length */
     NEAR = 8 * 1024,         /* this many bytes from the front on are still in caches; */
-    NEAR_PIECE = 1024,       /* they are copied in short pieces, so that both sides overlap */
+    NEAR_PIECE_BYTES = 1024,       /* they are copied in short pieces, so that both sides overlap */
     STRING_COPY = 2 * 1024,  /* length from which `rep movsb` is used, which is slow to start */
     FRONT = 1,               /* flag added to a window: messages start at the front where possible */
     PAST = 2,                /* flag: stores of messages bypass the caches */

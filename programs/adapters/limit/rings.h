@@ -64,8 +64,8 @@ static inline int env_length(size_t bytes)
 /* Sets how a message of `bytes` bytes is copied. */
 static inline void env_measure(struct cursor *me, size_t bytes)
 {
-    me->near = bytes <= SHORT;
-    me->piece = bytes < LONG ? PIECE : LONG_PIECE;
+    me->near = bytes <= MAX_NEAR_MESSAGE_BYTES;
+    me->piece = bytes < MIN_LONG_BYTES ? PIECE_BYTES : LONG_PIECE_BYTES;
 }
 
 /* Begins a message for `peer`. It starts at the front of the ring if the receiver is known to have read all bytes
@@ -96,7 +96,7 @@ static inline size_t env_push(int peer, const char *buf, size_t bytes)
     }
     size_t window = me->window, offset = (me->at - me->front) % window, free = window - (me->at - me->limit);
     int near = me->near && me->at - me->front < NEAR;
-    size_t most = near ? NEAR_PIECE : me->piece, piece = bytes < most ? bytes : most;
+    size_t most = near ? NEAR_PIECE_BYTES : me->piece, piece = bytes < most ? bytes : most;
     if (free < piece) {
         me->limit = atomic_load_explicit(&c->head, memory_order_acquire);
         free = window - (me->at - me->limit);

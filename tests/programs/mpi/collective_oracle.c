@@ -19,7 +19,7 @@ static MPI_Op compose;
 
 #define MAX_RANKS 8
 #define MAX_UNITS 300
-#define ROOM (MAX_RANKS * (MAX_UNITS + 7) * 3 + 16)
+#define MAX_UNITS_IN_BUFFER (MAX_RANKS * (MAX_UNITS + 7) * 3 + 16)
 #define UNTOUCHED 0xabababab
 
 struct call {
@@ -164,8 +164,8 @@ static struct call *make(int number)
             call->kinds[side][rank] = types[layout];
         }
     }
-    call->send = malloc(ROOM * sizeof *call->send);
-    call->recv = malloc(ROOM * sizeof *call->recv);
+    call->send = malloc(MAX_UNITS_IN_BUFFER * sizeof *call->send);
+    call->recv = malloc(MAX_UNITS_IN_BUFFER * sizeof *call->recv);
     call->request = MPI_REQUEST_NULL;
     return call;
 }
@@ -182,8 +182,8 @@ static int in_place(const struct call *call)
 
 static void fill(struct call *call)
 {
-    memset(call->send, 0xab, ROOM * sizeof *call->send);
-    memset(call->recv, 0xab, ROOM * sizeof *call->recv);
+    memset(call->send, 0xab, MAX_UNITS_IN_BUFFER * sizeof *call->send);
+    memset(call->recv, 0xab, MAX_UNITS_IN_BUFFER * sizeof *call->recv);
     int number = call->number, here = in_place(call);
     uint32_t *own = here ? call->recv : call->send;
     enum layout layout = here ? call->takes : call->gives;
@@ -341,7 +341,7 @@ static void check(const struct call *call)
     default: expect_reduced(call, size, 2 * me * call->units, call->units);
     }
     /* Gaps between the numbers must not have been written. */
-    for (int at = 1; call->takes == SPREAD && at < ROOM; at += 3)
+    for (int at = 1; call->takes == SPREAD && at < MAX_UNITS_IN_BUFFER; at += 3)
         CHECK(call->recv[at] == UNTOUCHED);
 }
 

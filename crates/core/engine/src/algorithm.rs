@@ -4,7 +4,7 @@
 //! nonblocking ones, use messages. `regatta doctor --algorithms` prints the choice as a table.
 
 use crate::kind::Kind;
-use crate::lanes::FEW_ON_A_HOST;
+use crate::lanes::MAX_MEMBERS_PER_HOST_UNDIVIDED;
 
 /// The properties on which the choice depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,18 +98,20 @@ const MAX_ROUNDS: usize = 16;
 /// fast between eight members, and twice as fast between four.
 const MAX_EXCHANGED_PART_BYTES: usize = 2 << 10;
 /// Minimum size of operands, in bytes, for which members share the work of combining them and pass the parts on in a ring.
-const RING_FROM_BYTES: usize = 64 << 10;
+const MIN_RING_BYTES: usize = 64 << 10;
 /// Minimum size of operands, in bytes, for which two members on a host share the work.
-const HALVES_FROM_BYTES: usize = 16 << 10;
+const MIN_HALVES_BYTES: usize = 16 << 10;
 
 /// Minimum size of operands, in bytes, for which members on several hosts share the work, if the host with most members has two to
-/// [`FEW_ON_A_HOST`].
-const SHARES_FROM_BYTES: usize = 128 << 10;
+/// [`MAX_MEMBERS_PER_HOST_UNDIVIDED`].
+const MIN_SHARES_BYTES: usize = 128 << 10;
 
-/// Maximum total size of an allgather that uses leaders, in bytes. The first value applies where lanes would be possible, the second elsewhere.
-const GATHERED_BY_LEADERS_BYTES: (usize, usize) = (64 << 10, 256 << 10);
+/// Maximum total size of an allgather that uses leaders where lanes are not possible, in bytes.
+const MAX_GATHERED_BY_LEADERS_BYTES: usize = 256 << 10;
+/// The same where lanes are possible, which are faster from there on.
+const MAX_GATHERED_BEFORE_LANES_BYTES: usize = 64 << 10;
 /// Maximum number of bytes that the members of a host give in a complete exchange that uses leaders.
-const EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;
+const MAX_EXCHANGED_BY_LEADERS_BYTES: usize = 32 << 10;
 
 /// Returns the algorithm of a collective of this kind.
 pub fn choose(kind: Kind, facts: &Facts) -> Algorithm {
@@ -185,10 +187,10 @@ fn leaders_carry(kind: Kind, facts: &Facts) -> bool {
             Kind::Alltoall => {
                 facts.divisible
                     && here > 1
-                    && carried.saturating_mul(here) <= EXCHANGED_BY_LEADERS_BYTES
+                    && carried.saturating_mul(here) <= MAX_EXCHANGED_BY_LEADERS_BYTES
             }
-            _ if has_lanes(facts) => carried <= GATHERED_BY_LEADERS_BYTES.0,
-            _ => carried <= GATHERED_BY_LEADERS_BYTES.1,
+            _ if has_lanes(facts) => carried <= MAX_GATHERED_BEFORE_LANES_BYTES,
+            _ => carried <= MAX_GATHERED_BY_LEADERS_BYTES,
         }
 }
 
@@ -199,14 +201,14 @@ fn has_lanes(facts: &Facts) -> bool {
 
 fn allreduce_by_messages(facts: &Facts) -> Algorithm {
     let (is_pair, is_across) = (facts.members == 2, facts.hosts > 1);
-    let has_few = (2..=FEW_ON_A_HOST).contains(&facts.most_on_a_host);
+    let has_few = (2..=MAX_MEMBERS_PER_HOST_UNDIVIDED).contains(&facts.most_on_a_host);
     match facts.bytes {
         _ if !facts.commutative || facts.members < 2 => Algorithm::OrderedTree,
-        HALVES_FROM_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
-        ..RING_FROM_BYTES if is_pair => Algorithm::Exchange,
-        ..SHARES_FROM_BYTES if is_across && has_few => Algorithm::Leaders,
-        RING_FROM_BYTES.. if is_across => Algorithm::Shares,
-        RING_FROM_BYTES.. => Algorithm::Ring,
+        MIN_HALVES_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
+        ..MIN_RING_BYTES if is_pair => Algorithm::Exchange,
+        ..MIN_SHARES_BYTES if is_across && has_few => Algorithm::Leaders,
+        MIN_RING_BYTES.. if is_across => Algorithm::Shares,
+        MIN_RING_BYTES.. => Algorithm::Ring,
         _ if is_across => Algorithm::Leaders,
         _ => Algorithm::OrderedTree,
     }

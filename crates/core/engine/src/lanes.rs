@@ -11,19 +11,20 @@ use crate::tree::{Hosts, Tree};
 
 /// Minimum length of the pieces of a broadcast across several hosts, in bytes. Smaller messages interleave on a connection, so that few of their
 /// bytes are received directly in place.
-const PIECE_BYTES: usize = 1 << 20;
+const MIN_PIECE_BYTES: usize = 1 << 20;
 /// Maximum number of pieces of a broadcast.
 const MAX_PIECES: usize = 8;
 /// Maximum number of pieces in flight from a member to each other member. While one piece is sent, the previous one is acknowledged.
-const PIECES_UNDER_WAY: usize = 2;
-/// Maximum number of members on a host for which a broadcast is sent as a whole, and a reduction of medium length uses leaders.
-pub(crate) const FEW_ON_A_HOST: usize = 4;
+const MAX_PIECES_IN_FLIGHT: usize = 2;
+/// Maximum number of members on a host for which long data stays undivided: a broadcast is sent as a whole, and a reduction of medium length uses
+/// leaders.
+pub(crate) const MAX_MEMBERS_PER_HOST_UNDIVIDED: usize = 4;
 
 /// Returns the length of the pieces of a broadcast of `total` bytes. With pieces, a member passes one on while it receives the next. Between two
 /// hosts with few members this saves less than each piece costs.
 pub(crate) fn broadcast_piece(hosts: &Hosts, total: usize) -> usize {
-    match hosts.count() > 2 || hosts.most() > FEW_ON_A_HOST {
-        true => PIECE_BYTES.max(total.div_ceil(MAX_PIECES)),
+    match hosts.count() > 2 || hosts.most() > MAX_MEMBERS_PER_HOST_UNDIVIDED {
+        true => MIN_PIECE_BYTES.max(total.div_ceil(MAX_PIECES)),
         false => usize::MAX,
     }
 }
@@ -44,7 +45,7 @@ pub(crate) fn broadcast_in_pieces(steps: &mut Steps, tree: &Tree, whole: &Views,
         if let Some(&receive) = receives.get(index) {
             steps.push(Step::Until(receive));
         }
-        if let Some(before) = index.checked_sub(PIECES_UNDER_WAY) {
+        if let Some(before) = index.checked_sub(MAX_PIECES_IN_FLIGHT) {
             steps.extend(sends[before].iter().map(|&send| Step::Until(send)));
         }
         // Deepest subtree first.

@@ -25,7 +25,7 @@ use crate::tree::{Hosts, Tree};
 /// Length of the segments of a large broadcast, in bytes. A member passes a segment on while it receives the next.
 const BROADCAST_SEGMENT_BYTES: usize = 128 << 10;
 /// Maximum length of the parts that members on several hosts send before they post their receives, in bytes: that of a frame.
-const SENT_FIRST_BYTES: usize = 16 << 10;
+const MAX_SENT_FIRST_BYTES: usize = 16 << 10;
 
 /// A member's rank and the number of members.
 type Place = (u32, u32);
@@ -84,8 +84,10 @@ impl<T: Transport> Groups<T> {
     /// cannot have arrived yet costs a system call, unless the data is long: a long message is received directly in place if the receive is posted
     /// first.
     fn sends_first(&mut self, id: GroupId, operation: &Operation) -> Result<bool> {
-        Ok(operation.terms().bytes(operation.kind) <= SENT_FIRST_BYTES
-            && self.hosts(id, 0)?.is_some())
+        Ok(
+            operation.terms().bytes(operation.kind) <= MAX_SENT_FIRST_BYTES
+                && self.hosts(id, 0)?.is_some(),
+        )
     }
 
     /// Returns the steps of a barrier by dissemination: in round `k` each member sends to the member at distance `2^k` above, and receives from the

@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::left;
 
-const SMALLEST: usize = 4096 - LINE;
+const MIN_BLOCK_BYTES: usize = 4096 - LINE;
 const PAGE: usize = 4096;
 /// Size in bytes from which block sizes are spaced more closely.
 const FINE_FROM: usize = 64 << 10;
@@ -74,7 +74,7 @@ pub struct LoanBlocks {
 /// Returns the size of the smallest block for this many bytes. With its line, a size is a power of two; from
 /// `FINE_FROM` on there are also sizes in steps of an eighth of a power of two. Returns `None` on overflow.
 fn block_size(len: usize) -> Option<usize> {
-    let whole = len.max(SMALLEST).checked_add(LINE)?;
+    let whole = len.max(MIN_BLOCK_BYTES).checked_add(LINE)?;
     if whole <= FINE_FROM {
         return Some(whole.next_power_of_two() - LINE);
     }

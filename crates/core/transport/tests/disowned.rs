@@ -14,7 +14,7 @@ use regatta_transport::paths::Paths;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than what a sender may send before its receiver asks for it.
-const LARGE: usize = 1 << 20;
+const LARGE_MESSAGE_BYTES: usize = 1 << 20;
 
 type Task = Engine<Paths>;
 
@@ -68,7 +68,11 @@ fn start(trusted: bool) -> (Hosts, [Task; 2]) {
 /// Declares task 1 dead on the host of task 0, after each has offered the other a large message.
 fn declared_dead_with_messages_under_way(trusted: bool) {
     let (hosts, mut tasks) = start(trusted);
-    let (mut small, mut there, mut back) = ([5; 4], vec![1; LARGE], vec![2; LARGE]);
+    let (mut small, mut there, mut back) = (
+        [5; 4],
+        vec![1; LARGE_MESSAGE_BYTES],
+        vec![2; LARGE_MESSAGE_BYTES],
+    );
     send(&mut tasks[0], 1, 1, &mut small).unwrap();
     let there = send(&mut tasks[0], 1, 2, &mut there).unwrap();
     let back = send(&mut tasks[1], 0, 3, &mut back).unwrap();
@@ -92,7 +96,7 @@ fn declared_dead_with_messages_under_way(trusted: bool) {
     let whole = receive(&mut tasks[1], 0, 1, &mut heard).unwrap();
     assert_eq!((outcome(&mut tasks, 1, whole), heard), (None, small));
     for (me, tag) in [(0_usize, 3), (1, 2), (0, 7), (1, 7)] {
-        let (from, mut room) = (1 - me as u32, vec![0; LARGE]);
+        let (from, mut room) = (1 - me as u32, vec![0; LARGE_MESSAGE_BYTES]);
         let error = match receive(&mut tasks[me], from, tag, &mut room) {
             Ok(handle) => outcome(&mut tasks, me, handle),
             Err(error) => Some(error),

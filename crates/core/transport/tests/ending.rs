@@ -13,9 +13,9 @@ use regatta_transport::paths::Paths;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than what a sender may send before its receiver asks for it.
-const LARGE: usize = 1 << 20;
+const LARGE_MESSAGE_BYTES: usize = 1 << 20;
 /// Length in bytes of a small message, and below how many of them are sent.
-const SMALL: usize = 1000;
+const SMALL_MESSAGE_BYTES: usize = 1000;
 const SMALL_MESSAGES: usize = 20;
 
 type Task = Engine<Paths>;
@@ -75,8 +75,10 @@ fn acquainted(trusted: bool) -> (Hosts, [Task; 2]) {
 /// Lets task 0 begin `streams` large messages, send small ones in full behind them, and be gone before task 1 polls.
 fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl Fn(&Hosts)) {
     let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
-    let mut large = vec![1; LARGE];
-    let mut small: Vec<_> = (0..SMALL_MESSAGES).map(|n| vec![n as u8; SMALL]).collect();
+    let mut large = vec![1; LARGE_MESSAGE_BYTES];
+    let mut small: Vec<_> = (0..SMALL_MESSAGES)
+        .map(|n| vec![n as u8; SMALL_MESSAGE_BYTES])
+        .collect();
     for _ in 0..streams {
         send(&mut sender, 1, 2, &mut large);
     }
@@ -92,12 +94,12 @@ fn what_was_sent_in_full_is_received(trusted: bool, streams: usize, lose: impl F
     // unread.
     receiver.transport_mut().go_on();
     for bytes in &small {
-        let mut heard = vec![255; SMALL];
+        let mut heard = vec![255; SMALL_MESSAGE_BYTES];
         let handle = receive(&mut receiver, 0, 3, &mut heard);
         assert_eq!(outcome(&mut receiver, handle), None, "{streams} streams");
         assert_eq!(&heard, bytes);
     }
-    let mut heard = vec![0; LARGE];
+    let mut heard = vec![0; LARGE_MESSAGE_BYTES];
     for _ in 0..=streams {
         let handle = receive(&mut receiver, 0, 2, &mut heard);
         let error = outcome(&mut receiver, handle).expect("it never came whole");
@@ -139,7 +141,7 @@ fn small_messages_outlive_a_sender_that_leaves_large_ones_behind() {
 fn a_large_message_that_was_received_before_its_receiver_left_was_sent() {
     for trusted in [true, false] {
         let (hosts, [mut sender, mut receiver]) = acquainted(trusted);
-        let (mut there, mut heard) = (vec![3; LARGE], vec![0; LARGE]);
+        let (mut there, mut heard) = (vec![3; LARGE_MESSAGE_BYTES], vec![0; LARGE_MESSAGE_BYTES]);
         let sent = send(&mut sender, 1, 2, &mut there);
         let received = receive(&mut receiver, 0, 2, &mut heard).unwrap();
         let start = Instant::now();

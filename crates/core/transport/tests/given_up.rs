@@ -18,7 +18,7 @@ use regatta_transport::shm::Shm;
 
 const AWAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than what a sender may send before its receiver asks for it.
-const LARGE: usize = 1 << 20;
+const LARGE_MESSAGE_BYTES: usize = 1 << 20;
 
 fn memory(bytes: &mut [u8]) -> Views {
     // SAFETY: the tests keep what they send or receive until both tasks are gone.
@@ -108,7 +108,7 @@ fn leaves_in_the_middle<T: Transport>(
     for from in [0, 1] {
         goes_through(&mut tasks, from, 4);
     }
-    let (mut before, mut large, mut after) = ([6; 4], vec![5; LARGE], [7; 4]);
+    let (mut before, mut large, mut after) = ([6; 4], vec![5; LARGE_MESSAGE_BYTES], [7; 4]);
     send(&mut tasks[0], 1, 6, &mut before);
     send(&mut tasks[0], 1, 5, &mut large);
     send(&mut tasks[0], 1, 7, &mut after);
@@ -124,7 +124,7 @@ fn leaves_in_the_middle<T: Transport>(
         (5, [0; 4], Some(Error::Left(0))),
         (7, [0; 4], Some(Error::Left(0))),
     ] {
-        let mut heard = vec![0; LARGE];
+        let mut heard = vec![0; LARGE_MESSAGE_BYTES];
         let handle = receive(&mut tasks[1], 0, tag, &mut heard);
         assert_eq!(outcome(&mut tasks, 1, handle), error, "tag {tag}");
         if error.is_none() {
@@ -158,15 +158,18 @@ fn taken_back_at_once<T: Transport>(mut tasks: [Engine<T>; 2], length: usize, ea
         tasks[0].forget(sent);
         match posted.and_then(|posted| outcome(&mut tasks, 1, posted)) {
             Some(error) => assert_eq!(error, Error::Cancelled, "round {round}"),
-            None if early => assert!(length < LARGE && heard == bytes, "round {round}"),
+            None if early => assert!(
+                length < LARGE_MESSAGE_BYTES && heard == bytes,
+                "round {round}"
+            ),
             None => {}
         }
         if round % 50 == 0 {
-            goes_through(&mut tasks, 0, LARGE);
+            goes_through(&mut tasks, 0, LARGE_MESSAGE_BYTES);
         }
     }
     for from in [0, 1, 0, 1] {
-        goes_through(&mut tasks, from, LARGE);
+        goes_through(&mut tasks, from, LARGE_MESSAGE_BYTES);
     }
     for me in [0, 1] {
         assert_eq!(tasks[me].presence(1 - me as u32), Presence::Here);
@@ -175,7 +178,7 @@ fn taken_back_at_once<T: Transport>(mut tasks: [Engine<T>; 2], length: usize, ea
 
 #[test]
 fn a_message_that_is_taken_back_at_once_harms_nothing() {
-    for length in [20_000, LARGE] {
+    for length in [20_000, LARGE_MESSAGE_BYTES] {
         for early in [true, false] {
             taken_back_at_once(near(Settings::default()).0, length, early);
             taken_back_at_once(far(true, Settings::default()).0, length, early);
@@ -191,7 +194,7 @@ fn asked_back<T: Transport>(mut tasks: [Engine<T>; 2], forget: bool) {
         goes_through(&mut tasks, from, 4);
     }
     for _ in 0..200 {
-        let mut large = vec![5; LARGE];
+        let mut large = vec![5; LARGE_MESSAGE_BYTES];
         let sent = send(&mut tasks[0], 1, 5, &mut large);
         tasks[0].recall(sent).unwrap();
         if forget {
@@ -201,7 +204,7 @@ fn asked_back<T: Transport>(mut tasks: [Engine<T>; 2], forget: bool) {
         assert_eq!(outcome(&mut tasks, 0, Ok(sent)), Some(Error::Cancelled));
     }
     for from in [0, 1, 0, 1] {
-        goes_through(&mut tasks, from, LARGE);
+        goes_through(&mut tasks, from, LARGE_MESSAGE_BYTES);
     }
 }
 
@@ -215,14 +218,14 @@ fn streams_of_messages_that_were_asked_back_are_used_again() {
 
 /// The queue of task 0 holds the offer of a message whose bytes have all arrived. The task withdraws the message.
 fn filled_and_never_offered<T: Transport>(mut tasks: [Engine<T>; 2]) {
-    const SMALL: usize = 990;
+    const SMALL_MESSAGE_BYTES: usize = 990;
     const SMALL_MESSAGES: usize = 400;
     // The streams of the two sides have different numbers.
     for from in [0, 0, 0, 1] {
         goes_through(&mut tasks, from, 40_000);
     }
     for _ in 0..100 {
-        let mut small = vec![vec![1; SMALL]; SMALL_MESSAGES];
+        let mut small = vec![vec![1; SMALL_MESSAGE_BYTES]; SMALL_MESSAGES];
         let sent: Vec<_> = small
             .iter_mut()
             .map(|bytes| send(&mut tasks[0], 1, 1, bytes))
@@ -235,7 +238,7 @@ fn filled_and_never_offered<T: Transport>(mut tasks: [Engine<T>; 2]) {
         (0..200).for_each(|_| tasks.iter_mut().for_each(|task| _ = task.progress()));
         tasks[0].forget(never);
         for handle in sent {
-            let mut heard = vec![0; SMALL];
+            let mut heard = vec![0; SMALL_MESSAGE_BYTES];
             let received = receive(&mut tasks[1], 0, 1, &mut heard);
             assert_eq!(outcome(&mut tasks, 1, received), None);
             assert_eq!(outcome(&mut tasks, 0, Ok(handle)), None);

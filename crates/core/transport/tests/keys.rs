@@ -24,7 +24,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(100);
 const RECORDS_PER_KEY: u64 = 1024;
 
 /// Number of bytes that caller and callee send before their first records.
-const BEFORE: [usize; 2] = [
+const BYTES_BEFORE_RECORDS: [usize; 2] = [
     HELLO + PROOF_BYTES + FIRST + THIRD,
     WELCOME + PROOF_BYTES + SECOND,
 ];
@@ -105,7 +105,7 @@ impl Records {
 fn pass(mut from: TcpStream, mut to: TcpStream, side: usize, seen: &Seen) {
     let mut bytes = vec![0; 64 << 10];
     let mut records = Records {
-        left: BEFORE[side],
+        left: BYTES_BEFORE_RECORDS[side],
         head: Vec::new(),
     };
     // The last bytes are kept in front of the next read, since the secret may be split across two reads.

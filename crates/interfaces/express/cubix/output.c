@@ -131,7 +131,7 @@ static int write_at_node_0(struct stream *stream, const struct parts *parts)
 }
 
 /* From this many bytes on each node writes its part itself. */
-enum { MUCH = 1 << 18 };
+enum { MIN_OWN_WRITE_BYTES = 1 << 18 };
 
 /* Returns node 0's position in the file, or -1 if other nodes cannot write their parts. */
 static off64_t place_of(const struct stream *stream)
@@ -166,7 +166,7 @@ static int agree(struct stream *stream, struct parts *parts, size_t count)
         if (__builtin_add_overflow(parts->whole, turns[node].used, &parts->whole))
             cubix_give_up("nodes say that they have written more than there can be");
     }
-    parts->at = parts->whole < MUCH ? -1 : turns[0].at;
+    parts->at = parts->whole < MIN_OWN_WRITE_BYTES ? -1 : turns[0].at;
     if (parts->at >= 0 && parts->whole > (size_t)(INT64_MAX - parts->at))
         parts->at = -1;
     free(turns);

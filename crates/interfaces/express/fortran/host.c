@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST_TEXT = 1024 };
+enum { MAX_TEXT_BYTES = 1024 };
 
 int kxopen_(char *device, int *nprocs, int *first, int length)
 {
@@ -15,11 +15,11 @@ int kxopen_(char *device, int *nprocs, int *first, int length)
 
 int kxload_(int *nodes, char *program, int length)
 {
-    char text[LONGEST_TEXT + 1];
+    char text[MAX_TEXT_BYTES + 1];
 
     while (length > 0 && program[length - 1] == ' ')
         length--;
-    if (length > LONGEST_TEXT) {
+    if (length > MAX_TEXT_BYTES) {
         fputs("express: KXLOAD: the name of the program is too long\n", stderr);
         return -1;
     }

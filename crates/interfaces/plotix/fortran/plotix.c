@@ -5,17 +5,17 @@
 
 #include <string.h>
 
-enum { LONGEST_TEXT = 1024 };
+enum { MAX_TEXT_BYTES = 1024 };
 
 /* Calls a function with a Fortran string. */
 static int with(int (*function)(const char *), const char *text, size_t length)
 {
-    char ended[LONGEST_TEXT + 1];
+    char ended[MAX_TEXT_BYTES + 1];
 
     while (length > 0 && text[length - 1] == ' ')
         length--;
-    if (length > LONGEST_TEXT)
-        length = LONGEST_TEXT;
+    if (length > MAX_TEXT_BYTES)
+        length = MAX_TEXT_BYTES;
     memcpy(ended, text, length);
     ended[length] = 0;
     return function(ended);

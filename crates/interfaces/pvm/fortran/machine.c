@@ -93,7 +93,7 @@ void pvmfhostsync_(int *host, int *seconds, int *microseconds, int *off_seconds,
 /* The arguments are passed as one text, separated by blanks. */
 void pvmfstartpvmd_(char *arguments, int *block, int *info, int length)
 {
-    enum { MAX_WORDS = LONGEST_TEXT / 2 + 1 };
+    enum { MAX_WORDS = MAX_TEXT_BYTES / 2 + 1 };
     struct text text;
     char *words[MAX_WORDS + 1];
     int count = 0;

@@ -83,10 +83,10 @@ void pvmfcatchout_(int *on, int *info) { *info = pvm_catchout(*on ? stdout : NUL
 
 void pvmfperror_(char *what, int *info, int length)
 {
-    char text[LONGEST_TEXT + 1];
+    char text[MAX_TEXT_BYTES + 1];
 
-    if (length > LONGEST_TEXT)
-        length = LONGEST_TEXT;
+    if (length > MAX_TEXT_BYTES)
+        length = MAX_TEXT_BYTES;
     if (length < 0)
         length = 0;
     memcpy(text, what, (size_t)length);

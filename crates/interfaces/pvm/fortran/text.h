@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-enum { LONGEST_TEXT = 256, BAD_PARAM = -2 };
+enum { MAX_TEXT_BYTES = 256, BAD_PARAM = -2 };
 
 /* A NUL-terminated copy of a string, without trailing blanks. */
 struct text {
-    char c[LONGEST_TEXT + 1];
+    char c[MAX_TEXT_BYTES + 1];
 };
 
 /* Returns 0, or BAD_PARAM if the string is too long. */
@@ -19,7 +19,7 @@ static inline int to_c(struct text *to, const char *from, int length)
 {
     while (length > 0 && from[length - 1] == ' ')
         length--;
-    if (length > LONGEST_TEXT)
+    if (length > MAX_TEXT_BYTES)
         return BAD_PARAM;
     /* A C program may pass a NUL-terminated string. */
     if (length > 0) {

@@ -18,7 +18,7 @@ const INDEX_SHIFT: u32 = 10;
 /// The bits of a program's flags below its direct index.
 const FLAG_BITS: c_int = (1 << INDEX_SHIFT) - 1;
 /// Size of the information before the bytes: encoding, sender, tag, context and wait id.
-const BEFORE: usize = 20;
+const ENTRY_HEADER_BYTES: usize = 20;
 /// Prefix of PVM's names, which separates them from other names in the job.
 pub const BEGINNING: &[u8] = b"pvm:";
 /// Maximum size of an entry in bytes. The launcher does not accept longer ones.
@@ -175,7 +175,7 @@ fn may_change(name: &CStr, index: c_int, flags: c_int) -> Result<(), i32> {
 
 /// Encodes a message as the value of an entry.
 fn entry(info: Info, body: &[u8]) -> Vec<u8> {
-    let mut value = Vec::with_capacity(BEFORE + body.len());
+    let mut value = Vec::with_capacity(ENTRY_HEADER_BYTES + body.len());
     for word in [info.encoding, info.src, info.tag, info.ctx, info.wid] {
         value.extend_from_slice(&word.to_ne_bytes());
     }
@@ -185,7 +185,7 @@ fn entry(info: Info, body: &[u8]) -> Vec<u8> {
 
 /// Decodes the value of an entry.
 fn message_in(value: &[u8]) -> Option<(Info, &[u8])> {
-    let (words, body) = value.split_at_checked(BEFORE)?;
+    let (words, body) = value.split_at_checked(ENTRY_HEADER_BYTES)?;
     let word = |at: usize| {
         let bytes = words.get(at * 4..at * 4 + 4)?;
         Some(i32::from_ne_bytes(bytes.try_into().ok()?))
@@ -507,6 +507,6 @@ mod tests {
         };
         let value = entry(info, b"body");
         assert_eq!(message_in(&value), Some((info, &b"body"[..])));
-        assert_eq!(message_in(&value[..BEFORE - 1]), None);
+        assert_eq!(message_in(&value[..ENTRY_HEADER_BYTES - 1]), None);
     }
 }

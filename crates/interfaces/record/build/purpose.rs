@@ -31,7 +31,9 @@ pub fn all(functions: &[Function]) -> Result<Vec<(&str, &'static str)>, String> 
     let names = lines().flat_map(|(names, _)| names.split(' '));
     for name in names.filter(|name| name.starts_with("rg_")) {
         if !functions.iter().any(|function| function.name == name) {
-            return Err(format!("regatta.h has no {name}: {HERE} still names it"));
+            return Err(format!(
+                "regatta.h has no {name}: {PURPOSES_LOCATION} still names it"
+            ));
         }
     }
     let mut recorded = Vec::new();
@@ -42,7 +44,7 @@ pub fn all(functions: &[Function]) -> Result<Vec<(&str, &'static str)>, String> 
     Ok(recorded)
 }
 
-const HERE: &str = "PURPOSES in crates/interfaces/record/build/purpose.rs";
+const PURPOSES_LOCATION: &str = "PURPOSES in crates/interfaces/record/build/purpose.rs";
 
 fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     PURPOSES
@@ -59,7 +61,7 @@ fn purpose(function: &Function) -> Result<&'static str, String> {
             None => purpose,
         }),
         None => Err(format!(
-            "regatta.h declares {name} in the section \"{section}\": say in {HERE} what the time in functions of that section is called"
+            "regatta.h declares {name} in the section \"{section}\": say in {PURPOSES_LOCATION} what the time in functions of that section is called"
         )),
     }
 }

@@ -4,14 +4,14 @@ use proptest::prelude::*;
 use regatta_record::{Call, EventKind, Fault, MAGIC, Record, event, head, name, thread, words};
 use regatta_record::{EVENTS_AT, NAMES_AT, SAMPLES_AT, THREADS_AT, call, peer};
 
-const ROOM: usize = 4;
+const EVENT_CAPACITY: usize = 4;
 
 /// Returns a record with these words set.
 fn record(written: &[(usize, u64)]) -> Vec<u8> {
-    let mut all = vec![0u64; words(ROOM)];
+    let mut all = vec![0u64; words(EVENT_CAPACITY)];
     all[head::MAGIC] = MAGIC;
-    all[head::SIZE] = words(ROOM) as u64;
-    all[head::EVENTS] = ROOM as u64;
+    all[head::SIZE] = words(EVENT_CAPACITY) as u64;
+    all[head::EVENTS] = EVENT_CAPACITY as u64;
     for &(at, word) in written {
         all[at] = word;
     }
@@ -173,7 +173,7 @@ proptest! {
             }
         }
         let found = Record::read(&all).expect("a record");
-        prop_assert!(found.events.len() <= ROOM);
+        prop_assert!(found.events.len() <= EVENT_CAPACITY);
         prop_assert!(found.events.iter().all(|event| event.began <= event.ended));
         prop_assert!(found.modules.iter().all(|module| module.begin < module.end));
         prop_assert!(found.head.last >= found.head.began);

@@ -37,7 +37,7 @@ Collective len = if result == OK { span.bytes(len); }
 Other = none
 ";
 
-const HERE: &str = "NOTES in crates/interfaces/recorder/build/note.rs";
+const NOTES_LOCATION: &str = "NOTES in crates/interfaces/recorder/build/note.rs";
 
 fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     NOTES
@@ -50,7 +50,10 @@ pub fn check(functions: &[Function]) {
     let words = lines().flat_map(|(words, _)| words.split(' '));
     for name in words.filter(|word| word.starts_with("rg_")) {
         let is_there = functions.iter().any(|function| function.name == name);
-        assert!(is_there, "regatta.h has no {name}: {HERE} still names it");
+        assert!(
+            is_there,
+            "regatta.h has no {name}: {NOTES_LOCATION} still names it"
+        );
     }
 }
 
@@ -69,7 +72,7 @@ pub fn after(function: &Function, kind: Kind) -> &'static str {
             "none"
         }
         None => panic!(
-            "the parameters of {} in regatta.h do not tell what a profile notes of it: say that in {HERE}",
+            "the parameters of {} in regatta.h do not tell what a profile notes of it: say that in {NOTES_LOCATION}",
             function.name
         ),
     }

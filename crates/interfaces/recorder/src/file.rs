@@ -90,7 +90,7 @@ pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
 /// Sets the beginning of the profile to now, so that it does not include the recorder's own start.
 pub(crate) fn begin(map: Map) {
     map[head::BEGAN_REAL].store(time(libc::CLOCK_REALTIME), Relaxed);
-    BEFORE.store(time(libc::CLOCK_PROCESS_CPUTIME_ID), Relaxed);
+    NANOS_BEFORE_RECORD.store(time(libc::CLOCK_PROCESS_CPUTIME_ID), Relaxed);
     map[head::BEGAN].store(now(), Relaxed);
 }
 
@@ -207,12 +207,15 @@ pub(crate) fn remove() {
 }
 
 /// Processor time of the process before its record began, in nanoseconds.
-static BEFORE: AtomicU64 = AtomicU64::new(0);
+static NANOS_BEFORE_RECORD: AtomicU64 = AtomicU64::new(0);
 
 /// Records the processor time of the process. A signal handler may call this.
 pub(crate) fn note_processor(map: Map) {
     let used = time(libc::CLOCK_PROCESS_CPUTIME_ID);
-    map[head::PROCESSOR].store(used.saturating_sub(BEFORE.load(Relaxed)), Relaxed);
+    map[head::PROCESSOR].store(
+        used.saturating_sub(NANOS_BEFORE_RECORD.load(Relaxed)),
+        Relaxed,
+    );
 }
 
 /// Writes at most `most` bytes of a text into words, followed by a NUL if it is shorter.

@@ -297,9 +297,9 @@ unsafe extern "C" fn pvm_gettid(name: *const c_char, instance: c_int) -> c_int {
 /// Returns the instance of task -1. PVM's group server marks free numbers with -1. It allocates room for 10 members at
 /// a time; if all of it is taken, there is no such mark.
 fn first_free(members: &[Option<i32>]) -> Option<i32> {
-    const ROOM: usize = 10;
+    const MEMBERS_PER_ALLOCATION: usize = 10;
     let gap = members.iter().position(Option::is_none);
-    let behind = (!members.len().is_multiple_of(ROOM)).then_some(members.len());
+    let behind = (!members.len().is_multiple_of(MEMBERS_PER_ALLOCATION)).then_some(members.len());
     gap.or(behind).map(|place| place as i32)
 }
 

@@ -30,7 +30,7 @@ const MAX_SPARE_LARGE_BYTES: usize = 64 << 20;
 /// Messages of at least this many bytes are packed into memory that other tasks can read.
 pub const SHARED_FROM: usize = 64 << 10;
 /// Bytes before the header, so that the body begins at a cache line.
-const BEFORE: usize = 64 - HEAD;
+const PADDING_BYTES: usize = 64 - HEAD;
 
 /// Functions that provide memory that other tasks can read.
 #[derive(Clone, Copy)]
@@ -87,10 +87,10 @@ impl Storage {
     /// Returns a block that others can read, or `None` if none is available.
     fn shared(capacity: usize) -> Option<Storage> {
         let blocks = (*BLOCKS.get())?;
-        let block = (blocks.take)(capacity.checked_add(BEFORE + HEAD)?)?;
+        let block = (blocks.take)(capacity.checked_add(PADDING_BYTES + HEAD)?)?;
         Some(Storage {
             // SAFETY: the address is inside the block.
-            base: unsafe { block.add(BEFORE) },
+            base: unsafe { block.add(PADDING_BYTES) },
             capacity,
             home: Home::Shared(0),
         })
@@ -103,7 +103,7 @@ impl Storage {
     pub unsafe fn foreign(block: NonNull<u8>, body: usize, name: u64) -> Storage {
         Storage {
             // SAFETY: the caller guarantees that the memory is valid.
-            base: unsafe { block.add(BEFORE) },
+            base: unsafe { block.add(PADDING_BYTES) },
             capacity: body,
             home: Home::Foreign(name),
         }
@@ -111,7 +111,7 @@ impl Storage {
 
     /// Returns the bytes of a shared block from its beginning to the end of a body of this size.
     pub fn reach(body: usize) -> Option<usize> {
-        body.checked_add(BEFORE + HEAD)
+        body.checked_add(PADDING_BYTES + HEAD)
     }
 
     /// Returns whether only this process has access to the memory.
@@ -143,7 +143,7 @@ impl Storage {
         match &mut self.home {
             Home::Shared(read) if body >= SHARED_FROM && body <= self.capacity => {
                 *read = body.max(*read);
-                self.base.as_ptr().wrapping_sub(BEFORE)
+                self.base.as_ptr().wrapping_sub(PADDING_BYTES)
             }
             _ => std::ptr::null_mut(),
         }
@@ -191,8 +191,10 @@ impl Drop for Storage {
                     unsafe { dealloc(self.base.as_ptr(), layout) };
                 }
             }
-            // SAFETY: this is the beginning of the block that contains `base`.
-            (Home::Shared(_), Some(blocks)) => (blocks.give)(unsafe { self.base.sub(BEFORE) }),
+            (Home::Shared(_), Some(blocks)) => {
+                // SAFETY: this is the beginning of the block that contains `base`.
+                (blocks.give)(unsafe { self.base.sub(PADDING_BYTES) })
+            }
             (Home::Foreign(name), Some(blocks)) => (blocks.close)(name),
             // The memory was released with the task that this process was.
             (_, None) => {}

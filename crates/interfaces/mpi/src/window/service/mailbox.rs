@@ -21,10 +21,10 @@ const POLLS_BEFORE_SLEEP: u32 = 300;
 /// Maximum duration of a sleep in nanoseconds, after which the client checks whether the target is still running.
 const MAX_SLEEP_NANOS: libc::c_long = 50_000_000;
 /// Number of attempts to get a slot between checks whether the target and the owners of its slots are still running.
-const LOOKS_BEFORE_CHECK: u32 = 1024;
+const POLLS_BEFORE_CHECK: u32 = 1024;
 /// Number of polls before a request that is not needed is withdrawn: about 2 us, in which a target that is itself in a
 /// copy by the kernel returns.
-const LOOKS_BEFORE_TAKING_BACK: u32 = 150;
+const POLLS_BEFORE_WITHDRAWAL: u32 = 150;
 /// Number of blocks that the kernel copies, at 0.4 us each, in the time of a request that is served in a call.
 const BLOCKS_OF_A_REQUEST: usize = 16;
 /// Number of blocks that the kernel copies in the time of a request for which a thread is woken.
@@ -225,7 +225,7 @@ fn claim(page: &Page, whom: Whom) -> Result<usize> {
         serve_own();
         std::thread::yield_now();
         looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(LOOKS_BEFORE_CHECK) {
+        if looks.is_multiple_of(POLLS_BEFORE_CHECK) {
             check(whom, page)?;
             let ended = |tasks: &[c_int]| tasks::ended(tasks).unwrap_or_default();
             if let Some(index) = take_over(page, client, ended) {
@@ -270,7 +270,7 @@ fn take_over(
 
 /// Polls for the reply for a short while.
 fn is_done_soon(slot: &Slot) -> bool {
-    for _ in 0..LOOKS_BEFORE_TAKING_BACK {
+    for _ in 0..POLLS_BEFORE_WITHDRAWAL {
         if slot.done.load(Ordering::Acquire) & DONE_BIT != 0 {
             return true;
         }
