@@ -109,6 +109,26 @@ static void behind_small(void)
     free(bytes);
 }
 
+/* Task 0 broadcasts and task 1 sends, so both are blocked senders. A message that task 0 has not received keeps the broadcast from the fast path. */
+static void broadcast(void)
+{
+    enum { MESSAGE_BYTES = 20000000 };
+    unsigned char *bytes = need(MESSAGE_BYTES);
+    paint(bytes, MESSAGE_BYTES, (uint64_t)me);
+    if (me == 1)
+        OK(rg_send(bytes, 1, 0, 1, RG_WORLD));
+    else
+        OK(rg_probe(1, 1, RG_WORLD, NULL));
+    if (me == 0)
+        FAILS(rg_broadcast(bytes, MESSAGE_BYTES, 0, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+    else
+        FAILS(rg_send(bytes, MESSAGE_BYTES, 0, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+    printf("got %d %s\n", me, rg_last_error());
+    if (me == 0)
+        OK(rg_recv(bytes, 1, 1, 1, RG_WORLD, NULL));
+    free(bytes);
+}
+
 static void large(void) { ring_of(4 << 20, 3, 'b'); }
 static void many(void) { ring_of(1000, 20000, 'b'); }
 static void tiny(void) { ring_of(8, 100000, 'b'); }
@@ -193,6 +213,7 @@ static void in_turn(void)
 int main(int argc, char **argv)
 {
     const struct scenario scenarios[] = {
+        {"broadcast", broadcast, false},
         {"large", large, false},
         {"many", many, false},
         {"behind-small", behind_small, false},

@@ -4,13 +4,13 @@
 use regatta_tests::Job;
 
 /// Buffer size: too small for the programs' messages, large enough for their control messages.
-const SMALL: &str = "64k";
+const BUFFER_BYTES: &str = "64k";
 /// Start of the error message.
 const NAMED: &str = "blocked senders wait for each other in a circle: task ";
 
 fn cycle(tasks: u32, scenario: &str) {
     Job::new(tasks, "cycle", &[scenario, "cycle"])
-        .env("REGATTA_BUFFER", SMALL)
+        .env("REGATTA_BUFFER", BUFFER_BYTES)
         .run()
         .passed()
         .said(NAMED);
@@ -81,7 +81,7 @@ fn started_sends_that_all_wait_for_are_named() {
 fn a_task_that_fills_its_own_buffer_is_named() {
     for tasks in [1, 2] {
         Job::new(tasks, "cycle", &["itself", "cycle"])
-            .env("REGATTA_BUFFER", SMALL)
+            .env("REGATTA_BUFFER", BUFFER_BYTES)
             .run()
             .passed();
     }
@@ -112,7 +112,7 @@ fn the_default_buffer_holds_the_same_programs() {
 #[test]
 fn a_slow_receiver_is_no_circle() {
     Job::new(3, "cycle", &["slow-receiver"])
-        .env("REGATTA_BUFFER", SMALL)
+        .env("REGATTA_BUFFER", BUFFER_BYTES)
         .run()
         .passed();
 }
@@ -126,7 +126,7 @@ const HOSTS: [(u32, &str); 3] = [
 
 fn across(tasks: u32, hosts: &str, arguments: &[&str]) -> Job {
     Job::new(tasks, "cycle", arguments)
-        .env("REGATTA_BUFFER", SMALL)
+        .env("REGATTA_BUFFER", BUFFER_BYTES)
         .across(hosts)
 }
 
@@ -137,6 +137,14 @@ fn circles_between_hosts_are_named_and_not_delivered() {
             let job = across(tasks, hosts, &[scenario, "cycle"]);
             job.run().passed().said(NAMED);
         }
+    }
+}
+
+#[test]
+fn a_broadcast_and_a_send_that_wait_for_each_other_are_named() {
+    let one_host = Job::new(2, "cycle", &["broadcast"]).env("REGATTA_BUFFER", BUFFER_BYTES);
+    for job in [one_host, across(2, "alpha:1,beta:1", &["broadcast"])] {
+        job.run().passed().said(NAMED);
     }
 }
 
