@@ -190,7 +190,8 @@ def hosts() -> list[Host]: ...
 def time() -> float: ...
 
 class Executor(concurrent.futures.Executor):
-    restarts: int
+    @property
+    def restarts(self) -> int: ...
     def __init__(
         self,
         max_workers: int | None = None,

@@ -112,7 +112,7 @@ class Executor(concurrent.futures.Executor):
         self._timer = None
         self._broken = None
         self._closing = False
-        self.restarts = 0
+        self._restarts = 0
         """Number of workers that have been started to replace others."""
         if self._elastic:
             _native.notify(3, 0, TO_EXECUTOR, self._channel)
@@ -158,6 +158,12 @@ class Executor(concurrent.futures.Executor):
         """The task ids of the current workers."""
         with self._lock:
             return sorted(self._workers)
+
+    @property
+    def restarts(self):
+        """Number of workers started in place of others that ended."""
+        with self._lock:
+            return self._restarts
 
     def shutdown(self, wait=True, *, cancel_futures=False):
         """Rejects further calls. With `wait`, blocks until all calls are done and the workers have ended.
@@ -255,7 +261,7 @@ class Executor(concurrent.futures.Executor):
             error = self._start(missing)
             replaced = min(self._lost, len(self._workers) - before)
             self._lost -= replaced
-            self.restarts += replaced
+            self._restarts += replaced
             if error is not None:
                 self._start_failed(self._starts, str(error))
 

@@ -22,6 +22,9 @@ use crate::own_daemon::{self, OwnDaemon};
 use crate::talk::{Talk, Wire};
 use regatta_launch::place::MachinePlace;
 
+/// Time in which this host must learn the name and the cores of a host that it has heard of.
+const FACTS_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// The settings of a new machine.
 #[derive(Debug, Clone)]
 pub struct Beginning {
@@ -245,7 +248,7 @@ fn await_names(
         };
         let described = |host: &Host| {
             let mut found = report.hosts.iter();
-            found.any(|found| found.name == host.name && found.cores.is_some())
+            found.any(|found| found.name == host.name && is_described(found))
         };
         if hosts.iter().all(described) {
             return;
@@ -383,6 +386,26 @@ pub fn vouch(place: &MachinePlace) -> Result<Option<String>, Refusal> {
 /// Returns the machine, as this host sees it.
 pub fn hosts(place: &MachinePlace) -> Result<Report, Refusal> {
     report(ask_here(place, Ask::Hosts { watch: false }, TALK_TIMEOUT)?)
+}
+
+/// Returns the hosts of the machine of `place` once this host knows the name and the cores of each, or as they are known
+/// after [`FACTS_TIMEOUT`]. A host that was added from another one may be known by its address alone for a moment.
+pub fn described_hosts(place: &MachinePlace) -> Result<Report, Refusal> {
+    let mut talk = open(place, Ask::Hosts { watch: true }, TALK_TIMEOUT)?;
+    let mut known = report(talk.receive().map_err(|error| lost(&error))?)?;
+    talk.limit(Some(FACTS_TIMEOUT));
+    while !known.hosts.iter().all(is_described) {
+        match talk.receive() {
+            Ok(reply) => known = report(reply)?,
+            Err(_) => break,
+        }
+    }
+    Ok(known)
+}
+
+/// Returns whether the name and the cores of a host are known. Those of a host that is not up are not awaited.
+fn is_described(host: &ask::Host) -> bool {
+    host.cores.is_some() || !["here", "up"].contains(&host.state.as_str())
 }
 
 fn report(reply: Reply) -> Result<Report, Refusal> {

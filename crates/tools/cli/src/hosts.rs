@@ -195,7 +195,7 @@ fn living(machine: Option<&str>) -> Result<Option<(MachinePlace, Report)>, Refus
     if machine.is_none() && !matches!(place.connect(), Ok(Some(_))) {
         return Ok(None);
     }
-    let report = commands::hosts(&place)?;
+    let report = commands::described_hosts(&place)?;
     match report.reason {
         Some(reason) => Err(Refusal::of_regatta(format!(
             "no job can be started in the virtual machine: {reason}"
