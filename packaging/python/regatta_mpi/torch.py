@@ -97,6 +97,8 @@ class _Work(dist.Work):
         self._owner, self._request, self._result, self._finish = owner, request, result, finish
         self._lock, self._future_lock = threading.Lock(), threading.Lock()
         self._error = self._future = None
+        # The error with which to end the operation unless it is over.
+        self._failure = None
         self._is_over = self._is_future_complete = False
 
     def _settle(self, call, blocking=True):
@@ -115,27 +117,36 @@ class _Work(dist.Work):
             if self._is_over:
                 return True
             try:
-                if call(self._request) is False:
-                    return False
-                if self._finish is not None:
-                    with torch.no_grad():
-                        self._finish()
+                if call(self._request) is not False:
+                    if self._finish is not None:
+                        with torch.no_grad():
+                            self._finish()
+                    self._is_over, self._finish = True, None
             except Exception as error:
-                self._error = _named(error, self._owner.group)
-            self._is_over, self._finish = True, None
-            return True
+                self._end(error)
         finally:
             self._lock.release()
+        if self._failure is not None:
+            self.fail(self._failure)
+        return self._is_over
+
+    def _end(self, error):
+        self._error, self._is_over, self._finish = _named(error, self._owner.group), True, None
 
     def look(self):
         """Returns whether the operation is over. Does not complete the future."""
         return self._look(lambda request: request.test(), blocking=False)
 
     def fail(self, error):
-        """Ends the operation with an error, unless it is over."""
-        with self._lock:
-            if not self._is_over:
-                self._error, self._is_over, self._finish = _named(error, self._owner.group), True, None
+        """Ends the operation with an error, unless it is over. Does not block: if another thread uses the request, that thread ends the
+        operation."""
+        self._failure = error
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._is_over:
+                    self._end(error)
+            finally:
+                self._lock.release()
 
     def wait(self, timeout=None):
         """Blocks until the operation is over, and raises its error. Ignores `timeout`, because deaths are detected."""
@@ -521,6 +532,8 @@ class _All(_Work):
                 work.wait()
         finally:
             self.is_completed()
+        if self._error is not None:
+            raise self._error
         return True
 
     synchronize = wait
