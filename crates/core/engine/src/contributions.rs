@@ -100,6 +100,12 @@ impl<B: CollectiveBuffers> Group<B> {
         Some(buffers.contributed_round(buffer, rank, number))
     }
 
+    /// Returns whether a member has contributed to any round.
+    pub(crate) fn has_ever_contributed(&self, buffers: &B, rank: u32) -> bool {
+        let mut rounds = 0..COLLECTIVE_BUFFER_DEPTH;
+        rounds.any(|round| matches!(self.contributed_round(buffers, rank, round), Some(1..)))
+    }
+
     /// Copies part of a member's contribution to round `number`.
     #[inline(always)]
     pub(crate) fn collect(&self, buffers: &B, rank: u32, number: u32, part: Part, into: &Views) {

@@ -150,6 +150,8 @@ impl<T: Transport> Engine<T> {
                 epochs.is_of(context, epoch) && !kept.contains(&context)
             };
             self.revocations.forget_early(is_old);
+            let left = &mut self.groups.left_groups;
+            left.retain(|group| !is_old(group.context));
             self.closings.forget_early(is_old);
             self.groups.p2p.drop_old_messages(None, u64::MAX, is_old);
         }
@@ -209,6 +211,7 @@ impl<T: Transport> Engine<T> {
             self.groups.end_peer(peer);
             self.groups.fail_receives_from_any();
             self.groups.break_by(peer);
+            self.groups.give_up_buffers_of(peer);
             self.schedules.run(&mut self.groups);
             self.revocations.note_loss();
             self.makings.stir();

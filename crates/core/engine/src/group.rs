@@ -287,11 +287,11 @@ impl<B: CollectiveBuffers> Group<B> {
         (self.sequence + 1) & LAST_COLLECTIVE
     }
 
-    /// Returns the collective buffers of the group and of its members on this host: the name and the number of members of each.
-    pub(crate) fn buffers(&self) -> impl Iterator<Item = (u64, u32)> {
+    /// Returns the collective buffers of the group and of its members on this host: the members and the name of each.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = (&Group<B>, u64)> {
         let rooms = [Some(self), self.here.as_deref()].into_iter().flatten();
-        let buffers = rooms.map(|room| (room.buffer_name, room.size()));
-        buffers.filter(|&(buffer, _)| buffer != 0)
+        let buffers = rooms.map(|room| (room, room.buffer_name));
+        buffers.filter(|&(_, name)| name != 0)
     }
 }
 
@@ -427,18 +427,20 @@ impl<B: CollectiveBuffers> GroupTable<B> {
             && !self.by_context.contains_key(&context)
     }
 
-    /// Removes a group.
-    pub(crate) fn remove(&mut self, id: GroupId, context: u32) {
-        self.vacate(id.0 as usize % SLOTS);
-        self.by_context.remove(&context);
+    /// Removes and returns a group.
+    pub(crate) fn remove(&mut self, id: GroupId) -> Option<Group<B>> {
+        let group = self.vacate(self.slot(id)?)?;
+        self.by_context.remove(&group.context);
+        Some(group)
     }
 
-    fn vacate(&mut self, slot: usize) {
-        self.list[slot] = None;
+    fn vacate(&mut self, slot: usize) -> Option<Group<B>> {
+        let group = self.list[slot].take();
         self.generations[slot] += 1;
         if self.generations[slot] < GENERATIONS {
             self.first_free = self.first_free.min(slot);
         }
+        group
     }
 
     /// Frees the slots that have used up their ids, once all slots have: an invalid id becomes valid again only after as many groups as there are
@@ -503,6 +505,12 @@ impl<B: CollectiveBuffers> GroupTable<B> {
         let groups = self.list.iter().flatten();
         let tied = groups.filter(|group| group.tie == tie);
         tied.filter_map(|group| self.id_of(group.context)).collect()
+    }
+
+    /// Returns the ids of all groups except channels.
+    pub(crate) fn ids(&self) -> Vec<GroupId> {
+        let contexts = self.by_context.keys();
+        contexts.filter_map(|&one| self.id_of(one)).collect()
     }
 
     /// Returns all groups except channels.

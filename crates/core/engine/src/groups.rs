@@ -22,6 +22,8 @@ pub struct Groups<T: Transport> {
     pub(crate) p2p: PointToPoint<T>,
     pub(crate) table: GroupTable<T>,
     pub(crate) epochs: Epochs,
+    /// Freed groups with collective buffers that others still use.
+    pub(crate) left_groups: Vec<Group<T>>,
     /// Ranks in the world below this value can be sent to without checking the group. 0 once the world is revoked or a member was reported dead.
     open_world: u32,
 }
@@ -55,6 +57,7 @@ impl<T: Transport> Groups<T> {
         Groups {
             table: GroupTable::of_world(me, world, buffer),
             epochs: Epochs::new(spaces),
+            left_groups: Vec::new(),
             open_world: world.1,
             p2p: PointToPoint::new(transport, settings),
         }
@@ -197,7 +200,7 @@ impl<T: Transport> Groups<T> {
         filled.map(|()| id)
     }
 
-    fn break_if_lost(&mut self, id: GroupId) {
+    pub(crate) fn break_if_lost(&mut self, id: GroupId) {
         let Ok(group) = self.group(id) else { return };
         let peers = group.peers();
         let one = |how| {
@@ -226,13 +229,10 @@ impl<T: Transport> Groups<T> {
             members: group.peers(),
             rank: group.rank as usize,
         };
-        // In a broken group, some members may not know the buffer's name, and never will.
-        let gives_up = group.usable().is_err();
-        for (buffer, members) in group.buffers() {
-            let transport = self.p2p.transport_mut();
-            transport.leave_collective_buffer(buffer, members, gives_up);
+        self.leave_buffers(id);
+        if let Some(group) = self.table.remove(id) {
+            self.keep_left(group);
         }
-        self.table.remove(id, freed.context);
         self.free_context(freed.context);
         Ok(freed)
     }

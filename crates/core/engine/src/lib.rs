@@ -15,6 +15,7 @@
 //! 2  groups           tree             which member sends to which, within a host and between hosts
 //!                     group            ordered tasks with their own context
 //!                     groups           the rules of messages that depend on the members of a group
+//!                     left_buffers     collective buffers that this task has left
 //!                     failed, reason   a collective that fails at one member fails at every member, with errors of one class
 //!
 //! 3  operations of    schedule         collectives by messages, as steps
@@ -66,6 +67,7 @@ pub mod index;
 mod kind;
 mod lanes;
 mod leaders;
+mod left_buffers;
 mod making;
 pub mod matching;
 mod numbers;

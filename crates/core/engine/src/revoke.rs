@@ -163,7 +163,10 @@ impl Revocations {
                 // The revocation concerns a group that was to have this context and will not be made.
                 Some(_) => {}
                 None if groups.contexts().is_closed(context) => {}
-                None => self.keep(context, from),
+                None => {
+                    groups.give_up_buffers_in(context, from);
+                    self.keep(context, from);
+                }
             }
         }
         if std::mem::take(&mut self.lost) {

@@ -118,18 +118,16 @@ impl<T: Transport> Engine<T> {
     /// Breaks a group whose buffer another member has given up, because the group had ended there, and returns the error. The members that have left the
     /// buffer may be further on in their collectives, so this member can make up for none of them by messages.
     fn break_given_up(&mut self, id: GroupId) -> Result<Error> {
-        let group = self.group(id)?;
-        let dead = self.dead_members(id)?.first().copied();
-        let error = match (group.usable(), dead) {
-            (Err(error), _) => error,
-            (Ok(()), Some(peer)) => self.loss(peer),
-            (Ok(()), None) => {
-                self.revoke(id)?;
-                return Ok(Error::Revoked);
-            }
-        };
-        self.group_mut(id)?.break_by(&error);
-        Ok(error)
+        if let Some(&peer) = self.dead_members(id)?.first() {
+            let error = self.loss(peer);
+            self.group_mut(id)?.break_by(&error);
+        } else if self.group(id)?.broken.is_none() {
+            self.break_if_lost(id);
+        }
+        if self.group(id)?.broken.is_none() {
+            self.revoke(id)?;
+        }
+        Ok(self.group(id)?.broken.clone().unwrap_or(Error::Revoked))
     }
 
     /// Records which collective buffer, if any, the group has, or its members on this host have if they are on several hosts.

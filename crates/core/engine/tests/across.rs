@@ -297,7 +297,12 @@ fn buffers_of_pair(cases: &[Kind], refuses: bool) -> (usize, usize) {
     if refuses {
         net.refuse_collective_buffers(0);
     }
-    let mut members = [0, 1].map(|rank| member(&net, &[0, 1], rank));
+    call_all(&mut [0, 1].map(|rank| member(&net, &[0, 1], rank)), cases);
+    net.collective_buffers()
+}
+
+/// Lets the members of a pair call collectives of these kinds.
+fn call_all(members: &mut [Member; 2], cases: &[Kind]) {
     for &kind in cases {
         let mut begun = members.each_mut().map(|member| {
             let operation = Operation {
@@ -315,7 +320,23 @@ fn buffers_of_pair(cases: &[Kind], refuses: bool) -> (usize, usize) {
         }
         assert_eq!(over, [true; 2], "{kind:?}");
     }
-    net.collective_buffers()
+}
+
+#[test]
+fn a_task_that_leaves_the_job_leaves_the_buffers_of_its_groups() {
+    let net = Net::new(2, Sizes::EAGER_16_BYTES);
+    let mut members = [0, 1].map(|rank| member(&net, &[0, 1], rank));
+    call_all(&mut members, &[Kind::Barrier]);
+    let [first, second] = &mut members;
+    first.engine.leave();
+    net.lose(0, Presence::Left);
+    assert_eq!(
+        net.lost_collective_buffers(),
+        1,
+        "one member still reads it"
+    );
+    second.engine.free_group(second.group).expect("a group");
+    assert_eq!(net.lost_collective_buffers(), 0);
 }
 
 #[test]
@@ -376,6 +397,81 @@ fn end_first_collective(
     panic!("some wait for ever");
 }
 
+/// Lets the first member of a new group do its part of a reduction to the last one, and free the group. Then the last member revokes the group, or
+/// is lost in this way: before its part or, if `later`, after those of the members between them. Returns the number of buffers that nobody can use any more.
+fn free_before_it_is_broken(
+    net: &Net,
+    peers: &[Peer],
+    ends: Option<Presence>,
+    later: bool,
+) -> usize {
+    let size = peers.len();
+    let root = size - 1;
+    let mut members: Vec<Member> = (0..size).map(|rank| member(net, peers, rank)).collect();
+    let mut is_root_lost = false;
+    let mut end = |members: &mut [Member]| match ends {
+        None => {
+            let Member { engine, group, .. } = &mut members[root];
+            engine.revoke(*group).expect("a group");
+        }
+        Some(how) => {
+            net.lose(peers[root], how);
+            is_root_lost = true;
+        }
+    };
+    reduce_and_free(&mut members[0], root);
+    if !later {
+        end(&mut members);
+    }
+    for member in &mut members[1..root] {
+        reduce_and_free(member, root);
+    }
+    if later {
+        end(&mut members);
+    }
+    if !is_root_lost {
+        let Member { engine, group, .. } = &mut members[root];
+        engine.free_group(*group).expect("a group");
+    }
+    for _ in 0..MAX_ROUNDS {
+        let living = if is_root_lost { root } else { size };
+        let mut moved = false;
+        for member in &mut members[..living] {
+            moved |= member.engine.progress();
+        }
+        if !moved {
+            break;
+        }
+    }
+    net.lost_collective_buffers()
+}
+
+/// Does this member's part of a reduction to `root`, successfully or not, and frees the group.
+fn reduce_and_free(member: &mut Member, root: usize) {
+    let operation = Operation {
+        input: Some(memory(&[1, 0, 0, 0])),
+        output: None,
+        root: root as u32,
+        reduction: reduction(1),
+        ..Operation::of(Kind::Reduce)
+    };
+    let mut begun = member.engine.begin(member.group, operation);
+    for _ in 0..MAX_ROUNDS {
+        member.engine.progress();
+        let Ok(collective) = &mut begun else { break };
+        match member.advance(collective) {
+            Ok(false) => {}
+            Ok(true) => break,
+            Err(error) => {
+                member.engine.give_up(collective, &error);
+                break;
+            }
+        }
+    }
+    let freed = member.engine.free_group(member.group);
+    freed.expect("the group is there");
+}
+
 fn group() -> impl Strategy<Value = Vec<Peer>> {
     (2u32..=9).prop_flat_map(|tasks| {
         let all: Vec<Peer> = (0..tasks).collect();
@@ -416,6 +512,35 @@ proptest! {
             Some(victim)
         });
         prop_assert_eq!(net.lost_collective_buffers(), 0);
+    }
+
+    #[test]
+    fn nor_with_one_that_a_member_leaves_before_it_comes(
+        peers in group(), hosts in 1u32..4,
+        order in prop::collection::vec(any::<usize>(), 0..100),
+        victim in any::<usize>(),
+    ) {
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
+        net.spread(hosts);
+        let victim = victim % peers.len();
+        end_first_collective(&net, &peers, &order, 0, |_| {
+            net.lose(peers[victim], Presence::Left);
+            Some(victim)
+        });
+        prop_assert_eq!(net.lost_collective_buffers(), 0);
+    }
+
+    #[test]
+    fn nor_with_one_that_its_maker_has_freed_before_it_is_broken(
+        peers in group(), ends in prop::sample::select(vec![
+            None,
+            Some(Presence::Dead),
+            Some(Presence::Left),
+        ]),
+        later in any::<bool>(),
+    ) {
+        let net = Net::new(9, Sizes::EAGER_16_BYTES);
+        prop_assert_eq!(free_before_it_is_broken(&net, &peers, ends, later), 0);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //!
 //! A use begins when a member takes the buffer for its group, and ends when all members have left. If the group has
 //! been revoked or a member is gone, some members may never receive the buffer's name and so never leave. A member
-//! that leaves such a group therefore gives the buffer up; the use then ends once all members that entered have left.
+//! that has left therefore gives the buffer up, at once or when it learns of that; the use then ends once all members
+//! that entered have left.
 //! The name that is sent to the members contains the number of the use. A member that receives the name after that
 //! use has ended is refused, and its collective fails: the group has ended, and the others may be further on.
 //!
@@ -54,21 +55,35 @@ impl BufferUsers {
 
     /// Counts a member as having left use `number` of a group of `members`. Returns true if that ended the use, so
     /// that the buffer is free.
-    pub(crate) fn leave(&self, number: u64, members: u32, gives_up: bool) -> bool {
-        let is_over = |word| {
+    pub(crate) fn leave(&self, number: u64, members: u32) -> bool {
+        self.change_or_end(number, members, |word| word.wrapping_add(LEFT))
+    }
+
+    /// Records that some members may never enter use `number` of a group of `members`. Returns true if that ended the
+    /// use, so that the buffer is free.
+    pub(crate) fn give_up(&self, number: u64, members: u32) -> bool {
+        self.change_or_end(number, members, |word| word | GIVEN_UP)
+    }
+
+    /// Returns whether use `number` has not ended.
+    pub(crate) fn are_of(&self, number: u64) -> bool {
+        self.0.load(Ordering::Relaxed) >> USE_SHIFT == number
+    }
+
+    /// Applies `to` to the word if it belongs to use `number`, and ends that use if nobody is left in it. Returns
+    /// whether this call ended it.
+    fn change_or_end(&self, number: u64, members: u32, to: impl Fn(u64) -> u64) -> bool {
+        let next = |word: u64| {
+            let word = to(word);
             let left = count(word, LEFT);
             let is_given_up = word & GIVEN_UP != 0;
-            left == u64::from(members) || is_given_up && left == count(word, ENTERED)
-        };
-        let leave = |word: u64| {
-            let left = word.wrapping_add(LEFT) | if gives_up { GIVEN_UP } else { 0 };
-            match is_over(left) {
+            match left == u64::from(members) || is_given_up && left == count(word, ENTERED) {
                 true => number.wrapping_add(1) << USE_SHIFT,
-                false => left,
+                false => word,
             }
         };
-        self.change(number, leave)
-            .is_some_and(|before| leave(before) >> USE_SHIFT != number)
+        self.change(number, next)
+            .is_some_and(|before| next(before) >> USE_SHIFT != number)
     }
 
     /// Applies `to` to the word if it belongs to use `number`. Returns the previous word, or `None` if that use has
@@ -95,22 +110,29 @@ mod tests {
     #[test]
     fn a_use_is_over_when_all_have_left_whoever_came_late() {
         let (users, number) = begun();
-        assert!(!users.leave(number, 3, false), "two are still to come");
-        assert!(users.enter(number) && !users.leave(number, 3, false));
-        assert!(users.enter(number) && users.leave(number, 3, false));
+        assert!(!users.leave(number, 3), "two are still to come");
+        assert!(users.enter(number) && !users.leave(number, 3));
+        assert!(users.are_of(number));
+        assert!(users.enter(number) && users.leave(number, 3));
+        assert!(!users.are_of(number));
         assert!(!users.enter(number), "it is over");
         assert_ne!(users.begin(), number);
     }
 
     #[test]
     fn a_use_that_is_given_up_is_over_when_those_that_entered_have_left() {
-        for gives_up in [[true, false], [false, true], [true, true]] {
+        // Two leave; one gives up before, between or after that.
+        for when in 0..3 {
             let (users, number) = begun();
             assert!(users.enter(number));
-            assert!(!users.leave(number, 9, gives_up[0]));
-            assert!(users.leave(number, 9, gives_up[1]));
+            let step = |at| match at == when {
+                true => users.give_up(number, 9),
+                false => users.leave(number, 9),
+            };
+            assert_eq!([0, 1, 2].map(step), [false, false, true]);
             assert!(!users.enter(number), "it comes too late");
-            assert!(!users.leave(number, 9, true), "it was refused");
+            assert!(!users.leave(number, 9), "it was refused");
+            assert!(!users.give_up(number, 9), "it is over");
         }
     }
 
@@ -119,7 +141,7 @@ mod tests {
         let last = (1 << (64 - USE_SHIFT)) - 1;
         let users = BufferUsers(AtomicU64::new(last << USE_SHIFT));
         assert_eq!(users.begin(), last);
-        assert!(users.leave(last, 1, false));
+        assert!(users.leave(last, 1));
         assert_eq!(users.begin(), 0);
     }
 }

@@ -167,13 +167,29 @@ impl FreeCollectiveBuffers<'_> {
         Ok(front.users.enter(name >> USE_SHIFT))
     }
 
-    /// Counts a member that had entered as having left. `gives_up` says that the group is no longer usable, so other
-    /// members may never enter. Frees the buffer if the use has ended.
-    pub fn leave(&self, name: u64, members: u32, gives_up: bool) -> Result<(), Corrupt> {
-        let place = place_of(name);
-        let users = &self.front(place)?.users;
-        match users.leave(name >> USE_SHIFT, members, gives_up) {
-            true => self.give(place, members),
+    /// Counts a member that had entered as having left. Frees the buffer if the use has ended.
+    pub fn leave(&self, name: u64, members: u32) -> Result<(), Corrupt> {
+        let front = self.front(place_of(name))?;
+        let is_over = front.users.leave(name >> USE_SHIFT, members);
+        self.give_if(is_over, name, members)
+    }
+
+    /// Records that other members may never enter. The caller had entered. Frees the buffer if the use has ended.
+    pub fn give_up(&self, name: u64, members: u32) -> Result<(), Corrupt> {
+        let front = self.front(place_of(name))?;
+        let is_over = front.users.give_up(name >> USE_SHIFT, members);
+        self.give_if(is_over, name, members)
+    }
+
+    /// Returns whether the use of the buffer of this name has not ended.
+    pub fn is_used(&self, name: u64) -> Result<bool, Corrupt> {
+        let front = self.front(place_of(name))?;
+        Ok(front.users.are_of(name >> USE_SHIFT))
+    }
+
+    fn give_if(&self, is_over: bool, name: u64, members: u32) -> Result<(), Corrupt> {
+        match is_over {
+            true => self.give(place_of(name), members),
             false => Ok(()),
         }
     }
@@ -218,14 +234,14 @@ mod tests {
         let take = || buffers.take_for_group(2, 2).unwrap();
         let taken: Vec<u64> = std::iter::from_fn(take).collect();
         assert!(taken.len() > 1);
-        buffers.leave(taken[1], 2, false).unwrap();
+        buffers.leave(taken[1], 2).unwrap();
         assert_eq!(take(), None, "the other member is still to come");
         assert_eq!(buffers.enter(taken[1]), Ok(true));
-        buffers.leave(taken[1], 2, false).unwrap();
+        buffers.leave(taken[1], 2).unwrap();
         let next = take().unwrap();
         assert_eq!(place_of(next), place_of(taken[1]));
         assert_eq!(buffers.enter(taken[1]), Ok(false), "that use is over");
-        buffers.leave(taken[1], 2, true).unwrap();
+        buffers.leave(taken[1], 2).unwrap();
         assert_eq!(take(), None);
         assert!(
             buffers.take_for_group(4, 2).unwrap().is_some(),
@@ -242,8 +258,11 @@ mod tests {
             let name = buffers.take_for_group(4, 4).unwrap();
             let name = name.unwrap_or_else(|| panic!("{group} groups have lost all"));
             assert_eq!(buffers.enter(name), Ok(true));
-            buffers.leave(name, 4, false).unwrap();
-            buffers.leave(name, 4, true).unwrap();
+            buffers.leave(name, 4).unwrap();
+            buffers.leave(name, 4).unwrap();
+            assert_eq!(buffers.is_used(name), Ok(true));
+            buffers.give_up(name, 4).unwrap();
+            assert_eq!(buffers.is_used(name), Ok(false));
             assert_eq!(buffers.enter(name), Ok(false));
         }
     }

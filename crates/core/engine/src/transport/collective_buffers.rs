@@ -42,9 +42,12 @@ pub trait CollectiveBuffers {
         name: u64,
         members: u32,
     ) -> Result<Option<Self::CollectiveBuffer>, Fault>;
-    /// Leaves a collective buffer that this member has entered: it will not access the buffer any more. `gives_up` says that the group is broken, so
-    /// that other members may never enter.
-    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool);
+    /// Leaves a collective buffer that this member has entered: it will not access the buffer any more.
+    fn leave_collective_buffer(&mut self, name: u64, members: u32);
+    /// Gives up a collective buffer that this member has entered, and may have left: other members may never enter.
+    fn give_up_collective_buffer(&mut self, name: u64, members: u32);
+    /// Returns whether other members may still enter or leave a collective buffer that this member has left.
+    fn is_collective_buffer_used(&self, name: u64) -> bool;
     /// Returns the maximum size of a contribution, in bytes.
     fn collective_buffer_capacity(&self, buffer: &Self::CollectiveBuffer) -> usize;
     /// Returns the maximum size of a contribution in any collective buffer of a group with this many members, on any host, in bytes.

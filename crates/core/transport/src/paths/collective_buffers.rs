@@ -29,8 +29,16 @@ impl<N: Near, F: Far> CollectiveBuffers for Composite<N, F> {
         self.near.enter_collective_buffer(name, members)
     }
 
-    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
-        self.near.leave_collective_buffer(name, members, gives_up);
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        self.near.leave_collective_buffer(name, members);
+    }
+
+    fn give_up_collective_buffer(&mut self, name: u64, members: u32) {
+        self.near.give_up_collective_buffer(name, members);
+    }
+
+    fn is_collective_buffer_used(&self, name: u64) -> bool {
+        self.near.is_collective_buffer_used(name)
     }
 
     fn collective_buffer_capacity(&self, buffer: &N::CollectiveBuffer) -> usize {

@@ -173,10 +173,18 @@ impl CollectiveBuffers for Shm {
         Ok(is_in.then_some(buffer))
     }
 
-    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
-        let buffers = self.job.free_collective_buffers();
-        // An invalid name was already refused by `enter_collective_buffer`.
-        let _ = buffers.leave(name, members, gives_up);
+    // An invalid name was already refused by `enter_collective_buffer`.
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
+        let _ = self.job.free_collective_buffers().leave(name, members);
+    }
+
+    fn give_up_collective_buffer(&mut self, name: u64, members: u32) {
+        let _ = self.job.free_collective_buffers().give_up(name, members);
+    }
+
+    fn is_collective_buffer_used(&self, name: u64) -> bool {
+        let used = self.job.free_collective_buffers().is_used(name);
+        used.unwrap_or(false)
     }
 
     fn collective_buffer_capacity(&self, buffer: &MemberBuffer) -> usize {

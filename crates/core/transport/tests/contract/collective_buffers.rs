@@ -90,8 +90,11 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
             .expect("memory is shared");
         assert!(name != other && name != large);
         // These groups are given up, and no other member has entered.
-        b.leave_collective_buffer(other, 2, true);
-        b.leave_collective_buffer(large, 3, true);
+        b.leave_collective_buffer(other, 2);
+        b.give_up_collective_buffer(other, 2);
+        b.give_up_collective_buffer(large, 3);
+        assert!(!b.is_collective_buffer_used(other) && b.is_collective_buffer_used(large));
+        b.leave_collective_buffer(large, 3);
         assert_eq!(a.enter_collective_buffer(other, 2).unwrap().map(drop), None);
         let two = b.enter_collective_buffer(name, 2).unwrap().expect("in use");
         for (me, buffer) in [&one, &two].into_iter().enumerate() {
@@ -109,7 +112,9 @@ pub fn a_collective_buffer_is_used_again_when_all_have_left<T: CollectiveBuffers
                 tasks[me].contribute(buffer, me as u32, round, &from, 0..2, &|index| index);
             }
         }
-        tasks[0].leave_collective_buffer(name, 2, false);
-        tasks[1].leave_collective_buffer(name, 2, false);
+        tasks[0].leave_collective_buffer(name, 2);
+        assert!(tasks[0].is_collective_buffer_used(name));
+        tasks[1].leave_collective_buffer(name, 2);
+        assert!(!tasks[0].is_collective_buffer_used(name));
     }
 }

@@ -65,11 +65,20 @@ impl CollectiveBuffers for End {
         Ok(is_open.then_some(number))
     }
 
-    fn leave_collective_buffer(&mut self, name: u64, members: u32, gives_up: bool) {
+    fn leave_collective_buffer(&mut self, name: u64, members: u32) {
         let users = &mut self.net.0.borrow_mut().users[name as usize - 1];
         assert!(!users.are_gone(members), "one has left twice");
         users.left += 1;
-        users.are_given_up |= gives_up;
+    }
+
+    fn give_up_collective_buffer(&mut self, name: u64, _members: u32) {
+        self.net.0.borrow_mut().users[name as usize - 1].are_given_up = true;
+    }
+
+    fn is_collective_buffer_used(&self, name: u64) -> bool {
+        let net = self.net.0.borrow();
+        let number = name as usize - 1;
+        !net.users[number].are_gone(net.buffers[number].len() as u32)
     }
 
     fn collective_buffer_capacity(&self, _buffer: &usize) -> usize {
