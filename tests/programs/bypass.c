@@ -25,7 +25,7 @@ static bool is_by_bypass(int other)
 {
     char path[400];
     OK(rg_path(RG_WORLD, other, path, sizeof path));
-    return strstr(path, "past TCP/IP") != NULL;
+    return strstr(path, "bypass TCP/IP") != NULL;
 }
 
 static int64_t asked;

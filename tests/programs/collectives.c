@@ -269,7 +269,7 @@ static void prefixes(void)
     else
         OK(rg_exscan(in, out, 2, RG_UINT32, RG_SUM, RG_WORLD));
     FAILS(rg_reduce_scatter(in, out, NULL, RG_UINT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "counts");
-    FAILS(rg_reduce_scatter_block(in, out, SIZE_MAX / 2, RG_UINT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "more than memory");
+    FAILS(rg_reduce_scatter_block(in, out, SIZE_MAX / 2, RG_UINT32, RG_SUM, RG_WORLD), RG_ERR_ARGUMENT, "exceed the address space");
     OK(rg_op_free(op));
 }
 

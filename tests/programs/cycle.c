@@ -39,7 +39,7 @@ static void ring_of(size_t len, int count, int all)
     printf("got %d %d %s\n", me, code, code ? rg_last_error() : "nothing wrong");
     if (expects_cycle()) {
         CHECK(code == RG_ERR_CYCLE);
-        CHECK(strstr(rg_last_error(), "in a circle") != NULL);
+        CHECK(strstr(rg_last_error(), "in a cycle") != NULL);
         for (int rank = 0; rank < size; rank++) {
             char name[20];
             snprintf(name, sizeof name, "task %d ", rank);
@@ -98,7 +98,7 @@ static void behind_small(void)
     rg_status status;
     for (int i = 0; i < SMALL_MESSAGES; i++)
         OK(rg_send(bytes, 1000, next, 1, RG_WORLD));
-    FAILS(rg_send(bytes, LONG_BYTES, next, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+    FAILS(rg_send(bytes, LONG_BYTES, next, 2, RG_WORLD), RG_ERR_CYCLE, "in a cycle");
     printf("got %d %s\n", me, rg_last_error());
     for (int i = 0; i < SMALL_MESSAGES; i++)
         OK(rg_recv(bytes, LONG_BYTES, before, 1, RG_WORLD, NULL));
@@ -120,9 +120,9 @@ static void broadcast(void)
     else
         OK(rg_probe(1, 1, RG_WORLD, NULL));
     if (me == 0)
-        FAILS(rg_broadcast(bytes, MESSAGE_BYTES, 0, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+        FAILS(rg_broadcast(bytes, MESSAGE_BYTES, 0, RG_WORLD), RG_ERR_CYCLE, "in a cycle");
     else
-        FAILS(rg_send(bytes, MESSAGE_BYTES, 0, 2, RG_WORLD), RG_ERR_CYCLE, "in a circle");
+        FAILS(rg_send(bytes, MESSAGE_BYTES, 0, 2, RG_WORLD), RG_ERR_CYCLE, "in a cycle");
     printf("got %d %s\n", me, rg_last_error());
     if (me == 0)
         OK(rg_recv(bytes, 1, 1, 1, RG_WORLD, NULL));

@@ -427,7 +427,7 @@ static void caller_without_descriptors(void)
     rg_request request;
     if (me == 0) {
         hoard_descriptors();
-        FAILS(rg_send(&word, sizeof word, 1, 1, RG_WORLD), RG_ERR_SYSTEM, "no file descriptor left");
+        FAILS(rg_send(&word, sizeof word, 1, 1, RG_WORLD), RG_ERR_SYSTEM, "no free file descriptor");
         FAILS(rg_isend(in, sizeof in, 1, 1, RG_WORLD, &request), RG_ERR_SYSTEM, "ulimit -n");
         give_descriptors_back();
         word = 8;
@@ -445,7 +445,7 @@ static void called_without_descriptors(void)
     int word = 7;
     if (me == 1) {
         hoard_descriptors();
-        FAILS(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL), RG_ERR_DEAD, "no file descriptor left");
+        FAILS(rg_recv(&word, sizeof word, 0, 1, RG_WORLD, NULL), RG_ERR_DEAD, "no free file descriptor");
         give_descriptors_back();
         /* Waits: if this task left at once, the other might see only that it has left, not what was missing. */
         OK(rg_get("heard", 0, RG_AWAIT, &word, sizeof word, NULL, NULL));
@@ -453,7 +453,7 @@ static void called_without_descriptors(void)
         OK(rg_send(&word, sizeof word, 1, 1, RG_WORLD));
         FAILS(rg_recv(&word, sizeof word, 1, 1, RG_WORLD, NULL), RG_ERR_DEAD,
               "cannot accept the connection of this task");
-        CHECK(strstr(rg_last_error(), "no file descriptor or memory left") != NULL);
+        CHECK(strstr(rg_last_error(), "no free file descriptor or memory") != NULL);
         OK(rg_put("heard", &word, sizeof word, 0, RG_PERSISTENT, NULL));
     }
 }

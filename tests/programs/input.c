@@ -240,11 +240,11 @@ static void truncation(void)
                 if (late) {
                     OK(rg_barrier(RG_WORLD));
                     FAILS(rg_recv(bytes, keep, 0, 5, RG_WORLD, &status), RG_ERR_TRUNCATED,
-                          "the front was kept");
+                          "bytes were kept");
                 } else {
                     OK(rg_irecv(bytes, keep, 0, 5, RG_WORLD, &request));
                     OK(rg_barrier(RG_WORLD));
-                    FAILS(rg_wait(&request, &status), RG_ERR_TRUNCATED, "the front was kept");
+                    FAILS(rg_wait(&request, &status), RG_ERR_TRUNCATED, "bytes were kept");
                     CHECK(request.id == 0);
                 }
                 CHECK(status.length == len && status.error == RG_ERR_TRUNCATED);

@@ -76,7 +76,7 @@ static void unreceived(void)
     me = rg_rank(RG_WORLD);
     OK(rg_issend(large, sizeof large, 1 - me, 1, RG_WORLD, &request));
     OK(rg_on_complete(&request, completes, NULL));
-    FAILS(rg_finalize(), RG_ERR_CYCLE, "in a circle");
+    FAILS(rg_finalize(), RG_ERR_CYCLE, "in a cycle");
     OK(rg_recv(theirs, sizeof theirs, 1 - me, 1, RG_WORLD, NULL));
     OK(rg_finalize());
     CHECK(completed == 1);
@@ -97,7 +97,7 @@ static void circle(void)
         OK(rg_on_complete(&request, completes, NULL));
     }
     CHECK(completed < MORE_THAN_FITS);
-    FAILS(rg_finalize(), RG_ERR_CYCLE, "in a circle");
+    FAILS(rg_finalize(), RG_ERR_CYCLE, "in a cycle");
     CHECK(rg_initialized() == 1);
     for (int i = 0; i < MORE_THAN_FITS; i++)
         OK(rg_recv(bytes, LENGTH, 1 - me, 1, RG_WORLD, NULL));

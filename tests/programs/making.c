@@ -199,7 +199,7 @@ static void full(void)
     while (me == 0 && code == RG_OK)
         code = rg_group_select(RG_WORLD, 1, &self, &own[count++]);
     CHECK(me != 0 || code == RG_ERR_MEMORY);
-    FAILS(rg_group_split(RG_WORLD, me, 0, &made), RG_ERR_MEMORY, "task 0 had no memory or no place");
+    FAILS(rg_group_split(RG_WORLD, me, 0, &made), RG_ERR_MEMORY, "task 0 had no memory or no free entry");
     OK(rg_group_split(RG_WORLD, me == 0 ? RG_NONE : 1, 0, &made));
     if (me != 0)
         apart(&made, 1, 0);

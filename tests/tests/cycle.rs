@@ -6,7 +6,7 @@ use regatta_tests::Job;
 /// Buffer size: too small for the programs' messages, large enough for their control messages.
 const BUFFER_BYTES: &str = "64k";
 /// Start of the error message.
-const NAMED: &str = "blocked senders wait for each other in a circle: task ";
+const NAMED: &str = "blocked senders wait for each other in a cycle: task ";
 
 fn cycle(tasks: u32, scenario: &str) {
     Job::new(tasks, "cycle", &[scenario, "cycle"])

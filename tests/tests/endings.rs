@@ -35,7 +35,9 @@ fn a_signal_ends_the_job_after_the_grace_period() {
     each(|how, hosts| {
         let job = up(job(how, "stays", hosts).option("--grace=0.1"));
         job.signal(Signal::TERM);
-        job.end().ended_with(143).said("has asked for it")
+        job.end()
+            .ended_with(143)
+            .said("the grace period (--grace) after")
     });
 }
 
@@ -44,7 +46,9 @@ fn each_signal_that_ends_programs_does() {
     for (signal, status) in [(Signal::HUP, 129), (Signal::QUIT, 131), (Signal::INT, 130)] {
         let job = up(job("ignores", "stays", None).option("--grace=0.1"));
         job.signal(signal);
-        job.end().ended_with(status).said("has asked for it");
+        job.end()
+            .ended_with(status)
+            .said("the grace period (--grace) after");
     }
 }
 
@@ -102,6 +106,6 @@ fn a_job_without_a_reader_of_its_output_ends_when_it_is_asked_to() {
     .limit(60);
     job.run()
         .ended_with(124)
-        .said("nobody has read the rest of the output");
+        .said("the rest of the output was not read");
     std::fs::remove_dir_all(&place).expect("the folder");
 }

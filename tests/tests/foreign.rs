@@ -64,7 +64,7 @@ fn a_command_in_a_directory_that_others_may_write_is_not_run_by_a_program_beside
     let ended = place.by_hand(SYSTEM).run();
     let story = ended.story().to_owned();
     assert!(!place.has_run(), "{story}");
-    let named = format!("{}/regatta is not started", place.0.display());
+    let named = format!("{}/regatta was not started", place.0.display());
     assert!(story.contains(&named), "{story}");
     assert!(
         story.contains("others may write to the directory"),

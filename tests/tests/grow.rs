@@ -64,9 +64,9 @@ fn a_job_takes_in_hosts_that_are_added_lost_and_added_again() {
     on_hosts("h1:1", Job::new(2, "grow", &["grow", &regatta]))
         .run()
         .passed()
-        .said("on the host h3: there is no directory /run/everywhere/job to run in")
+        .said("on the host h3: the directory /run/everywhere/job cannot be used on this host")
         .said("the host h4 runs regatta 9.9.9 (channel 9)")
-        .said("install the same release on both; the job goes on without that host")
+        .said("install the same release on both; the job continues without that host")
         .said("the host h2 is lost");
 }
 
@@ -77,7 +77,7 @@ fn a_job_on_one_host_takes_in_another() {
     on_hosts("", job)
         .run()
         .passed()
-        .said("the host h1 is a host of the job from now on");
+        .said("the host h1 has joined the job");
 }
 
 #[test]
@@ -97,6 +97,6 @@ fn a_host_whose_daemon_is_killed_while_a_job_starts_is_named_with_what_was_obser
     ended
         .said("the host h5 ")
         .said("its daemon has ended")
-        .said("No task has been started there")
-        .said("`regatta hosts` shows the hosts that are left, and `regatta add h5` brings back");
+        .said("No task was started there")
+        .said("`regatta hosts` shows the remaining hosts, and `regatta add h5` adds a lost host again");
 }

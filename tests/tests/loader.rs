@@ -66,7 +66,7 @@ fn a_host_without_the_library_is_told_before_anything_starts() {
     std::fs::remove_file(tree.0.join("lib/libregatta.so.0")).expect("the library");
     let job = tree.spawner("--host alpha:1,beta:1 --rsh 'sh -c'");
     let ended = job.run().ended_with(127);
-    let ended = ended.said("is linked to libregatta.so.0, and the loader does not find that there");
+    let ended = ended.said("is linked to libregatta.so.0, which the loader does not find there");
     assert!(
         !ended.story().contains("loading shared libraries"),
         "no task was started"

@@ -110,8 +110,8 @@ fn a_job_outlives_its_launchers_host_and_the_next_one_that_are_killed() {
         .run()
         .passed()
         .said("the host h0 is lost: its daemon has ended")
-        .said("h1 goes on in its place")
-        .said("h2 goes on in its place")
+        .said("h1 takes over")
+        .said("h2 takes over")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
 }
@@ -125,8 +125,8 @@ fn both_leave_the_job(how: &str, cause: &str) {
         .passed()
         .said(cause)
         .said("the launcher's status: 125")
-        .said("h1 goes on in its place")
-        .said("h2 goes on in its place")
+        .said("h1 takes over")
+        .said("h2 takes over")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
     // Only the last launcher may report the end of the job.
@@ -169,8 +169,8 @@ fn a_launcher_that_is_cut_off_from_a_majority_ends_its_tasks_and_says_why() {
     outlive("split", "cut", SPLIT)
         .run()
         .passed()
-        .said("only 1 of 4 hosts answer, which is no majority")
-        .said("The job ends here")
+        .said("only 1 of 4 hosts answer, which is not a majority")
+        .said("The job ends on this host")
         .said("the launcher's status: 125")
         .said("[1] task 1 goes on")
         .said("[3] task 3 goes on")
@@ -198,7 +198,7 @@ fn a_job_that_has_outlived_its_launcher_is_listed_and_ended_from_any_host() {
         .run()
         .passed()
         .said("listed 3 tasks")
-        .said("and h1 goes on in its place; what it writes since then is in /run/everywhere/job/regatta-h0-")
+        .said("and h1 has taken over; its output since then is in /run/everywhere/job/regatta-h0-")
         .said("[1] task 1 goes on")
         .said("has ended with status 137");
 }
@@ -223,9 +223,9 @@ fn left_to_others(ended: Ended, why: &str) -> Ended {
     let ended = ended
         .passed()
         .said(why)
-        .said("The job ends here")
+        .said("The job ends on this host")
         .said("the launcher's status: 125")
-        .said("h1 goes on in its place")
+        .said("h1 takes over")
         .said("[1] task 1 goes on")
         .said("[3] task 3 goes on")
         .said("has ended with status 137");
@@ -263,7 +263,10 @@ finish h0
 #[test]
 fn a_launcher_whose_daemon_was_stopped_until_others_led_the_job_leaves_it_to_them() {
     let ended = outlive("split", "stop", STOPPED).run();
-    left_to_others(ended, "this host goes on as another one. The job ends here");
+    left_to_others(
+        ended,
+        "this host rejoins as a new host. The job ends on this host",
+    );
 }
 
 /// The next launcher waits for an agent that is stopped. Its host is lost while another agent waits for it.
@@ -275,7 +278,7 @@ ip link set v0 down
 await 'the agent on the host h2 waits for this launcher' $output
 ip link set v1 down
 sees h2 '"known":2'
-await 'only 1 of 3 hosts answer.* The job ends here' $output
+await 'only 1 of 3 hosts answer.* The job ends on this host' $output
 signal CONT h3 regatta-agent
 job_ends_on h2
 "#;
@@ -287,7 +290,7 @@ fn a_job_outlives_the_next_host_too_that_is_lost_while_it_takes_over() {
         .run()
         .passed()
         .said("only 1 of 3 hosts answer")
-        .said("and h2 goes on in its place")
+        .said("h2 takes over")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
 }
@@ -300,7 +303,7 @@ signal STOP h3 regatta-agent
 ip link set v0 down
 await 'the agent on the host h2 waits for this launcher' $output
 signal KILL h1 regatta-daemon
-await 'the daemon of this host has ended.* The job ends here' $output
+await 'the daemon of this host has ended.* The job ends on this host' $output
 signal CONT h3 regatta-agent
 job_ends_on h2
 "#;
@@ -311,7 +314,7 @@ fn a_host_whose_daemon_ends_while_it_takes_a_job_over_leaves_the_job_to_another(
         .option("--verbose")
         .run()
         .passed()
-        .said("and h2 goes on in its place")
+        .said("h2 takes over")
         .said("[2] task 2 has outlived both")
         .said("[3] task 3 has outlived both");
 }
@@ -334,7 +337,7 @@ fn a_host_that_was_given_back_is_not_taken_in_by_the_next_launcher() {
     outlive("back", "kill", BACK)
         .run()
         .passed()
-        .said("h1 goes on in its place")
+        .said("h1 takes over")
         .said("[1] the host that came is of the job");
 }
 
@@ -357,8 +360,8 @@ fn a_host_that_its_launcher_has_given_up_does_not_lead_although_it_is_alive() {
         .option("--host-timeout=4")
         .run()
         .passed()
-        .said("the launcher had given this host up, as the host h")
-        .said("and h2 goes on in its place")
+        .said("reports that the launcher had given this host up")
+        .said("h2 takes over")
         .said("[2] task 2 goes on without the host that was given up")
         .said("[3] task 3 goes on without the host that was given up");
 }
@@ -378,7 +381,7 @@ fn a_host_that_a_task_has_added_again_outlives_the_launcher_as_others_do() {
     outlive("again", "kill", AGAIN)
         .run()
         .passed()
-        .said("h1 goes on in its place")
+        .said("h1 takes over")
         .said("[1] the task on the host that was added again goes on");
 }
 
@@ -404,7 +407,7 @@ fn a_job_is_taken_over_although_one_of_its_hosts_has_come_back_as_another() {
         .run()
         .passed()
         .said_one_of(&[
-            "the host h2 is lost: it is not one of the machine any more",
+            "the host h2 is lost: it is no longer in the machine",
             "the host h2 is lost: it was removed or ended",
         ])
         .said("[1] task 1 has outlived both")

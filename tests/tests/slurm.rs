@@ -148,7 +148,7 @@ fn without_srun_there_is_a_sentence() {
     let _ = std::fs::remove_dir(&empty);
     assert_eq!(status, 125, "{said}");
     assert!(
-        said.contains("its command srun, which leads to the nodes, is not in PATH"),
+        said.contains("srun, which reaches the nodes, is not in PATH"),
         "{said}"
     );
 }
@@ -190,7 +190,8 @@ fn a_node_that_is_down_is_named() {
     let (status, _, said) = told(&cluster, &salloc(&["-N2"], &run));
     assert_eq!(status, 125, "{said}");
     assert!(
-        said.contains("the host node2 gave no agent") && said.contains("srun: error"),
+        said.contains("no agent could be started on the host node2")
+            && said.contains("srun: error"),
         "{said}"
     );
 }
@@ -402,11 +403,11 @@ fn programs_of_different_versions_are_told_apart() {
     let text = several("versions", &["-N1", "-n2"], &lines);
     // Both tasks must be told that their versions differ.
     assert!(
-        text.contains("stranger 1 the tasks of this step are of different versions"),
+        text.contains("stranger 1 the tasks of this step use different versions"),
         "{text}"
     );
     assert_eq!(
-        text.matches("of different versions of Regatta").count(),
+        text.matches("use different versions of Regatta").count(),
         2,
         "{text}"
     );
@@ -525,7 +526,7 @@ fn a_command_of_another_version_is_named_with_both_versions() {
     );
     let apart =
         apart.with_command("echo \"error: unrecognized subcommand 'guardian'\" >&2; exit 2");
-    apart.refused(-15, "the command knows no guardian");
+    apart.refused(-15, "the command does not support guardians");
 }
 
 /// Ends the step when the first task fails.
@@ -542,12 +543,12 @@ fn a_task_that_never_comes_is_named() {
         (
             &["-N2", "-n4"],
             &["2", "3"],
-            "on node2 were not heard of on node1, where all meet",
+            "on node2 did not reach node1, where all nodes meet",
         ),
         (
             &["-N2", "-n4"],
             &["0", "1"],
-            "on node2 have not reached those on node1 (at 10.78.0.1), where all meet",
+            "on node2 could not reach those on node1 (at 10.78.0.1), where all nodes meet",
         ),
     ] {
         let ended = srun(
@@ -597,7 +598,8 @@ fn without_munge_several_nodes_are_refused_with_another_way() {
     let path = format!("PATH={}", folder.display());
     let ended = srun_after(&path, &["-N2", "-n2"], "slurm_say", &[]).run();
     assert_ne!(ended.status, 0);
-    let ended = ended.said("`regatta run PROGRAM` inside salloc or sbatch, which needs no munge");
+    let ended =
+        ended.said("`regatta run PROGRAM` inside salloc or sbatch, which does not need munge");
     assert_eq!(
         ended.text.matches("refused").count(),
         2,

@@ -110,7 +110,7 @@ def errors():
     error = raises(rg.Truncated, lambda: world.recv(bytearray(3), before, 3), "5 bytes")
     assert error.code == -6 and error.task is None
     world.send(b"1234567812345678", after, 3)
-    raises(ValueError, lambda: world.recv_object(before, 3), "holds no object")
+    raises(ValueError, lambda: world.recv_object(before, 3), "does not contain an object")
 
 
 def requests():

@@ -41,16 +41,16 @@ pub fn shortage(error: &io::Error) -> Option<&'static str> {
     use rustix::io::Errno;
     Some(match Errno::from_io_error(error)? {
         Errno::MFILE => {
-            "this process has no file descriptor left: close files, or raise the limit (ulimit -n)"
+            "this process has no free file descriptor: close files, or raise the limit (ulimit -n)"
         }
         Errno::NFILE => {
-            "this host has no file descriptor left: end something, or raise the limit (sysctl fs.file-max)"
+            "this host has no free file descriptor: end processes, or raise the limit (sysctl fs.file-max)"
         }
         Errno::NOMEM | Errno::NOBUFS | Errno::NOSPC => {
-            "this host's kernel has no memory left for it: end something"
+            "this host's kernel has no memory left for it: end processes"
         }
         Errno::ADDRNOTAVAIL | Errno::AGAIN => {
-            "this host has no port left: end connections, or widen the range (sysctl net.ipv4.ip_local_port_range)"
+            "this host has no free port: close connections, or widen the range (sysctl net.ipv4.ip_local_port_range)"
         }
         _ => return None,
     })

@@ -458,6 +458,6 @@ fn nonce() -> io::Result<[u8; PROOF_BYTES]> {
     let mut nonce = [0; PROOF_BYTES];
     SystemRandom::new()
         .fill(&mut nonce)
-        .map_err(|_| io::Error::other("no random numbers"))?;
+        .map_err(|_| io::Error::other("the system cannot provide random numbers"))?;
     Ok(nonce)
 }

@@ -49,7 +49,9 @@ impl fmt::Display for OtherUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.user {
             Some(user) => write!(f, "the process at the other end belongs to the user {user}"),
-            None => f.write_str("the kernel does not say whose process is at the other end"),
+            None => {
+                f.write_str("the kernel does not report the user of the process at the other end")
+            }
         }
     }
 }

@@ -171,7 +171,7 @@ impl PacketSocket {
     pub fn open(local: IpAddr, peer: IpAddr, group: u32) -> io::Result<PacketSocket> {
         let mut tag = [0; 4];
         let random = SystemRandom::new().fill(&mut tag);
-        random.map_err(|_| io::Error::other("no random numbers"))?;
+        random.map_err(|_| io::Error::other("the system cannot provide random numbers"))?;
         let tag = u32::from_ne_bytes(tag);
         // SAFETY: `socket` takes numbers only. The protocol is 0, so nothing is received before the filter is attached.
         let fd = unsafe {

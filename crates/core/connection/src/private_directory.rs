@@ -71,7 +71,7 @@ impl PrivateDirectory {
             Ok(directory) => directory,
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                return not_private("it is no directory".to_owned());
+                return not_private("it is not a directory".to_owned());
             }
             // The owner is another user, or has removed his own permissions.
             Err(Errno::ACCESS) => return not_private("it cannot be read".to_owned()),
@@ -189,7 +189,7 @@ impl PrivateDirectory {
         match errno {
             Errno::NOENT if !self.is_reached() => io::Error::new(
                 io::ErrorKind::NotFound,
-                "/proc is not there, by which sockets are reached safely: mount it",
+                "/proc is not mounted, but connecting to sockets safely needs it: mount it",
             ),
             errno => errno.into(),
         }

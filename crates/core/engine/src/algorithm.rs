@@ -76,14 +76,16 @@ impl Algorithm {
             Algorithm::Crossing => "a round on each host, whose first members exchange",
             Algorithm::Message => "one message",
             Algorithm::Dissemination => "dissemination",
-            Algorithm::Leaders => "to the first member of each host, between these, and back",
+            Algorithm::Leaders => {
+                "to the first member of each host, between these members, and back"
+            }
             Algorithm::Tree => "a tree",
-            Algorithm::OrderedTree => "a tree to rank 0, and from there",
+            Algorithm::OrderedTree => "a tree to rank 0, and back",
             Algorithm::Exchange => "an exchange",
-            Algorithm::Halves => "halves: each of the two combines one half",
+            Algorithm::Halves => "halves: each of the two members combines one half",
             Algorithm::Ring => "a ring",
             Algorithm::Shares => "shares: each member of a host combines one",
-            Algorithm::Lanes => "lanes: members in the same place of their hosts exchange",
+            Algorithm::Lanes => "lanes: members with the same index on their hosts exchange",
             Algorithm::Chain => "a chain",
             Algorithm::Pairwise => "pairwise, at increasing distances",
             Algorithm::RankOrder => "all at once, combined in rank order",

@@ -78,8 +78,7 @@ impl From<Fault> for Error {
 impl From<Refused> for Error {
     fn from(Refused(bytes): Refused) -> Error {
         Error::Memory(format!(
-            "the system has no memory for {bytes} bytes that this call needs besides its buffers; \
-             end something, raise the limit (ulimit -v), or send less at a time"
+            "the system has no memory for {bytes} bytes that this call needs in addition to its buffers; end processes, raise the limit (ulimit -v), or send less at a time"
         ))
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const ALL: i32 = -1;
 
 fn no_memory_at(peer: Peer) -> Error {
     Error::Memory(format!(
-        "task {peer} had no memory for its part of a collective, so the others cannot complete it"
+        "task {peer} ran out of memory in a collective, so the other members cannot complete it"
     ))
 }
 
@@ -141,7 +141,7 @@ impl<T: Transport> Groups<T> {
             Some(Reason::Dead) if is_here => Error::Dead(culprit),
             Some(Reason::Corrupt) if is_here => Error::Corrupt {
                 peer: culprit,
-                what: "another task of the group has found it so",
+                what: "another task of the group has found the damage",
             },
             Some(Reason::Left | Reason::Dead | Reason::Corrupt) => self.loss(culprit),
             Some(Reason::Memory) => no_memory_at(by),
@@ -151,7 +151,7 @@ impl<T: Transport> Groups<T> {
             },
             None => Error::Corrupt {
                 peer: by,
-                what: "it gave a reason for the failure of a collective that is none",
+                what: "it reported an unknown reason for the failure of a collective",
             },
         }
     }

@@ -322,8 +322,7 @@ impl<B: CollectiveBuffers> GroupTable<B> {
     ) -> GroupTable<B> {
         let mut all = Group::new(FIRST_CHANNEL_CONTEXT, Members::All, me);
         all.broken = Some(Error::Argument(
-            "a channel (RG_ALL) is no group for collectives: its members come and go. Select the \
-             members you mean (rg_group_select)"
+            "a channel (RG_ALL) cannot be used for collectives, because its members change. Select the members you mean (rg_group_select)"
                 .into(),
         ));
         let mut world: Group<B> = Group::new(0, Members::World(first, size), me - first);

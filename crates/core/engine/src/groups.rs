@@ -167,7 +167,9 @@ impl<T: Transport> Groups<T> {
         let tasks = self.transport().peers();
         let once: FxHashSet<Peer> = members.iter().copied().collect();
         if once.len() != members.len() || members.iter().any(|&peer| peer >= tasks) {
-            return Err(Error::State(c"the members of the new group make no sense"));
+            return Err(Error::State(
+                c"the member list of the new group is not valid",
+            ));
         }
         Ok(rank as u32)
     }
@@ -178,7 +180,7 @@ impl<T: Transport> Groups<T> {
         let rank = self.check_members(&members)?;
         if !self.table.has_free(context) {
             return Err(Error::State(
-                c"the context of the new group is another group's already",
+                c"the context of the new group already belongs to another group",
             ));
         }
         self.epochs.add_group(context, &members);

@@ -110,7 +110,7 @@ pub(crate) fn run_of(context: u32, count: usize) -> impl Iterator<Item = u32> {
 /// Returns the error that all members of a group get if member `peer` has no memory or no entry for it.
 pub fn no_place(peer: Peer) -> Error {
     Error::Memory(format!(
-        "task {peer} had no memory or no place for the new group"
+        "task {peer} had no memory or no free entry for the new group"
     ))
 }
 
@@ -523,7 +523,7 @@ impl Making {
                 Err(error)
             }
             _ => Err(Error::State(
-                c"a member's word about a new group makes no sense",
+                c"a member's message about a new group is not valid",
             )),
         };
         let is_made = made.is_ok();
@@ -563,7 +563,9 @@ fn word_of_loss<T: Transport>(groups: &Groups<T>, peer: Peer) -> Word {
 /// Returns the error for a member that another member has reported as gone.
 fn said_to_be_gone<T: Transport>(groups: &Groups<T>, peer: Peer, left: bool) -> Error {
     if peer >= groups.transport().peers() || peer == groups.me() {
-        return Error::State(c"a member named one as gone that cannot be meant");
+        return Error::State(
+            c"a member reported the loss of a task that does not exist or is this one",
+        );
     }
     match groups.presence(peer) {
         Presence::Here if left => Error::Left(peer),

@@ -383,7 +383,7 @@ impl<T: Transport> Engine<T> {
         };
         self.condemn(Fault::Corrupt {
             peer,
-            what: "its word in a collective buffer is of no round that it could be in",
+            what: "its round number in a collective buffer is impossible",
         });
         Err(self.loss(peer))
     }

@@ -14,7 +14,7 @@ use crate::groups::Groups;
 use crate::transport::{Peer, Presence, Transport};
 
 /// The error of an agreement at a task that the other members cannot reach.
-pub(crate) const LEFT_OUT: Error = Error::State(c"the others took this task for dead");
+pub(crate) const LEFT_OUT: Error = Error::State(c"the other members treated this task as dead");
 
 /// The question that an agreement answers, and what is known of the answer so far.
 pub(crate) enum Subject {

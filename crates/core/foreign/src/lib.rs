@@ -176,22 +176,19 @@ impl Found {
         let (noticed, number) = match self.tasks {
             Some(tasks) => (
                 format!(
-                    "this process was started by {launcher} as one of {tasks} ({mark}), and Regatta does not take part in its jobs: \
-                     alone it would be a world of one, {tasks} times over"
+                    "this process was started by {launcher} as one of {tasks} ({mark}), whose jobs Regatta cannot join: there would be {tasks} worlds of one task each"
                 ),
                 tasks.to_string(),
             ),
             None => (
                 format!(
-                    "this process was started by {launcher} ({mark}), which does not say as one of how many, and Regatta does not take \
-                     part in its jobs: each of several would be a world of one"
+                    "this process was started by {launcher} ({mark}), whose jobs Regatta cannot join: if there are several processes, each would be a world of its own"
                 ),
                 "N".to_owned(),
             ),
         };
         format!(
-            "{noticed}. Start the program with `regatta run -n {number} PROGRAM`, or set {SINGLETON}=allow if each process is to be \
-             alone"
+            "{noticed}. Start the program with `regatta run -n {number} PROGRAM`, or set {SINGLETON}=allow if each process is meant to run alone"
         )
     }
 }

@@ -51,7 +51,7 @@ impl StepSource for Srun {
             return Err("it is a step of a heterogeneous job".to_owned());
         }
         step.is_sound().then_some(Some(step)).ok_or_else(|| {
-            "its variables SLURM_PROCID, SLURM_GTIDS, SLURM_NODEID and SLURM_STEP_NODELIST do not fit each other".to_owned()
+            "its variables SLURM_PROCID, SLURM_GTIDS, SLURM_NODEID and SLURM_STEP_NODELIST contradict each other".to_owned()
         })
     }
 }

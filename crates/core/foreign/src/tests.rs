@@ -117,7 +117,7 @@ fn the_sentence_says_what_was_noticed_and_what_to_do() {
         "MPICH's",
         "(PMI_RANK=1)",
         "as one of 3",
-        "3 times over",
+        "3 worlds of one task",
         "regatta run -n 3",
         "REGATTA_SINGLETON=allow",
     ] {
@@ -127,7 +127,7 @@ fn the_sentence_says_what_was_noticed_and_what_to_do() {
     for part in [
         "prterun",
         "(PMIX_RANK=0)",
-        "does not say",
+        "several processes",
         "regatta run -n N",
         "REGATTA_SINGLETON=allow",
     ] {

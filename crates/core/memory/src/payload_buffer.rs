@@ -76,7 +76,7 @@ impl Cursor {
     fn note(&mut self, freed: u64) -> Result<bool, Corrupt> {
         if freed > self.at {
             return Err(Corrupt {
-                what: "a payload buffer's read position lies behind all that was written",
+                what: "a payload buffer's read position is past the last byte written",
             });
         }
         let news = freed > self.other;

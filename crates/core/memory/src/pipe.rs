@@ -150,7 +150,7 @@ impl Control {
             Err(DONE) => Ok(Some(Filled::Pulled)),
             Err(PULLED) => Ok(Some(Filled::TakenOver)),
             Err(_) => Err(Corrupt {
-                what: "a pipe's turn is nobody's",
+                what: "a pipe's turn belongs to neither task",
             }),
         }
     }

@@ -135,7 +135,7 @@ impl Producer {
             || read.wrapping_sub(self.read) > lines.count()
         {
             return Err(Corrupt {
-                what: "a ring's read position lies outside the ring",
+                what: "a ring's read position is outside the ring",
             });
         }
         self.read = read;
@@ -212,7 +212,7 @@ fn impossible(lap: u16, expected: u16) -> Corrupt {
     let closed = lap.wrapping_sub(CLOSED).wrapping_sub(expected) < 2;
     Corrupt {
         what: if closed {
-            "that task has found damage in it and closed it"
+            "that task found damage in it and closed it"
         } else {
             "a ring line carries an impossible lap number"
         },

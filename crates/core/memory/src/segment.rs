@@ -335,7 +335,7 @@ impl Segment {
                 return Err(io::Error::new(
                     io::ErrorKind::OutOfMemory,
                     format!(
-                        "the window of {} MiB mapped for shared memory is full (is the address space limited? see ulimit -v)",
+                        "the window of {} MiB mapped for shared memory is full; the address space may be limited (ulimit -v)",
                         self.window >> 20
                     ),
                 ));
@@ -400,7 +400,7 @@ impl Segment {
             // Growing up to there could use up the host's memory because of an invalid word.
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the job's shared memory is damaged: more of it has been handed out than there is",
+                "the job's shared memory is damaged: more of it has been allocated than exists",
             ));
         }
         if end > size {
@@ -476,7 +476,7 @@ pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::OutOfMemory,
             format!(
-                "{} KiB of shared memory are needed and the host has {} KiB left",
+                "{} KiB of shared memory are needed, and the host has {} KiB left",
                 more >> 10,
                 left >> 10
             ),
@@ -488,7 +488,7 @@ pub fn reserve(fd: &impl AsFd, from: u64, to: usize) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::OutOfMemory,
             format!(
-                "{} KiB of shared memory are needed and the memory limit of this control group leaves {} KiB",
+                "{} KiB of shared memory are needed, and the memory limit of this control group leaves {} KiB",
                 more >> 10,
                 room >> 10
             ),

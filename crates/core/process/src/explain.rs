@@ -24,7 +24,7 @@ fn given_up(peer: u32) -> Option<String> {
     let guard = PROCESS.lock().ok()?;
     let why = guard.as_ref()?.given_up.get(&peer)?;
     Some(format!(
-        "{why}. Both live, and each counts as dead for the other; what depends on both cannot be done"
+        "{why}. Both tasks are alive, but each treats the other as dead; operations that need both cannot complete"
     ))
 }
 
@@ -43,7 +43,7 @@ fn disowned(peer: u32) -> Option<String> {
         let host = process.job.address(peer).map(|address| address.ip());
         let host = host.map_or(String::new(), |ip| format!(" at {ip}"));
         format!(
-            "this task (task {}) has been declared dead on the host of task {peer}{host}, which had not heard from this host for too long (--host-timeout): it was cut off, or stopped. The job goes on without this task; end it, and add its host again",
+            "this task (task {}) has been declared dead on the host of task {peer}{host}, because this host was silent for too long (--host-timeout): it was cut off from the network, or stopped. The job continues without this task; end it, and add its host again",
             process.engine.me()
         )
     })
@@ -55,22 +55,25 @@ fn death(peer: u32) -> String {
         _ if let Some(why) = given_up(peer) => why,
         _ if let Some(why) = disowned(peer) => why,
         Some(Cause::Exited(status)) => format!(
-            "{} exited with status {status} without leaving; what depends on it cannot be done",
+            "{} exited with status {status} without leaving; this operation cannot complete without it",
             name(peer)
         ),
         Some(Cause::Signalled(signal)) => format!(
-            "{} was killed by signal {signal}; what depends on it cannot be done",
+            "{} was killed by signal {signal}; this operation cannot complete without it",
             name(peer)
         ),
         Some(Cause::Lost) => format!(
-            "{} was on a host that was lost; what depends on it cannot be done",
+            "{} was on a host that was lost; this operation cannot complete without it",
             name(peer)
         ),
         None if is_here(peer) => format!(
-            "{} counts as dead for another member of the group; what depends on both cannot be done",
+            "{} is treated as dead by another member of the group; operations that need both cannot complete",
             name(peer)
         ),
-        None => format!("{} has died; what depends on it cannot be done", name(peer)),
+        None => format!(
+            "{} has died; this operation cannot complete without it",
+            name(peer)
+        ),
     }
 }
 
@@ -79,32 +82,32 @@ pub fn sentence(error: &Error) -> String {
     match error {
         Error::Argument(what) => what.clone(),
         Error::Task(rank) => format!("there is no task with rank or id {rank} in this group"),
-        Error::Tag(tag) => format!("tag {tag} is not a tag: tags are 0 to 2147483647"),
+        Error::Tag(tag) => format!("tag {tag} is not valid: tags are 0 to 2147483647"),
         Error::Handle(what) => format!(
-            "the {what} handle is stale or was never one: it has been completed, freed, or belongs to another task"
+            "the {what} handle is not valid: it was completed or freed, or belongs to another task"
         ),
         Error::Truncated { length, capacity } => format!(
-            "a message of {length} bytes met a buffer of {capacity}; the front was kept and the rest is gone. Probe for the length first, or give a larger buffer"
+            "a message of {length} bytes was received into a buffer of {capacity} bytes; only its first {capacity} bytes were kept. Probe for the length first, or use a larger buffer"
         ),
         Error::Dead(peer) => death(*peer),
         Error::Left(peer) => format!(
-            "{} has left (finalize); what depends on it cannot be done",
+            "{} has left (finalize); this operation cannot complete without it",
             name(*peer)
         ),
         Error::Memory(what) => what.clone(),
         Error::Cycle(members) => {
             let names: Vec<String> = members.iter().map(|&peer| name(peer)).collect();
             format!(
-                "blocked senders wait for each other in a circle: {} -> {}; the buffers of all of them are full and nobody receives. Receive before sending, or raise REGATTA_BUFFER",
+                "blocked senders wait for each other in a cycle: {} -> {}; all their buffers are full and none of them receives. Receive before sending, or raise REGATTA_BUFFER",
                 names.join(" -> "),
                 names.first().map_or("", String::as_str)
             )
         }
         Error::Revoked => {
-            "a member has revoked the group (rg_group_revoke): nothing can be done in it but rg_group_shrink and rg_agree"
+            "a member has revoked the group (rg_group_revoke): only rg_group_shrink and rg_agree still work in it"
                 .into()
         }
-        Error::Cancelled => "the operation was cancelled, the sender took the message back, or the program has ended the wait (rg_on_wait)"
+        Error::Cancelled => "the operation was cancelled, the sender withdrew the message, or the program ended the wait (rg_on_wait)"
                 .into(),
         Error::Corrupt { peer, what } => format!(
             "the memory shared with {} is damaged: {what}. It is treated as dead",
@@ -122,7 +125,7 @@ pub fn sentence(error: &Error) -> String {
 /// Returns the sentence about a member that cannot complete a collective.
 fn member_sentence(peer: u32, reason: Reason) -> String {
     format!(
-        "{} goes no further in a collective of this group, since {}: neither this one nor a later one of the group can be complete. The error of its own call says more; mend what that names, and go on in another group",
+        "{} cannot complete a collective of this group, because {}; neither this collective nor a later one of the group can complete. The error of that task's own call has the details: fix its cause, and continue in another group",
         name(peer),
         clause(reason)
     )
@@ -131,23 +134,23 @@ fn member_sentence(peer: u32, reason: Reason) -> String {
 /// Returns a clause for the class of another member's error.
 fn clause(reason: Reason) -> &'static str {
     match reason {
-        Reason::Left => "one that it waited for has left",
-        Reason::Memory => "it had no memory for its part",
-        Reason::Dead => "one that it waited for has died",
-        Reason::Argument => "an argument of its call makes no sense",
-        Reason::Task => "its call named a task that there is not",
-        Reason::Tag => "its call had a tag that is none",
-        Reason::Handle => "its call had a handle that is stale",
+        Reason::Left => "a task that it waited for has left",
+        Reason::Memory => "it ran out of memory",
+        Reason::Dead => "a task that it waited for has died",
+        Reason::Argument => "an argument of its call is not valid",
+        Reason::Task => "its call named a task that does not exist",
+        Reason::Tag => "its call had an invalid tag",
+        Reason::Handle => "its call had an invalid handle",
         Reason::Truncated => {
-            "a message did not fit into its buffer (do all give the same lengths?)"
+            "a message did not fit into its buffer (do all members pass the same lengths?)"
         }
-        Reason::Cycle => "it waited for itself in a circle of blocked senders",
-        Reason::Cancelled => "its part was cancelled",
+        Reason::Cycle => "it was part of a cycle of blocked senders",
+        Reason::Cancelled => "its call was cancelled",
         Reason::Corrupt => "memory that it shares with another task is damaged",
-        Reason::State => "it made the call where none can be made",
-        Reason::Launcher | Reason::Refused(_) => "its launcher does not do what it was asked for",
-        Reason::Version => "its launcher and its library are of different versions",
-        Reason::System => "the operating system refused it something",
+        Reason::State => "it made the call where Regatta cannot be called",
+        Reason::Launcher | Reason::Refused(_) => "its launcher refused a request",
+        Reason::Version => "its launcher and its library have incompatible versions",
+        Reason::System => "a system call failed in it",
     }
 }
 

@@ -85,7 +85,7 @@ fn exchange(group: GroupId, mine: Words) -> Result<Vec<Words>> {
     };
     run(group, gathering)?;
     let words = fields::all(&all.to_vec());
-    words.map_err(|_| Error::State(c"the words of a group's members are not whole"))
+    words.map_err(|_| Error::State(c"a message from a group's members is incomplete"))
 }
 
 /// Makes a group of the same members, with its own context.
@@ -149,7 +149,7 @@ pub fn split(group: GroupId, colour: i32, key: i32) -> Result<Option<GroupId>> {
 pub fn parent() -> Result<Option<u32>> {
     let held = enter()?;
     let member = held.job.membership(held.engine.me());
-    let member = member.map_err(|_| Error::State(c"the job's table does not know this task"))?;
+    let member = member.map_err(|_| Error::State(c"this task is not in the job's table"))?;
     Ok(member.parent)
 }
 
@@ -201,14 +201,14 @@ fn selected(
         let peer = process.peer(group, rank)?;
         if !known.insert(peer) {
             return Err(Error::Argument(format!(
-                "rank {rank} stands twice in the new group"
+                "rank {rank} is listed twice in the new group"
             )));
         }
         peers.push(peer);
     }
     if !known.contains(&process.engine.me()) {
         return Err(Error::Argument(
-            "this task is not among the ranks of the new group; only its members call".into(),
+            "this task's rank is not in the new group; only members of the new group may make this call".into(),
         ));
     }
     Ok(peers)

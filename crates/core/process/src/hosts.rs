@@ -23,7 +23,7 @@ fn hosted(answer: Tell, count: Option<usize>) -> Result<Hosted> {
             hosts, sentence, ..
         } if count.is_none_or(|count| count == hosts.len()) => Ok(Hosted { hosts, sentence }),
         _ => Err(Error::Launcher(
-            "the launcher answers something that was not asked".into(),
+            "the launcher's answer does not match the request".into(),
         )),
     }
 }

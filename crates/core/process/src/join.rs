@@ -102,8 +102,11 @@ fn join(again: bool, otherwise: impl FnOnce() -> Result<Joined>) -> Result<()> {
 
 /// Creates this task's transport according to the settings in the environment.
 fn open_paths(job: &Arc<Job>, rank: u32, listener: Option<OwnedFd>) -> Result<Paths> {
-    let mut paths = Paths::new(job.clone(), rank, listener)
-        .map_err(|error| Error::System(format!("no connections to other hosts: {error}")))?;
+    let mut paths = Paths::new(job.clone(), rank, listener).map_err(|error| {
+        Error::System(format!(
+            "connections to other hosts cannot be set up: {error}"
+        ))
+    })?;
     paths.finish_by(crate::state::go_on);
     paths.choose_footprints(footprints()?);
     if let Some(records) = records_per_key()? {
@@ -239,8 +242,7 @@ fn may_be_alone() -> Result<bool> {
         Err(std::env::VarError::NotPresent) | Ok("refuse") => Ok(false),
         Ok("allow") => Ok(true),
         other => Err(Error::Argument(format!(
-            "REGATTA_SINGLETON={:?} does not say whether a process that another launcher has started may be alone; write refuse (the \
-             default) or allow",
+            "REGATTA_SINGLETON={:?} is not valid; write refuse (the default) or allow: it decides whether a process that another launcher started may run alone",
             other.unwrap_or("not text")
         ))),
     }
@@ -264,8 +266,7 @@ fn adapts() -> Result<bool> {
         Err(std::env::VarError::NotPresent) | Ok("adapt") => Ok(true),
         Ok("spin") => Ok(false),
         other => Err(Error::Argument(format!(
-            "REGATTA_WAIT={:?} is no way to wait; write adapt (the default), or spin for tasks that \
-             have their cores to themselves",
+            "REGATTA_WAIT={:?} is not valid; write adapt (the default), or spin if each task has a core of its own",
             other.unwrap_or("not text")
         ))),
     }
@@ -279,7 +280,7 @@ fn footprints() -> Result<Policy> {
         Ok("wide") => Ok(Policy::Wide),
         Ok("non-temporal") => Ok(Policy::NonTemporal),
         other => Err(Error::Argument(format!(
-            "REGATTA_FOOTPRINT={:?} is no footprint of messages in shared memory; write learn (the default), narrow, wide or non-temporal",
+            "REGATTA_FOOTPRINT={:?} is not valid; write learn (the default), narrow, wide or non-temporal",
             other.unwrap_or("not text")
         ))),
     }
@@ -291,7 +292,7 @@ fn wants_bypasses() -> Result<bool> {
         Err(std::env::VarError::NotPresent) | Ok("use") => Ok(true),
         Ok("off") => Ok(false),
         other => Err(Error::Argument(format!(
-            "REGATTA_BYPASS={:?} does not say whether small messages to other hosts may go past TCP/IP; write use (the default) or off",
+            "REGATTA_BYPASS={:?} is not valid; write use (the default) or off: it decides whether small messages to other hosts may bypass TCP/IP",
             other.unwrap_or("not text")
         ))),
     }

@@ -214,7 +214,7 @@ fn send_request(
     }
     let Some(control) = &mut held.control else {
         return Err(Error::Launcher(
-            "this task was started without a launcher that could start and watch tasks; start it with `regatta run`"
+            "this task has no launcher, which is needed to start and watch tasks; start it with `regatta run`"
                 .into(),
         ));
     };
@@ -227,7 +227,7 @@ fn send_request(
     if request.len() > MAX_REQUEST_BYTES || !control.put_bytes(&request) {
         control.watches.remove(&id);
         return Err(Error::Argument(format!(
-            "the request is longer than {MAX_REQUEST_BYTES} bytes, which is the most that can be sent to the launcher"
+            "the request is longer than {MAX_REQUEST_BYTES} bytes, the limit of requests to the launcher"
         )));
     }
     control.flush();

@@ -22,7 +22,7 @@ const FREE: i32 = 64;
 pub(crate) fn call_launcher(segment: BorrowedFd) -> Result<OwnedFd> {
     let failed = |error: io::Error| {
         Error::Launcher(format!(
-            "this task was started by hand, and no launcher could be started for it: {error}. Start it with `regatta run`, or put the command regatta where PATH finds it"
+            "this task was started without `regatta run`, and no launcher could be started for it: {error}. Start it with `regatta run`, or put the command regatta in a directory of PATH"
         ))
     };
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -79,7 +79,7 @@ pub(crate) fn program() -> io::Result<PathBuf> {
             "the command regatta was not found beside the library or in PATH".to_owned();
         let passed_over = search.passed_over();
         if !passed_over.is_empty() {
-            sentence += &format!(" where it may be started from: {passed_over}");
+            sentence += &format!(" in a place that is safe to start it from: {passed_over}");
         }
         io::Error::new(io::ErrorKind::NotFound, sentence)
     })

@@ -77,7 +77,7 @@ impl Control {
     pub(crate) fn check(&self) -> Result<()> {
         match self.ended {
             true => Err(Error::Launcher(
-                "the launcher of this job has ended, and cannot be asked for anything".into(),
+                "the launcher of this job has ended, so requests to it fail".into(),
             )),
             false => Ok(()),
         }

@@ -18,7 +18,7 @@ fn place_of(address: usize) -> Result<(u64, usize)> {
     let found = held.engine.transport().loan_at(address);
     found.ok_or_else(|| {
         Error::Argument(
-            "the address is not the start of a loan this task holds (was it sent or freed?)".into(),
+            "the address is not the start of a loan that this task holds; the loan may have been sent or freed".into(),
         )
     })
 }

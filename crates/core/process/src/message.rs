@@ -372,8 +372,7 @@ fn kept_out_error(process: &Process) -> Error {
         false => format!("{} messages", engine.waiting()),
     };
     Error::Memory(format!(
-        "{full} wait for receives that have not been made, which is the limit of this task, so the \
-         message waited for cannot come in; receive them first, or raise REGATTA_BUFFER"
+        "{full} wait for receives that have not been posted; this is the limit of this task, so the expected message cannot arrive. Receive the waiting messages first, or raise REGATTA_BUFFER"
     ))
 }
 

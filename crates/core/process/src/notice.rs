@@ -58,7 +58,7 @@ pub fn descriptor() -> Result<RawFd> {
     // SAFETY: eventfd takes no pointers. It returns a new descriptor or fails.
     let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if fd < 0 {
-        return Err(system("no event descriptor"));
+        return Err(system("no event descriptor can be created"));
     }
     // SAFETY: the descriptor was just created, so no other code owns it.
     let event = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
@@ -69,7 +69,7 @@ pub fn descriptor() -> Result<RawFd> {
     let own = event
         .as_fd()
         .try_clone_to_owned()
-        .map_err(|_| system("no event descriptor"))?;
+        .map_err(|_| system("no event descriptor can be created"))?;
     let theirs = shared.clone();
     let watch = move || {
         while !theirs.stop.load(Ordering::Acquire) {
@@ -86,8 +86,12 @@ pub fn descriptor() -> Result<RawFd> {
             }
         }
     };
-    let thread = regatta_connection::library_thread::spawn("regatta/notice", watch)
-        .map_err(|error| Error::System(format!("no thread to watch the doorbell: {error}")))?;
+    let thread =
+        regatta_connection::library_thread::spawn("regatta/notice", watch).map_err(|error| {
+            Error::System(format!(
+                "no thread can be started to watch for messages: {error}"
+            ))
+        })?;
     *notice = Some(Notice {
         event,
         shared,
@@ -147,7 +151,7 @@ pub fn clear_descriptor() -> Result<()> {
     drop(held);
     let notice = NOTICE.lock().map_err(refused)?;
     let Some(notice) = &*notice else {
-        return Err(Error::State(c"no descriptor has been asked for"));
+        return Err(Error::State(c"no event descriptor has been requested"));
     };
     notice.shared.seen.store(seen, Ordering::Relaxed);
     let _ = rustix::io::read(&notice.event, &mut [0; 8]);
@@ -166,7 +170,7 @@ pub fn raise_descriptor() -> Result<()> {
     drop(enter()?);
     let notice = NOTICE.lock().map_err(refused)?;
     let Some(notice) = &*notice else {
-        return Err(Error::State(c"no descriptor has been asked for"));
+        return Err(Error::State(c"no event descriptor has been requested"));
     };
     let _ = rustix::io::write(&notice.event, &1u64.to_ne_bytes());
     Ok(())

@@ -26,7 +26,7 @@ const MAX_JOIN_ATTEMPTS: u32 = 4;
 const MAX_DESCRIPTORS: usize = 3;
 
 fn failed(name: &str, why: impl std::fmt::Display) -> Error {
-    Error::Launcher(format!("the job {name} cannot be entered: {why}"))
+    Error::Launcher(format!("the job {name} cannot be joined: {why}"))
 }
 
 /// Joins the job with this name. If there is none and `start` is true, starts it.
@@ -58,7 +58,10 @@ pub(crate) fn join_with_ticket(name: &str, ticket: Option<u32>, start: bool) -> 
             return Ok(joined);
         }
     }
-    Err(failed(name, "each time it has ended before it let us in"))
+    Err(failed(
+        name,
+        "each attempt failed because the job ended before this process could join",
+    ))
 }
 
 /// Returns whether there is a job with this name.
@@ -74,7 +77,7 @@ pub fn begin(name: &str) -> Result<()> {
         failed(
             name,
             format!(
-                "its launcher cannot be started: {error}. Put the command regatta where PATH finds it"
+                "its launcher cannot be started: {error}. Put the command regatta in a directory of PATH"
             ),
         )
     };
@@ -99,8 +102,10 @@ pub fn begin(name: &str) -> Result<()> {
 fn connect(name: &str) -> Result<Option<UnixStream>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
-        let why = "a name is made of letters, digits, `.`, `-` and `_`";
-        return Err(Error::Argument(format!("{name:?} names no job: {why}")));
+        let why = "names consist of letters, digits, `.`, `-` and `_`";
+        return Err(Error::Argument(format!(
+            "{name:?} is not the name of a job: {why}"
+        )));
     }
     let path = private_directory::path();
     let directory = PrivateDirectory::open(&path).map_err(|why| {
@@ -150,7 +155,7 @@ fn ask_to_join(name: &str, ticket: Option<u32>, mut stream: UnixStream) -> Resul
     let (Some(segment), Some(control)) = (handed.next(), handed.next()) else {
         return Err(failed(
             name,
-            "its launcher has not handed over what a task has",
+            "its launcher did not send the descriptors that a task needs",
         ));
     };
     let token = JoinToken {

@@ -102,8 +102,7 @@ impl Drop for Held {
 #[cold]
 pub(crate) fn outside() -> Error {
     Error::State(
-        c"Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and \
-         nothing after rg_finalize",
+        c"Regatta is not running in this process: call rg_init (in Rust: regatta::init) first, and no other function after rg_finalize",
     )
 }
 
@@ -112,13 +111,10 @@ pub(crate) fn outside() -> Error {
 pub fn refused(refusal: Refusal) -> Error {
     match refusal {
         Refusal::Shut => Error::State(
-            c"this process was forked by a task and is not that task: it cannot call Regatta, only exec \
-              another program or end. Call fork before rg_init, or let the parent do the messages",
+            c"this process was forked by a task and is not a task itself: it cannot call Regatta, only exec another program or exit. Call fork before rg_init, or call Regatta in the parent only",
         ),
         Refusal::Reentered => Error::State(
-            c"this thread is inside another call of Regatta: this one comes from a signal handler that has interrupted that, or \
-              from an operator of a reduction. Nothing has happened. Only rg_abort may be called there; let a handler note what it \
-              has to say, and say it after the call",
+            c"this thread is already inside a call of Regatta: a signal handler that interrupted that call, or an operator of a reduction, made another one, which had no effect. Only rg_abort may be called there; let the handler set a flag, and make the call later",
         ),
     }
 }

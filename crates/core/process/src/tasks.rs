@@ -21,7 +21,7 @@ pub struct Spawned {
 
 /// Returns the error of an answer of the launcher that does not match the request.
 pub(crate) fn astray() -> Error {
-    Error::Launcher("the launcher answers something that was not asked".into())
+    Error::Launcher("the launcher's answer does not match the request".into())
 }
 
 pub(crate) fn value(answer: Tell) -> Result<u64> {

@@ -120,7 +120,7 @@ impl Bypass {
     pub fn change_receives(&mut self, number: u64) -> io::Result<()> {
         let since = number.checked_sub(self.receives_since);
         if since.is_none_or(|records| records < self.bounds.least) || number >= END_OF_NUMBERS {
-            return Err(broken("a key of a bypass is changed too early"));
+            return Err(broken("a key of a bypass was changed too early"));
         }
         self.receives.change();
         self.receives.skip_to(number);

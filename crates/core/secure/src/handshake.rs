@@ -48,14 +48,14 @@ fn write<const N: usize>(state: &mut HandshakeState) -> io::Result<[u8; N]> {
     let mut message = [0; N];
     match state.write_message(&[], &mut message).map_err(failed)? {
         n if n == N => Ok(message),
-        _ => Err(broken("a message of the handshake has another length")),
+        _ => Err(broken("a message of the handshake has the wrong length")),
     }
 }
 
 /// Returns the ciphers of both directions, the one of the caller first, and the secrets of a bypass, the one of this end first.
 fn split(mut state: Box<HandshakeState>, called: bool) -> io::Result<([Cipher; 2], Box<Secrets>)> {
     if !state.is_handshake_finished() {
-        return Err(broken("a handshake is not at its end"));
+        return Err(broken("a handshake is not complete"));
     }
     let (mut caller, mut callee) = state.dangerously_get_raw_split();
     let ciphers = [&caller, &callee].map(Cipher::new);
@@ -124,7 +124,7 @@ impl Callee {
         let [mut receives, sends] = self.0;
         match receives.open(third, &mut []) {
             true => Ok(Session::new([sends, receives], self.1, bounds, records)),
-            false => Err(broken("a caller that is not there now")),
+            false => Err(broken("a caller that is not connected now")),
         }
     }
 }

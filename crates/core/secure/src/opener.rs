@@ -86,7 +86,7 @@ impl Opener {
         mut recv: impl FnMut(&mut [u8]) -> io::Result<Option<usize>>,
     ) -> io::Result<Option<usize>> {
         if self.failed {
-            return Err(broken("a stream that had to end goes on"));
+            return Err(broken("a stream continues after its end"));
         }
         let room: usize = into.iter().map(|part| part.len()).sum();
         let mut done = 0;
@@ -153,13 +153,13 @@ impl Opener {
     fn try_open(&mut self, record: Range<usize>, place: Option<&mut [u8]>) -> io::Result<usize> {
         let (sealed, content) = (record.len(), record.len() - TAG);
         if !self.used.has_room(&self.bounds, sealed) {
-            return Err(broken("a key is not changed in time"));
+            return Err(broken("a key was not changed in time"));
         }
         let record = &self.bytes[record];
         let is_aside = place.is_none();
         let place = place.unwrap_or(&mut self.aside[..]);
         if !self.cipher.open(record, &mut place[..content]) {
-            return Err(broken("a record that was not sealed for this place"));
+            return Err(broken("a record fails authentication at its position"));
         }
         self.start += HEAD + sealed;
         if content == 0 {
@@ -177,7 +177,7 @@ impl Opener {
     #[cold]
     fn change_key(&mut self) -> io::Result<usize> {
         if !self.used.may_change(&self.bounds) {
-            return Err(broken("a key is changed too early"));
+            return Err(broken("a key was changed too early"));
         }
         self.cipher.change();
         self.used = Use::default();

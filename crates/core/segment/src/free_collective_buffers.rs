@@ -95,7 +95,7 @@ fn damaged(corrupt: Corrupt) -> io::Error {
 impl FreeCollectiveBuffers<'_> {
     fn front(&self, place: u64) -> Result<&Front, Corrupt> {
         let at = place.checked_sub(FRONT).ok_or(Corrupt {
-            what: "a collective buffer's name is none",
+            what: "a collective buffer's name is not valid",
         })?;
         // SAFETY: `Front` consists of atomics only.
         unsafe { self.segment.words(at) }

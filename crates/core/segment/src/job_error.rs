@@ -37,7 +37,7 @@ impl fmt::Display for JobError {
         match self {
             JobError::Tasks(tasks) => write!(
                 f,
-                "a job of {tasks} tasks cannot be made; it has 1 to {MAX_TASKS}"
+                "a job cannot have {tasks} tasks; the limits are 1 and {MAX_TASKS}"
             ),
             JobError::Memory(error) => write!(
                 f,
@@ -45,11 +45,11 @@ impl fmt::Display for JobError {
             ),
             JobError::JoinToken(what) => write!(
                 f,
-                "the launcher's join token (REGATTA_JOB) is of no use: {what}. Was the program started in a way that closes inherited files? Start it by `regatta run`. Did a program of this job start it as a process of its own? Start it without REGATTA_JOB in its environment"
+                "the launcher's join token (REGATTA_JOB) cannot be used: {what}. If the program was started in a way that closes inherited files, start it with `regatta run`. If a program of this job started it as an ordinary process, start it without REGATTA_JOB in its environment"
             ),
             JobError::Version { launcher } => write!(
                 f,
-                "the launcher speaks version {launcher} of the job protocol and this library version {VERSION}; install both from the same release of Regatta"
+                "the launcher speaks version {launcher} of the job protocol, and this library speaks version {VERSION}; install both from the same release of Regatta"
             ),
             JobError::Taken { rank, pid } => write!(
                 f,

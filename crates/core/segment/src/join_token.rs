@@ -41,7 +41,7 @@ impl JoinToken {
     pub fn parse(text: &str) -> Result<JoinToken, JobError> {
         let bad = || {
             JobError::JoinToken(format!(
-                "{text:?} is not of the form v:fd:rank:size, with :control and :listener behind it or not"
+                "{text:?} is not of the form v:fd:rank:size, optionally followed by :control and :listener"
             ))
         };
         let mut parts = text.split(':');

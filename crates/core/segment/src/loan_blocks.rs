@@ -94,7 +94,7 @@ fn raw_tag(segment: &Segment, place: u64) -> Result<&Block, Corrupt> {
 }
 
 const NONE: Corrupt = Corrupt {
-    what: "a loan's place holds no loan",
+    what: "a loan's slot holds no loan",
 };
 
 /// Returns the tag of the block at `place`, and the block's size. Fails if no block is there.
@@ -303,7 +303,7 @@ impl LoanBlocks {
         let (_, size) = tag(segment, place)?;
         if len > size as u64 {
             return Err(Corrupt {
-                what: "a message claims to be longer than the loan it lies in",
+                what: "a message claims to be longer than its loan",
             });
         }
         let memory = segment.at(place, len as usize)?;
@@ -338,7 +338,7 @@ impl LoanBlocks {
         match tag.arrive(around.me, from) {
             true => Ok(()),
             false => Err(Corrupt {
-                what: "a message names a loan that its sender has not handed over",
+                what: "a message names a loan that its sender has not sent",
             }),
         }
     }
@@ -395,7 +395,7 @@ impl LoanBlocks {
         let allowed = tag.reader((name - place) as usize) == Some(around.me + 1);
         if !allowed || len > size {
             return Err(Corrupt {
-                what: "a shared block was named that this task may not read",
+                what: "a message names a shared block that this task may not read",
             });
         }
         around.segment.at(place, len)

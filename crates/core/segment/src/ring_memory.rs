@@ -132,7 +132,7 @@ impl RingMemory {
     fn at(segment: &Segment, offset: u64, class: u32) -> Result<RingMemory, Corrupt> {
         let Some(&geometry) = CLASSES.get(class as usize) else {
             return Err(Corrupt {
-                what: "a ring is of no known size",
+                what: "a ring has an unknown size",
             });
         };
         if !offset.is_multiple_of(LINE as u64) {

@@ -102,7 +102,7 @@ impl Job {
         }
         if task >= self.tasks() {
             return Err(Corrupt {
-                what: "a task is named that is not there",
+                what: "a task is named that does not exist",
             });
         }
         let slot = self.slot(task);
@@ -115,7 +115,7 @@ impl Job {
                 .is_some_and(|end| task < end && end <= self.tasks());
         if !inside {
             return Err(Corrupt {
-                what: "a task's world makes no sense",
+                what: "a task's world is not valid",
             });
         }
         Ok(Membership {

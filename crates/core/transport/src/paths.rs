@@ -118,7 +118,7 @@ impl<N: Near, F: Far> Composite<N, F> {
         match self.far.as_deref_mut() {
             Some(far) => Ok(Some(far)),
             None => Err(Fault::Memory(format!(
-                "task {peer} is on another host, and this task was given no socket to reach it"
+                "task {peer} is on another host, and this task has no socket to reach it"
             ))),
         }
     }

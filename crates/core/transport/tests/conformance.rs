@@ -88,14 +88,14 @@ fn the_single_copy_is_found_out_when_the_other_task_has_joined() {
         Shm::new(Arc::new(Job::join(fd, token).unwrap()), rank)
     };
     let mut early = join(0);
-    assert!(early.path(1).contains("when that task has joined"));
+    assert!(early.path(1).contains("once that task has joined"));
     let mut late = join(1);
     let found = |path: String| {
         path.split_once("at once; ")
             .map(|(_, found)| found.to_owned())
     };
     assert_eq!(found(early.path(1)), found(late.path(0)));
-    assert!(!early.path(1).contains("when that task has joined"));
+    assert!(!early.path(1).contains("once that task has joined"));
 }
 
 /// Returns two tasks on different hosts.

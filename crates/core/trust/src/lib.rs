@@ -92,7 +92,7 @@ impl Walk {
 
     fn follow(mut self, path: &Path) -> Result<PathBuf, Refused> {
         if !path.is_absolute() {
-            return Err(Refused::Unsafe("its path is a relative one".to_owned()));
+            return Err(Refused::Unsafe("its path is relative".to_owned()));
         }
         self.enter(PathBuf::from("/"))?;
         let mut left = parts(path);
@@ -111,7 +111,7 @@ impl Walk {
             }
             if self.shared {
                 return Err(Refused::Unsafe(format!(
-                    "everybody may put files into the directory {}",
+                    "every user may create files in the directory {}",
                     shown(&self.here)
                 )));
             }
@@ -179,9 +179,7 @@ impl Walk {
 
 fn writable(what: &str, path: &Path, mode: u32) -> String {
     let (path, mode) = (shown(path), mode & 0o7777);
-    format!(
-        "others may write to {what} {path} (its mode is {mode:03o}; `chmod go-w {path}` ends that)"
-    )
+    format!("others may write to {what} {path} (its mode is {mode:03o}); run `chmod go-w {path}`")
 }
 
 /// Returns the components of a path that are names or `..`, the first one last.

@@ -25,7 +25,7 @@ impl Search {
                 // A directory that others may write to does not matter unless it contains such a file.
                 if path.is_file() {
                     self.refused
-                        .push(format!("{} is not started, because {why}", path.display()));
+                        .push(format!("{} was not started, because {why}", path.display()));
                 }
                 None
             }

@@ -166,7 +166,7 @@ fn what_is_passed_over_is_named_with_the_reason() {
     assert_eq!(search.first([bad.clone(), scratch.0.join("none")]), None);
     let said = search.passed_over();
     assert!(
-        said.starts_with(&format!("{} is not started", bad.display()))
+        said.starts_with(&format!("{} was not started", bad.display()))
             && said.contains(&format!(
                 "others may write to the directory {}",
                 folder.display()

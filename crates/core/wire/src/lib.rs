@@ -84,7 +84,7 @@ pub struct Malformed;
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the message has another length than it says, or is of an unknown kind")
+        f.write_str("the message does not have the length that it states, or is of an unknown kind")
     }
 }
 

@@ -6,7 +6,7 @@
  *  Names      rg_VERB acts; rg_iVERB starts the same act and returns at once with a request;
  *             rg_VERBv takes views (strided or scattered memory) where rg_VERB takes one block.
  *  Ids        A handle is a struct with one field, passed by value. It may be copied freely and
- *             is checked at each use: a stale or made-up handle gives RG_ERR_HANDLE, never a crash.
+ *             is checked at each use: a handle that is freed or was never valid gives RG_ERR_HANDLE, never a crash.
  *  Errors     Every function that can fail returns an int: 0 (RG_OK) or a negative RG_ERR_ code.
  *             A call that fails has had no effect, unless the function says otherwise.
  *             rg_strerror(code) explains the code; rg_last_error() gives this thread's last
@@ -57,12 +57,12 @@ extern "C" {
 /* ---- errors ------------------------------------------------------------------------------- */
 
 #define RG_OK 0
-#define RG_ERR_ARGUMENT (-1)   /* an argument makes no sense; the last error says which */
+#define RG_ERR_ARGUMENT (-1)   /* an argument is not valid; the last error says which */
 #define RG_ERR_STATE (-2)      /* called before rg_init, after rg_finalize, in a forked child, or inside another call (from a signal
                                 * handler or an operator); or the other members consider this task dead (rg_group_shrink, rg_agree) */
 #define RG_ERR_TASK (-3)       /* no such task or rank */
 #define RG_ERR_TAG (-4)        /* tags are 0 .. 2147483647 */
-#define RG_ERR_HANDLE (-5)     /* stale or made-up handle */
+#define RG_ERR_HANDLE (-5)     /* the handle was completed, freed, or never valid */
 #define RG_ERR_TRUNCATED (-6)  /* the message was longer than the buffer, which holds its first bytes */
 #define RG_ERR_DEAD (-7)       /* a task this call depends on has died; the last error names it */
 #define RG_ERR_LEFT (-8)       /* a task this call depends on has left with rg_finalize */

@@ -168,8 +168,9 @@ fn size(group: RgGroup) -> Result<usize> {
 }
 
 fn total(len: usize, size: usize) -> Result<usize> {
-    len.checked_mul(size)
-        .ok_or_else(|| Error::Argument(format!("{size} times {len} bytes are more than memory")))
+    len.checked_mul(size).ok_or_else(|| {
+        Error::Argument(format!("{size} times {len} bytes exceed the address space"))
+    })
 }
 
 /// Returns the parts that arrays of lengths and offsets describe, and the highest end of these parts, in bytes.
@@ -184,7 +185,7 @@ fn parts(lens: *const usize, offsets: *const usize, size: usize) -> Result<(Part
         // SAFETY: the C program guarantees one length and one offset per rank.
         let (len, offset) = unsafe { (*lens.add(rank), *offsets.add(rank)) };
         let last = len.checked_add(offset);
-        end = end.max(last.ok_or_else(|| argument("a part ends beyond all memory"))?);
+        end = end.max(last.ok_or_else(|| argument("a part ends outside the address space"))?);
         list.push((len, offset));
     }
     Ok((Parts::Listed(list), end))
@@ -344,7 +345,8 @@ fn reduce_scatter(
         let bytes = total(count, width)?;
         list.push((bytes, end));
         let sum = all.checked_add(count).zip(end.checked_add(bytes));
-        (all, end) = sum.ok_or_else(|| argument("the counts together are more than memory"))?;
+        (all, end) =
+            sum.ok_or_else(|| argument("the sum of the counts exceeds the address space"))?;
     }
     let what = Reduction {
         operator: operator(op)?,

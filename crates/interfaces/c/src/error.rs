@@ -125,28 +125,32 @@ pub(crate) fn argument(what: &str) -> Error {
 fn words(code: c_int) -> &'static CStr {
     match code {
         abi::OK => c"no error",
-        abi::ERR_ARGUMENT => c"an argument makes no sense",
-        abi::ERR_STATE => c"called before rg_init or after rg_finalize",
+        abi::ERR_ARGUMENT => c"an argument is not valid",
+        abi::ERR_STATE => {
+            c"called before rg_init, after rg_finalize, in a forked child, or inside another call"
+        }
         abi::ERR_TASK => c"no such task or rank",
-        abi::ERR_TAG => c"not a tag: tags are 0 to 2147483647",
-        abi::ERR_HANDLE => c"stale or made-up handle",
-        abi::ERR_TRUNCATED => c"the message was longer than the buffer; the front was kept",
+        abi::ERR_TAG => c"the tag is not valid: tags are 0 to 2147483647",
+        abi::ERR_HANDLE => c"the handle is not valid: it was completed, freed, or never existed",
+        abi::ERR_TRUNCATED => {
+            c"the message was longer than the buffer, which holds its first bytes"
+        }
         abi::ERR_DEAD => c"a task this call depends on has died",
-        abi::ERR_LEFT => c"a task this call depends on has left",
+        abi::ERR_LEFT => c"a task this call depends on has left with rg_finalize",
         abi::ERR_MEMORY => c"memory, or a limit on it, is used up",
-        abi::ERR_CYCLE => c"blocked senders wait for each other in a circle",
-        abi::ERR_CANCELLED => c"the request was cancelled",
-        abi::ERR_CORRUPT => c"memory shared with another task is damaged",
-        abi::ERR_LAUNCHER => c"started by a launcher Regatta cannot speak to",
-        abi::ERR_VERSION => c"launcher and library are of different versions",
-        abi::ERR_SYSTEM => c"the operating system refused",
+        abi::ERR_CYCLE => c"waiting senders form a cycle, and all buffers are full",
+        abi::ERR_CANCELLED => c"the request was cancelled, or the program ended the wait",
+        abi::ERR_CORRUPT => c"shared memory holds data that no task of this version writes",
+        abi::ERR_LAUNCHER => c"the launcher is not supported, cannot be reached, or has ended",
+        abi::ERR_VERSION => c"launcher and library have incompatible versions",
+        abi::ERR_SYSTEM => c"a system call failed",
         abi::ERR_UNSUPPORTED => c"not supported",
         abi::ERR_PROGRAM => c"a program to be started is missing, or cannot be executed",
         abi::ERR_HOST => c"no such host in the job",
-        abi::ERR_NAME => c"nothing has this name",
-        abi::ERR_EXISTS => c"something has this name already",
-        abi::ERR_DENIED => c"it belongs to another task",
-        abi::ERR_NOTHING => c"no message came in that time",
+        abi::ERR_NAME => c"no entry or named group has this name",
+        abi::ERR_EXISTS => c"the name, host or role is already taken",
+        abi::ERR_DENIED => c"the entry belongs to another task",
+        abi::ERR_NOTHING => c"no message arrived in that time",
         abi::ERR_REVOKED => c"a member has revoked the group",
         _ => c"not an error code of Regatta",
     }
@@ -204,7 +208,10 @@ mod tests {
             let elsewhere = Error::Member { peer: 1, reason };
             assert_eq!(code(&elsewhere), code(&error), "{error:?}");
             let sentence = regatta_process::sentence(&elsewhere);
-            assert!(sentence.starts_with("task 1 goes no further"), "{sentence}");
+            assert!(
+                sentence.starts_with("task 1 cannot complete a collective"),
+                "{sentence}"
+            );
         }
         for reason in Reason::all() {
             assert!(tried.contains(&reason), "{reason:?} is not tried");

@@ -125,7 +125,7 @@ unsafe extern "C" fn rg_igroup_select(
     let start = || {
         let count = usize::try_from(groups).unwrap_or_default();
         if !(1..=MAX_GROUPS_PER_CALL).contains(&count) {
-            let text = format!("groups is {groups}; it is 1 to {MAX_GROUPS_PER_CALL}");
+            let text = format!("groups is {groups}; it must be 1 to {MAX_GROUPS_PER_CALL}");
             return Err(Error::Argument(text));
         }
         output(out, "out")?;

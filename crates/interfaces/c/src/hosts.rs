@@ -14,7 +14,7 @@ use crate::text::{put_all, required};
 /// # Safety
 /// `texts` must be NULL or have `count` entries, each NULL or a NUL-terminated text.
 unsafe fn texts(texts: *const *const c_char, count: c_int) -> Result<Vec<String>> {
-    let count = usize::try_from(count).map_err(|_| argument("count is negative"))?;
+    let count = usize::try_from(count).map_err(|_| argument("the count is negative"))?;
     if texts.is_null() && count > 0 {
         return Err(argument("the list of hosts is NULL"));
     }
@@ -107,9 +107,9 @@ unsafe fn started(
     codes: *const c_int,
     lines: *const *const c_char,
 ) -> Result<Vec<HostStarted>> {
-    let count = usize::try_from(count).map_err(|_| argument("count is negative"))?;
+    let count = usize::try_from(count).map_err(|_| argument("the count is negative"))?;
     if count > 0 && (hosts.is_null() || codes.is_null() || lines.is_null()) {
-        return Err(argument("a list of what has become of hosts is NULL"));
+        return Err(argument("a list of results for hosts is NULL"));
     }
     let one = |index: usize| {
         // SAFETY: the caller guarantees that the lists have `count` entries, and `index < count`.
@@ -117,9 +117,9 @@ unsafe fn started(
             unsafe { (*hosts.add(index), *codes.add(index), *lines.add(index)) };
         let refused = match code {
             OK => None,
-            code => {
-                Some(reason(code).ok_or_else(|| argument("no reason for a host not to start"))?)
-            }
+            code => Some(reason(code).ok_or_else(|| {
+                argument("a result is not the reason why a host was not started")
+            })?),
         };
         let line = match refused {
             // SAFETY: the caller guarantees that the text is NULL or NUL-terminated.
@@ -128,7 +128,8 @@ unsafe fn started(
                 .into_owned(),
             Some(_) => String::new(),
         };
-        let host = u32::try_from(host).map_err(|_| argument("a host has no such number"))?;
+        let host =
+            u32::try_from(host).map_err(|_| argument("a number does not belong to a host"))?;
         Ok(HostStarted {
             host,
             refused,

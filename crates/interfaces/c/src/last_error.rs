@@ -56,8 +56,7 @@ pub(crate) fn set(text: &CStr) {
         // SAFETY: `copy` is NULL or was made above, and nothing refers to it.
         unsafe { libc::free(copy.cast()) };
         CONSTANT.set(Some(
-            c"the sentence of this error could not be kept: the C library has no memory for it, or no key for thread-specific data \
-              (pthread_key_create)",
+            c"the text of this error could not be stored: the C library has no memory for it, or no key for thread-specific data (pthread_key_create)",
         ));
         return;
     }
@@ -122,7 +121,7 @@ mod tests {
         let copy = unsafe { libc::strdup(c"of the interrupted call".as_ptr()) };
         let in_handler = || {
             set(c"of the handler");
-            assert!(shown_text().contains("could not be kept"));
+            assert!(shown_text().contains("could not be stored"));
         };
         assert!(replace(copy, in_handler));
         CONSTANT.set(None);

@@ -30,7 +30,7 @@ const MAX_OBJECT_BYTES: usize = isize::MAX as usize;
 #[cold]
 fn absurd(len: usize) -> Error {
     Error::Argument(format!(
-        "a length of {len} bytes is no length (a negative number?)"
+        "the length {len} is not valid; it may be a negative number"
     ))
 }
 
@@ -98,7 +98,7 @@ pub(crate) unsafe fn strided(views: *const RgView, n: c_int) -> Result<Views> {
     }
     Views::strided(list)
         .filter(|views| views.len() <= MAX_OBJECT_BYTES)
-        .ok_or_else(|| argument("the views together are longer than memory"))
+        .ok_or_else(|| argument("the views together exceed the address space"))
 }
 
 /// Reserves room for `n` entries. Fails if there is no memory for them.
@@ -112,7 +112,7 @@ pub(crate) fn output<'a, T>(place: *mut T, name: &str) -> Result<&'a mut T> {
     // SAFETY: the C program guarantees that output pointers are valid or NULL.
     unsafe { place.as_mut() }.ok_or_else(|| {
         Error::Argument(format!(
-            "{name} is NULL; it must point to where the answer goes"
+            "{name} is NULL; it must point to memory for the result"
         ))
     })
 }

@@ -40,7 +40,7 @@ unsafe fn place(options: Option<&RgSpawnOptions>) -> Result<Place> {
             (None, Some(architecture), false) => Place::Architecture(text(architecture)?),
             _ => {
                 return Err(argument(
-                    "an architecture goes neither with a host nor with elsewhere",
+                    "an architecture cannot be combined with a host or with elsewhere",
                 ));
             }
         },
@@ -60,7 +60,7 @@ fn destination(options: Option<&RgSpawnOptions>) -> Result<Output> {
         OUTPUT_BLOCKS => false,
         _ => {
             return Err(argument(
-                "output is none of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
+                "output must be one of 0, RG_OUTPUT_JOB, RG_OUTPUT_LINES, RG_OUTPUT_BLOCKS",
             ));
         }
     };
@@ -247,7 +247,7 @@ extern "C" fn rg_notify(
             TASKS => WatchKind::Tasks,
             _ => {
                 return Err(argument(
-                    "kind is none of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
+                    "kind must be one of RG_TASK_EXIT, RG_HOST_LOST, RG_HOST_ADDED, RG_TASKS",
                 ));
             }
         };
@@ -322,7 +322,7 @@ fn so_many(count: c_int) -> Result<Option<u32>> {
         process::ANY => Ok(None),
         count => match u32::try_from(count) {
             Ok(count) => Ok(Some(count)),
-            Err(_) => Err(argument("count is negative")),
+            Err(_) => Err(argument("the count is negative")),
         },
     }
 }

@@ -101,8 +101,7 @@ impl Error {
     /// Makes the error of a call inside an operator. Does not use the engine, which is locked there.
     #[cold]
     pub(crate) fn inside_operator() -> Error {
-        let sentence = "an operator of a reduction has called Regatta, which is in the middle of \
-                        that reduction; operators only compute";
+        let sentence = "an operator of a reduction called Regatta during that reduction; operators must only compute";
         Error {
             kind: ErrorKind::State,
             sentence: sentence.into(),

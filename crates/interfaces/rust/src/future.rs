@@ -78,7 +78,7 @@ impl<B: Send + 'static> Future for Completion<'_, B> {
             }
             Stage::Started(open) => {
                 let Some(open) = open.take() else {
-                    let again = "a future that has completed is polled again";
+                    let again = "a completed future was polled again";
                     return Poll::Ready(Err(Error::argument(again)));
                 };
                 match open.test() {

@@ -132,7 +132,7 @@ fn check(shape: &Shape, len: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::argument(format!(
-        "the view {shape:?} reaches beyond the {len} elements it is of"
+        "the view {shape:?} exceeds its {len} elements"
     )))
 }
 

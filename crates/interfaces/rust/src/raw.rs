@@ -117,7 +117,7 @@ fn piece<T: Data>(base: *mut T, len: usize, shape: Shape) -> Piece {
 
 fn joined(pieces: Vec<Piece>) -> Result<Views> {
     Views::strided(pieces)
-        .ok_or_else(|| Error::argument("the views together are longer than memory"))
+        .ok_or_else(|| Error::argument("the views together exceed the address space"))
 }
 
 /// An exclusive borrow kept as a pointer while the engine uses its memory, so that no reference to the memory exists.

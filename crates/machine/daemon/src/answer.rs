@@ -87,7 +87,7 @@ fn open(daemon: &Daemon, talk: &mut Talk, caller: Option<Pid>) -> Option<Opening
     let own = daemon.lock().membership.own().address();
     if let Some(to) = opening.to.filter(|&to| to != own) {
         let sentence = format!(
-            "the daemon of {} was reached at {to}, where another one was called: does something between the hosts redirect connections?",
+            "the daemon of {} was reached at {to} in place of another daemon; check whether something between the hosts redirects connections",
             daemon.charge.name
         );
         let _ = talk.send_line(&Reply::Refused(sentence));
@@ -99,7 +99,7 @@ fn open(daemon: &Daemon, talk: &mut Talk, caller: Option<Pid>) -> Option<Opening
 /// Returns the refusal for a program of another version.
 pub(crate) fn other_version(daemon: &Daemon, other: &str) -> String {
     format!(
-        "the daemon of {} is regatta {}, and what speaks with it is regatta {other}: use the same release on all hosts (`regatta down` works with any)",
+        "the daemon of {} is regatta {}, but the program that connected to it is regatta {other}: use the same release on all hosts (`regatta down` works with any release)",
         daemon.charge.name,
         identity(),
     )
@@ -186,7 +186,7 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
         let state = daemon.lock();
         if state.hindrance().is_none() {
             return Ok(Reply::Note(
-                "a majority of the hosts answers: nobody has to vouch for anything".to_owned(),
+                "a majority of the hosts answers, so there is nothing to vouch for".to_owned(),
             ));
         }
         state.unanswered()
@@ -196,7 +196,7 @@ fn vouch(daemon: &Arc<Daemon>) -> Result<Reply, Refusal> {
         return Ok(Reply::Done);
     }
     Ok(Reply::Note(format!(
-        "this side goes on with the hosts that answer; taken for dead: {}. Should these live and be a majority, this side will end what it runs and join them when it hears of them",
+        "this side continues with the hosts that answer, and treats these as dead: {}. If they are alive and form a majority, this side ends its jobs and joins them as soon as it reaches them",
         absent.join(", ")
     )))
 }

@@ -323,7 +323,7 @@ pub(crate) fn encode<T: Serialize>(said: &T) -> Vec<u8> {
 pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> Result<T, Refusal> {
     serde_json::from_slice(line).map_err(|_| {
         Refusal::of_regatta(
-            "what the other end says is not understood: is it another version of Regatta?",
+            "the message of the other end is not valid; it may be another version of Regatta",
         )
     })
 }

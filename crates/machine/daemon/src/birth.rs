@@ -46,8 +46,9 @@ const MAX_WITNESSES: usize = 4;
 /// Starts a daemon in a process of its own, and returns when it has joined. It leaves unless it is told to stay.
 /// Returns also a note for the user, if there is one.
 pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> {
-    let failed =
-        |error: std::io::Error| Refusal::of_regatta(format!("no daemon can be started: {error}"));
+    let failed = |error: std::io::Error| {
+        Refusal::of_regatta(format!("the daemon cannot be started: {error}"))
+    };
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let mut command = Command::new("/proc/self/exe");
     command
@@ -64,7 +65,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
     }
     command
         .spawn()
-        .map_err(|error| limits::no_process("no daemon can be started", &error))?;
+        .map_err(|error| limits::no_process("the daemon cannot be started", &error))?;
     drop(command);
     let wire = Wire::local(ours).map_err(failed)?;
     // It first tries addresses in both directions, and joins.
@@ -77,7 +78,7 @@ pub(crate) fn start(charge: &Charge) -> Result<(Talk, Option<String>), Refusal> 
         Ok(Reply::Note(note)) => Ok((talk, Some(note))),
         Ok(_) => Ok((talk, None)),
         Err(_) => Err(Refusal::of_regatta(
-            "the daemon ended before it could say why",
+            "the daemon ended without reporting a cause",
         )),
     }
 }
@@ -91,7 +92,7 @@ pub(crate) fn keep(talk: &mut Talk) -> Result<(), Refusal> {
     match kept {
         Ok(Reply::Done) => Ok(()),
         _ => Err(Refusal::of_regatta(
-            "the daemon has ended since it was started",
+            "the daemon ended soon after it was started",
         )),
     }
 }
@@ -107,7 +108,7 @@ pub fn live() -> Result<(), Refusal> {
         .map_err(failed)?;
     if rustix::net::sockopt::socket_type(&starter).is_err() {
         return Err(Refusal::of_regatta(
-            "`regatta daemon` is started by `regatta up` and `regatta add`; it is of no use by hand",
+            "`regatta daemon` is started by `regatta up` and `regatta add`, not by hand",
         ));
     }
     let wire = Wire::local(UnixStream::from(starter)).map_err(failed)?;
@@ -129,7 +130,7 @@ pub fn live() -> Result<(), Refusal> {
 
     let mut talk = Talk::new(wire, answer::TALK_TIMEOUT);
     let Ok(Birth::Begin(charge)) = talk.receive::<Birth>() else {
-        return Err(Refusal::of_regatta("the daemon was not told what to do"));
+        return Err(Refusal::of_regatta("the daemon received no instructions"));
     };
     match set_up(charge) {
         Ok((daemon, sockets, claimed, note)) => {
@@ -238,7 +239,7 @@ fn join(daemon: &Arc<Daemon>) -> Result<(), Refusal> {
             None => {
                 let port = daemon.lock().membership.own().address().port();
                 return Err(Refusal::of_regatta(format!(
-                    "connections between {} and {} come through, but no datagrams (UDP, to the port {port} here and {} there): does a firewall let them pass?",
+                    "connections between {} and {} work, but datagrams do not arrive (UDP, to port {port} here and port {} there); a firewall may block them",
                     daemon.charge.name,
                     contacts[0].0,
                     contacts[0].1.port()
@@ -263,7 +264,7 @@ fn meet(daemon: &Daemon, name: &str, address: std::net::SocketAddr) -> Result<()
         })?;
         talk.receive::<Reply>()
     });
-    let firewall = "is there a firewall between them?";
+    let firewall = "check for a firewall between them";
     match asked {
         Ok(Reply::Done) => Ok(()),
         Ok(Reply::Refused(sentence)) if sentence.starts_with("the daemon of") => {

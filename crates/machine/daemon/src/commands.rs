@@ -73,13 +73,13 @@ pub fn begin(
 ) -> Result<Tie, Refusal> {
     if place.connect()?.is_some() && !leftover::is_there(place) {
         return Err(Refusal::of_regatta(format!(
-            "the virtual machine {} is up already: `regatta add HOST` adds hosts to it, `regatta down` ends it, and `--vm NAME` means another one",
+            "the virtual machine {} is already running: `regatta add HOST` adds hosts to it, `regatta down` ends it, and `--vm NAME` selects another one",
             place.machine()
         )));
     }
     let key = Key::random().map_err(|error| {
         Refusal::of_regatta(format!(
-            "the system gives no random numbers for a key: {error}"
+            "the system cannot provide random numbers for a key: {error}"
         ))
     })?;
     let addresses = bootstrap::own_addresses(beginning.interface.as_ref());
@@ -141,7 +141,7 @@ fn add_with(
         let is_here = across.rsh.is_none() && bootstrap::is_here(&host.name);
         if is_here || config.hosts.iter().any(|(name, _)| *name == host.name) {
             return Err(Refusal::of_regatta(format!(
-                "the host {} is in the virtual machine already, so nothing was added",
+                "the host {} is already in the virtual machine; no host was added",
                 host.name
             )));
         }
@@ -284,7 +284,7 @@ fn all_or_none<T>(outcomes: Vec<Outcome<T>>) -> Result<Vec<(u32, T)>, Refusal> {
     sentences.dedup();
     Err(Refusal {
         status: first.status,
-        sentence: format!("{}; nothing was added", sentences.join("; ")),
+        sentence: format!("{}; no host was added", sentences.join("; ")),
     })
 }
 
@@ -330,7 +330,7 @@ fn expect_done(reply: Reply) -> Result<Option<String>, Refusal> {
         Reply::Note(note) => Ok(Some(note)),
         Reply::Refused(sentence) => Err(Refusal::of_regatta(sentence)),
         _ => Err(Refusal::of_regatta(
-            "the daemon answers something else than it was asked",
+            "the daemon's answer does not match the request",
         )),
     }
 }
@@ -339,7 +339,7 @@ fn join_config(place: &MachinePlace) -> Result<JoinConfig, Refusal> {
     match ask_here(place, Ask::JoinConfig, TALK_TIMEOUT)? {
         Reply::JoinConfig(config) => Ok(*config),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
-            Refusal::of_regatta("the daemon answers something else than it was asked")
+            Refusal::of_regatta("the daemon's answer does not match the request")
         })),
     }
 }
@@ -412,7 +412,7 @@ fn report(reply: Reply) -> Result<Report, Refusal> {
     match reply {
         Reply::Hosts(report) => Ok(report),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
-            Refusal::of_regatta("the daemon answers something else than it was asked")
+            Refusal::of_regatta("the daemon's answer does not match the request")
         })),
     }
 }
@@ -458,7 +458,7 @@ pub fn tasks(place: &MachinePlace) -> Result<Running, Refusal> {
             silent,
         }),
         other => Err(expect_done(other).err().unwrap_or_else(|| {
-            Refusal::of_regatta("the daemon answers something else than it was asked")
+            Refusal::of_regatta("the daemon's answer does not match the request")
         })),
     }
 }
@@ -501,7 +501,7 @@ pub fn shell(place: &MachinePlace, host: &str, job: &str) -> Result<u8, Refusal>
             }
             _ => {
                 return Err(Refusal::of_regatta(
-                    "the daemon answers something else than it was asked",
+                    "the daemon's answer does not match the request",
                 ));
             }
         }
@@ -514,10 +514,10 @@ pub fn shell(place: &MachinePlace, host: &str, job: &str) -> Result<u8, Refusal>
 fn why_not_opened(host: &str, end: ChannelEnd) -> String {
     match end {
         ChannelEnd::HostLost { cause } => {
-            format!("the host {host} is lost, so no shell was begun there: {cause}")
+            format!("the host {host} is lost, so no shell was started there: {cause}")
         }
         ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
-        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
+        ChannelEnd::Renewed { why } => format!("{why}; this host rejoins as a new host"),
         ChannelEnd::ShellEnded { .. } => format!("the shell on the host {host} has ended"),
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(host: &str, mut wire: Wire, bytes: Vec<u8>) -> Result<u8, Refu
             Ok(None) => {}
             Err(_) => {
                 return Err(Refusal::of_regatta(
-                    "the daemon of this host has ended, and with it the channels to all others",
+                    "the daemon of this host has ended, which closed the channels to all other hosts",
                 ));
             }
         }
@@ -71,7 +71,7 @@ fn deliver(
     output: BorrowedFd<'_>,
     errors: BorrowedFd<'_>,
 ) -> Result<Option<u8>, Refusal> {
-    let nonsense = || Refusal::of_regatta("the daemon says what is not understood");
+    let nonsense = || Refusal::of_regatta("the daemon sent an invalid message");
     loop {
         let next = arrived.next_message_within(session::MAX_MESSAGE_BYTES);
         match next.map_err(|_| nonsense())? {
@@ -88,10 +88,10 @@ fn closed(host: &str, end: ChannelEnd) -> Result<u8, Refusal> {
     Err(Refusal::of_regatta(match end {
         ChannelEnd::ShellEnded { status } => return Ok(status as u8),
         ChannelEnd::HostLost { cause } => {
-            format!("the host {host} is lost, and the shell there with it: {cause}")
+            format!("the host {host} is lost, and so is the shell there: {cause}")
         }
         ChannelEnd::HostGone { sentence } | ChannelEnd::Cut { sentence } => sentence,
-        ChannelEnd::Renewed { why } => format!("{why}, and this host goes on as another one"),
+        ChannelEnd::Renewed { why } => format!("{why}; this host rejoins as a new host"),
     }))
 }
 
@@ -103,7 +103,7 @@ fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Refusal> {
             Err(Errno::AGAIN) => {
                 _ = wait(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None)
             }
-            Err(_) => return Err(Refusal::of_regatta("the launcher has gone")),
+            Err(_) => return Err(Refusal::of_regatta("the launcher has ended")),
         }
     }
     Ok(())

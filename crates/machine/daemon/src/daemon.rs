@@ -195,7 +195,7 @@ impl Daemon {
         let mut state = self.lock();
         if !state.is_alone() {
             return Err(Refusal::of_regatta(
-                "this host is known to others by its address",
+                "this host is known to other hosts by its address",
             ));
         }
         let now = self.now();
@@ -375,7 +375,7 @@ impl DaemonState {
                 self.journal.epitaph(name)
             )),
             _ => Err(format!(
-                "several hosts are called {name}: name the one you mean by its address, as `regatta hosts` shows it"
+                "several hosts are called {name}: use the address of the one you mean, as shown by `regatta hosts`"
             )),
         }
     }
@@ -391,7 +391,7 @@ impl DaemonState {
             architecture: facts.map(|facts| facts.architecture.clone()),
             state: state.to_owned(),
             cause: suspected.then(|| {
-                "it does not answer; unless it objects it will be declared dead".to_owned()
+                "it does not answer; it will be declared dead unless it answers soon".to_owned()
             }),
             since_ms: journal::milliseconds(now.saturating_sub(since)),
         }

@@ -139,7 +139,7 @@ fn accept(daemon: &Arc<Daemon>, listener: &UnixListener, spare: &Spare) -> bool 
 fn end(daemon: &Arc<Daemon>, claimed: Claimed) {
     let until = Instant::now() + TASKS_END_TIMEOUT;
     let mut state = daemon.lock();
-    state.channels.let_go("the daemon of this host ends");
+    state.channels.let_go("the daemon of this host is ending");
     while state.channels.all().next().is_some() {
         match daemon.await_change(state, until) {
             Some(woken) => state = woken,

@@ -76,7 +76,7 @@ fn ask_all(daemon: &Daemon, what: &Ask, limit: Duration) -> Vec<(String, Result<
 pub(crate) fn remove(daemon: &Arc<Daemon>, host: &str) -> Result<Reply, Refusal> {
     if host == daemon.charge.name || host == daemon.lock().membership.own().address().to_string() {
         return Err(Refusal::usage(format!(
-            "{host} is this host: remove it from another one, or end the whole machine with `regatta down`"
+            "{host} is this host: remove it from another host, or end the whole machine with `regatta down`"
         )));
     }
     let found = daemon.lock().find(host).map_err(Refusal::of_regatta)?;
@@ -104,7 +104,7 @@ fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
     talk.limit(Some(HOST_END_TIMEOUT));
     match talk.receive::<Reply>() {
         Err(error) if error.kind() == ErrorKind::TimedOut => Err(Refusal::of_regatta(format!(
-            "the daemon of {host} has not ended within {} s: what its jobs have started may still run there",
+            "the daemon of {host} has not ended within {} s; processes that its jobs started may still run there",
             HOST_END_TIMEOUT.as_secs()
         ))),
         _ => Ok(()),
@@ -115,13 +115,13 @@ fn await_end(host: &str, mut talk: Talk) -> Result<(), Refusal> {
 pub(crate) fn down(daemon: &Arc<Daemon>) -> Reply {
     let hope = {
         let state = daemon.lock();
-        state.channels.let_go("the virtual machine ends");
+        state.channels.let_go("the virtual machine is ending");
         match state.membership.standing() {
             Standing::Majority => {
-                "If a daemon of the machine lives there, it takes on no work, and ends when it reaches the other hosts again; `regatta down` there ends it at once"
+                "If a daemon of the machine still runs there, it accepts no work, and ends when it reaches the other hosts again; `regatta down` there ends it at once"
             }
             _ => {
-                "This host had no majority, so the machine may go on there without it: `regatta down` there ends it"
+                "This host had no majority, so the machine may continue there without it; `regatta down` there ends it"
             }
         }
     };

@@ -122,10 +122,10 @@ impl Journal {
             // The host is reported once its description is known.
             Event::HostUp(_) | Event::Examine(_) => return None,
             Event::Described(host, facts) => {
-                format!("the host {} is there, at {}", facts.name, host.address())
+                format!("the host {} has joined, at {}", facts.name, host.address())
             }
             Event::Suspected(host) => format!(
-                "the host {} does not answer: it is suspected",
+                "the host {} does not answer and is suspected",
                 self.name(host)
             ),
             Event::Cleared(host) => format!("the host {} answers again", self.name(host)),
@@ -138,12 +138,12 @@ impl Journal {
             Event::Minority { seen, known } => minority(*seen, *known),
             Event::Majority { seen, known } => {
                 format!(
-                    "{seen} of {known} hosts answer: this host is one of a majority, and takes on work"
+                    "{seen} of {known} hosts answer: this host is in a majority and accepts work"
                 )
             }
             Event::Renewed { why, .. } => {
                 format!(
-                    "{}: what ran here is ended, and this host comes back as a new one",
+                    "{}: the tasks that ran here are ended, and this host rejoins as a new host",
                     renewal(*why)
                 )
             }
@@ -255,49 +255,49 @@ fn why(cause: Cause, asked: Option<Duration>) -> String {
         Cause::Silent => {
             let asked = asked.map_or(String::new(), |asked| {
                 let seconds = asked.as_secs_f32();
-                format!(" (for {seconds:.1} s it has been asked again, in vain)")
+                format!(" (repeated requests got no answer for {seconds:.1} s)")
             });
             return format!("it has been silent for too long{asked}, so it is dead or cut off");
         }
         Cause::DaemonGone => "its daemon has ended; the host itself answers",
-        Cause::Replaced => "its daemon has begun anew",
-        Cause::GaveWay => "the network was split, and this host went over to the other side",
+        Cause::Replaced => "its daemon was started again",
+        Cause::GaveWay => "the network was split, and this host joined the other side",
     };
     observed.to_owned()
 }
 
 /// Reason for which a daemon ends without having been told to.
-pub(crate) const ENDED: &str = "while this host was cut off, the daemons of the others have ended, so the machine is over: this daemon ends too, and `regatta up` starts a new machine";
+pub(crate) const ENDED: &str = "while this host was cut off, the daemons of the other hosts ended, and with them the machine: this daemon ends too, and `regatta up` starts a new machine";
 
 /// Reason why a host that is not on the others' roll accepts no work.
-pub(crate) const OUTSIDE: &str = "the other hosts have not agreed yet that this one is of the machine, so it takes on no work: they do so as soon as a majority of them answers. If that lasts, `regatta hosts` on them shows who does not answer, and `regatta vouch` says that those are dead";
+pub(crate) const OUTSIDE: &str = "the other hosts have not yet agreed that this host is in the machine, so it accepts no work; they agree as soon as a majority of them answers. If that takes long, `regatta hosts` on one of them shows which hosts do not answer, and `regatta vouch` declares those dead";
 
 /// Returns the reason why a host rejoins under a new identity, for the beginning of a sentence.
 pub(crate) fn renewal(why: Renewal) -> &'static str {
     match why {
         Renewal::DeclaredDead => {
-            "the others had declared this host dead, because it did not answer"
+            "the other hosts declared this host dead, because it did not answer"
         }
         Renewal::WronglyVouched => {
-            "`regatta vouch` on this side of a split said that the other hosts were dead, but they live, and a majority of them goes on"
+            "`regatta vouch` on this side of a split declared the other hosts dead, but they are alive, and a majority of them continues"
         }
         Renewal::BothVouched => {
-            "`regatta vouch` was given on both sides of a split, and the other side goes on, because it has the host that has been there longest, or needed fewer vouches"
+            "`regatta vouch` was given on both sides of a split, and the other side continues, because it has the oldest host, or needed fewer vouches"
         }
-        Renewal::GaveWay => "the network was split, and the other side goes on",
+        Renewal::GaveWay => "the network was split, and the other side continues",
     }
 }
 
 /// Returns the reason why neither side goes on although the network works again.
 fn deadlock(address: SocketAddr) -> String {
     format!(
-        "this host and the one at {address} are of two sides of a split, one of which was vouched for, and neither side has a majority of its hosts: none takes on work until `regatta vouch` is given on a host of the side that is to go on. The other side then joins it, and ends what it ran"
+        "this host and the one at {address} are on two sides of a split, one of which was vouched for, and neither side has a majority of its hosts: no host accepts work until `regatta vouch` is given on a host of the side that is to continue. The other side then ends its tasks and joins it"
     )
 }
 
 /// Returns the reason why a host in a minority accepts no work.
 pub(crate) fn minority(seen: usize, known: usize) -> String {
     format!(
-        "only {seen} of {known} hosts answer, which is no majority: this host takes on no work, because the others may be alive and at work without it. It goes on by itself when they answer; if you know that they are dead, `regatta vouch` says so"
+        "only {seen} of {known} hosts answer, which is not a majority: this host accepts no work, because the other hosts may be alive and continue without it. It continues by itself when they answer; if you know that they are dead, run `regatta vouch`"
     )
 }

@@ -29,7 +29,7 @@ pub(crate) fn end(place: &MachinePlace, host: &str) -> Result<Option<String>, Re
     }
     commands::leave(place, END_TIMEOUT)?;
     Ok(Some(format!(
-        "on {host} a daemon of an earlier virtual machine {} was left, cut off from all other hosts of that machine: it has been ended",
+        "on {host}, a daemon was left over from an earlier virtual machine {} and cut off from all its other hosts; it has been ended",
         place.machine()
     )))
 }

@@ -64,7 +64,7 @@ pub(crate) fn await_end(
     match has_ended {
         true => Ok(()),
         false => Err(Refusal::of_regatta(format!(
-            "the daemon of this host{process} has not ended within {} s: what its jobs have started may still run here; {remedy}",
+            "the daemon of this host{process} has not ended within {} s; processes that its jobs started may still run here; {remedy}",
             limit.as_secs()
         ))),
     }

@@ -54,7 +54,7 @@ pub(crate) fn run(
         }
         if sent_up == Err(Broken::Sender) {
             break Some(ChannelEnd::Cut {
-                sentence: "the launcher says what the daemon does not understand".to_owned(),
+                sentence: "the launcher sent an invalid message".to_owned(),
             });
         }
         if down.ended || sent_up == Err(Broken::Receiver) {
@@ -115,8 +115,8 @@ fn why_hung_up(
     }
     let known = || ChannelEnd::HostGone {
         sentence: match ended {
-            true => format!("the host {host} has hung up: its daemon has ended"),
-            false => format!("the host {host} has hung up (has its daemon ended?)"),
+            true => format!("the host {host} closed the connection: its daemon has ended"),
+            false => format!("the host {host} closed the connection; its daemon may have ended"),
         },
     };
     cut.why().unwrap_or_else(known)
@@ -372,7 +372,7 @@ mod tests {
         shell.write_all(&[0xff; 4]).expect("room");
         drop(shell);
         run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
-        let sentence = "the host beta says what is not understood".to_owned();
+        let sentence = "the host beta sent an invalid message".to_owned();
         let end = ChannelEnd::HostGone { sentence };
         assert_eq!(hear(launcher), (0, Some(ChannelMessage::Closed { end })));
     }
@@ -406,7 +406,7 @@ mod tests {
         shell.write_all(&said).expect("room");
         let shell = std::thread::spawn(|| hear(shell));
         run(near, far, [Vec::new(), Vec::new()], beta(), &cut);
-        let sentence = "the host beta says what is not understood".to_owned();
+        let sentence = "the host beta sent an invalid message".to_owned();
         let end = ChannelEnd::HostGone { sentence };
         assert_eq!(hear(launcher), (9, Some(ChannelMessage::Closed { end })));
         let heard = shell.join().expect("a shell");
@@ -493,7 +493,7 @@ mod tests {
             launcher.write_all(&frames(9)).expect("room");
         };
         let heard = hear_after_hang_up(None, say);
-        let sentence = "the host beta has hung up: its daemon has ended".to_owned();
+        let sentence = "the host beta closed the connection: its daemon has ended".to_owned();
         let end = ChannelEnd::HostGone { sentence };
         let all = OVERFLOWING_BYTES + session::MAX_PIECE_BYTES;
         assert_eq!(heard, (all, Some(ChannelMessage::Closed { end })));

@@ -87,7 +87,7 @@ impl Sealer {
         let mut salt = Salt::default();
         SystemRandom::new()
             .fill(&mut salt)
-            .map_err(|_| std::io::Error::other("no random numbers"))?;
+            .map_err(|_| std::io::Error::other("the system cannot provide random numbers"))?;
         Ok(Sealer {
             machine: machine.clone(),
             salt,

@@ -50,7 +50,7 @@ impl Shell {
     /// `session` is its number here.
     pub(crate) fn start(connection: &str, session: u64) -> Result<Shell, Refusal> {
         let refused = |error: std::io::Error| {
-            Refusal::of_regatta(format!("no shell can be started: {error}"))
+            Refusal::of_regatta(format!("the shell cannot be started: {error}"))
         };
         let own = format!("/proc/{}/exe", std::process::id());
         let mut command = Command::new("/bin/sh");
@@ -339,7 +339,7 @@ impl Claim {
 
     /// Tells the launcher that it does not have the session.
     fn end(self) {
-        let sentence = "its agent does not follow now".to_owned();
+        let sentence = "its agent does not follow this launcher now".to_owned();
         let end = ChannelEnd::HostGone { sentence };
         Pump::new(self.wire, Vec::new()).conclude(end).try_deliver();
     }

@@ -95,7 +95,7 @@ impl From<String> for NotOpened {
 }
 
 fn waits_here(job: &str) -> String {
-    format!("nothing of the job {job} waits here for another launcher")
+    format!("no agent of the job {job} waits on this host for another launcher")
 }
 
 /// Returns this host and the one with this name. The error is a sentence.
@@ -126,7 +126,7 @@ impl WayThere {
         peer: HostId,
         (job, caller): (String, Pid),
     ) -> Result<WayThere, String> {
-        let cut = Cut::new().map_err(|error| format!("no channel can be opened: {error}"))?;
+        let cut = Cut::new().map_err(|error| format!("a channel cannot be opened: {error}"))?;
         let number = daemon.lock().channels.new_number();
         let channel = Channel {
             job: job.clone(),
@@ -188,7 +188,7 @@ impl WayThere {
             Ok((Reply::Refused(sentence), _)) => {
                 Err(format!("on the host {host}: {sentence}").into())
             }
-            Ok(_) => Err(format!("the host {host} says what is not understood").into()),
+            Ok(_) => Err(format!("the host {host} sent an invalid message").into()),
             Err(error) => Err(match self.cut.why() {
                 Some(why) => NotOpened::Ended(why),
                 None => talk::explain(host, &error).sentence.into(),
@@ -238,7 +238,7 @@ impl Started {
         if let Some(hindrance) = hindrance {
             return Err(hindrance);
         }
-        let failed = |error: std::io::Error| format!("no shell can be started: {error}");
+        let failed = |error: std::io::Error| format!("the shell cannot be started: {error}");
         let cut = Cut::new().map_err(failed)?;
         let silence = Duration::from_millis(daemon.charge.silence_ms);
         let session = match detachable {
@@ -313,7 +313,7 @@ pub(crate) fn claim_here(daemon: &Arc<Daemon>, mut talk: Talk, job: &str, peer: 
         let known = state.membership.hosts().any(|(host, _)| host == peer);
         match state.hindrance() {
             Some(hindrance) => Err(hindrance),
-            None if !known => Err("the host that asks is not one of the machine".to_owned()),
+            None if !known => Err("the requesting host is not in the machine".to_owned()),
             None => state
                 .channels
                 .claim(job, peer)
@@ -337,7 +337,7 @@ fn register(daemon: &Arc<Daemon>, number: u64, channel: Channel) {
     state.channels.add(number, channel);
     let own = state.membership.own();
     if state.over {
-        let sentence = "the daemon of this host ends".to_owned();
+        let sentence = "the daemon of this host is ending".to_owned();
         cut.cut(&ChannelEnd::Cut { sentence });
     } else if peer != own && !state.membership.hosts().any(|(host, _)| host == peer) {
         cut.cut(&state.journal.channel_end(&peer));
@@ -406,12 +406,15 @@ mod tests {
     fn a_daemon_that_ends_waits_for_no_host_that_is_asked_for_a_shell() {
         let daemon = daemon();
         let (_listener, way) = way_to_silence(&daemon);
-        daemon.lock().channels.let_go("the virtual machine ends");
+        daemon
+            .lock()
+            .channels
+            .let_go("the virtual machine is ending");
         let began = Instant::now();
         let wanted = Wanted::New { detachable: true };
         let refused = way.open(&daemon, "beta", wanted).err();
         assert!(began.elapsed() < TALK_TIMEOUT / 2, "{:?}", began.elapsed());
-        let sentence = "the virtual machine ends".to_owned();
+        let sentence = "the virtual machine is ending".to_owned();
         let end = ChannelEnd::Cut { sentence };
         assert_eq!(refused, Some(NotOpened::Ended(end)));
     }

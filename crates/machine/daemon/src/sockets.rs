@@ -49,5 +49,5 @@ impl Sockets {
 }
 
 fn refused(address: IpAddr, error: &io::Error) -> Refusal {
-    Refusal::of_regatta(format!("no ports can be opened at {address}: {error}"))
+    Refusal::of_regatta(format!("ports cannot be opened at {address}: {error}"))
 }

@@ -56,8 +56,8 @@ fn obey(bytes: &[u8], started: &mut Started, peer: &mut BootstrapPeer) -> Result
                 drop(ends);
                 started
             });
-            let starting =
-                starting.map_err(|error| limits::no_process("no daemon can be started", &error))?;
+            let starting = starting
+                .map_err(|error| limits::no_process("the daemon cannot be started", &error))?;
             while !starting.is_finished() {
                 if peer.next(Some(done.as_fd())) == Word::End {
                     return Err(Refusal::of_regatta("the channel has ended"));
@@ -75,7 +75,7 @@ fn obey(bytes: &[u8], started: &mut Started, peer: &mut BootstrapPeer) -> Result
             Ok(Reply::Done)
         }
         _ => Err(Refusal::of_regatta(
-            "the starter of a daemon was told something out of turn",
+            "the starter of a daemon received an unexpected message",
         )),
     }
 }

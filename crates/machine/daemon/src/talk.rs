@@ -376,13 +376,15 @@ impl AsFd for Talk {
 /// Returns why a talk with this host failed, as a sentence.
 pub(crate) fn explain(host: &str, error: &io::Error) -> Refusal {
     let why = match error.kind() {
-        ErrorKind::TimedOut => "does not answer (is it cut off?)".to_owned(),
+        ErrorKind::TimedOut => "does not answer; it may be cut off".to_owned(),
         ErrorKind::Unsupported => "runs another version of Regatta".to_owned(),
-        ErrorKind::HostUnreachable => "cannot be reached (is it up, and its network?)".to_owned(),
-        ErrorKind::ConnectionRefused => "has no daemon of this machine any more".to_owned(),
-        ErrorKind::UnexpectedEof => "has hung up (has its daemon ended?)".to_owned(),
-        ErrorKind::InvalidData => "says what is not understood".to_owned(),
-        _ => format!("cannot be spoken to: {error}"),
+        ErrorKind::HostUnreachable => {
+            "cannot be reached; it may be down, or its network".to_owned()
+        }
+        ErrorKind::ConnectionRefused => "no longer has a daemon of this machine".to_owned(),
+        ErrorKind::UnexpectedEof => "closed the connection; its daemon may have ended".to_owned(),
+        ErrorKind::InvalidData => "sent an invalid message".to_owned(),
+        _ => format!("cannot be contacted: {error}"),
     };
     Refusal::of_regatta(format!("the host {host} {why}"))
 }

@@ -128,7 +128,7 @@ pub(crate) fn kill(
     }
     rustix::process::pidfd_send_signal(&fd, signal)
         .map(|()| Reply::Done)
-        .map_err(|errno| Refusal::of_regatta(format!("the signal was not taken: {errno}")))
+        .map_err(|errno| Refusal::of_regatta(format!("the signal could not be sent: {errno}")))
 }
 
 /// Returns the process that represents a job to the user: the one that leads it instead of its launcher, or else the

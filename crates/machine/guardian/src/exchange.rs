@@ -45,7 +45,7 @@ pub(crate) fn of(step: &Step) -> Result<&'static dyn Exchange, Refusal> {
     let found = EXCHANGES.iter().find(|(name, _)| *name == launcher);
     found.map(|(_, exchange)| *exchange).ok_or_else(|| {
         Refusal::new(format!(
-            "{launcher} lets the nodes of a step tell each other nothing: start the program with {}",
+            "{launcher} gives the nodes of a step no way to exchange data: start the program with {}",
             step.names.instead
         ))
     })
@@ -81,7 +81,7 @@ pub(crate) fn secret() -> Result<Secret, Refusal> {
     let mut secret = Secret::default();
     SystemRandom::new()
         .fill(&mut secret)
-        .map_err(|_| Refusal::new("the system gives no random numbers for the job's key"))?;
+        .map_err(|_| Refusal::new("the system cannot provide random numbers for the job's key"))?;
     Ok(secret)
 }
 

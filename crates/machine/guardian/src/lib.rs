@@ -67,7 +67,7 @@ fn step() -> Result<Step, String> {
     let step = regatta_foreign::step(&regatta_foreign::environment);
     let step = step.map_err(|(names, what)| {
         format!(
-            "what {} says of this step cannot be used: {what}",
+            "what {} reports about this step cannot be used: {what}",
             names.launcher
         )
     })?;
@@ -97,7 +97,7 @@ pub fn start(versions: &str, words: &[&str]) -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let started = command.spawn();
-    started.map_err(|error| format!("no process for the guardian: {error}"))?;
+    started.map_err(|error| format!("no process can be started for the guardian: {error}"))?;
     say(guardian::STARTED)
 }
 
@@ -107,7 +107,7 @@ pub fn serve(maker: u32, patience: Duration) -> Result<(), String> {
     let step = step()?;
     // Signals for the tasks are not meant for this process.
     let _blocked = Blocked::all();
-    let failed = |error: io::Error| format!("no guardian: {error}");
+    let failed = |error: io::Error| format!("the guardian cannot be started: {error}");
     let listener = io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
     let nothing = std::fs::File::open("/dev/null").map_err(failed)?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|errno| failed(errno.into()))?;

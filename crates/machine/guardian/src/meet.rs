@@ -91,7 +91,7 @@ pub(crate) fn together(step: &Step, until: Instant) -> Result<Met, Refusal> {
 /// Returns the error for an exchange whose result does not belong to this step.
 fn senseless(step: &Step) -> Refusal {
     Refusal::new(format!(
-        "the nodes of step {} have told something that does not fit this step",
+        "the nodes of step {} reported data that does not match this step",
         step.id
     ))
 }
@@ -128,7 +128,7 @@ fn decide(step: &Step, letters: &[Vec<u8>]) -> Result<Table, Refusal> {
                 Some(place @ None) => *place = Some((node, address)),
                 _ => {
                     return Err(Refusal::new(format!(
-                        "two nodes of step {} say that rank {rank} is theirs",
+                        "two nodes of step {} both report rank {rank} as theirs",
                         step.id
                     )));
                 }
@@ -138,7 +138,7 @@ fn decide(step: &Step, letters: &[Vec<u8>]) -> Result<Table, Refusal> {
     let places: Option<Vec<(u32, SocketAddr)>> = places.into_iter().collect();
     let places = places.ok_or_else(|| {
         Refusal::new(format!(
-            "the nodes of step {} have fewer tasks between them than the {} that {} says",
+            "the nodes of step {} have fewer tasks in total than the {} that {} reports",
             step.id, step.size, step.names.launcher
         ))
     })?;
@@ -168,7 +168,7 @@ fn key<'a>(shares: impl Iterator<Item = &'a mut guardian::Secret>) -> Key {
 /// Returns the error for two guardians that cannot reach each other.
 fn unreached(step: &Step, node: u32) -> Refusal {
     Refusal::new(format!(
-        "the guardians of the nodes {} and {} do not reach each other: does a firewall between them close the ports from 32768 to 60999?",
+        "the guardians of the nodes {} and {} cannot reach each other; a firewall between them may close the ports from 32768 to 60999",
         step.node_name(),
         step.nodes[node as usize]
     ))
@@ -311,7 +311,10 @@ pub(crate) mod tests {
     fn letters_that_do_not_fit_the_step_make_no_job() {
         let refused = |letters: &[Letter]| decided(letters).err().expect("a refusal");
         let twice = refused(&[letter(0, true), letter(0, true)]);
-        assert!(twice.sentence.contains("rank 0 is theirs"), "{twice:?}");
+        assert!(
+            twice.sentence.contains("both report rank 0 as theirs"),
+            "{twice:?}"
+        );
         let few = refused(&[
             letter(0, true),
             Letter {
@@ -319,9 +322,9 @@ pub(crate) mod tests {
                 ..letter(1, true)
             },
         ]);
-        assert!(few.sentence.contains("the 2 that Slurm says"), "{few:?}");
+        assert!(few.sentence.contains("the 2 that Slurm reports"), "{few:?}");
         let alone = refused(&[letter(0, true)]);
-        assert!(alone.sentence.contains("does not fit"), "{alone:?}");
+        assert!(alone.sentence.contains("does not match"), "{alone:?}");
         let other = refused(&[
             letter(0, true),
             Letter {

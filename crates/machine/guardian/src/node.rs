@@ -41,7 +41,7 @@ pub(crate) fn serve(listener: OwnedFd, maker: u32, step: &Step, patience: Durati
     let founded = Arc::new(AtomicBool::new(false));
     let watched = end_with(maker, &tasks, founded.clone()).map_err(|error| {
         Refusal::new(format!(
-            "the guardian of the tasks on this node gets no thread from the kernel ({error}); end something, or raise the limit of processes (ulimit -u, or pids.max of the control group)"
+            "the guardian of the tasks on this node cannot start a thread ({error}); end processes, or raise the limit of processes (ulimit -u, or pids.max of the control group)"
         ))
     });
     if let Err(refusal) = gathered.and(watched) {
@@ -158,8 +158,7 @@ fn missing(step: &Step, tasks: &[Task], patience: Duration) -> String {
         .map(u32::to_string)
         .collect();
     format!(
-        "within {} s only {} of the {} tasks of step {} on this node have called rg_init; not yet: {}. Have they ended, or do \
-         they not use Regatta? Set REGATTA_JOIN_TIMEOUT to more seconds if they start so slowly",
+        "within {} s only {} of the {} tasks of step {} on this node have called rg_init; missing: {}. They may have ended, or do not use Regatta. Set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
         patience.as_secs(),
         come.len(),
         step.here.len(),
@@ -177,8 +176,7 @@ fn ended_early(step: &Step, rank: u32, pid: u32) -> Refusal {
 
 fn unseen(step: &Step, rank: u32) -> Refusal {
     Refusal::new(format!(
-        "task {rank} cannot be watched: the tasks of this node do not see each other's processes (is each in a \
-         container of its own?). Start the program with {}",
+        "task {rank} cannot be watched: the tasks of this node do not see each other's processes; each may run in a container of its own. Start the program with {}",
         step.names.instead
     ))
 }
@@ -215,7 +213,10 @@ fn read_hello(line: OwnedFd, step: &Step, tasks: &[Task]) -> Result<Option<Task>
         return Ok(None);
     }
     if !step.here.contains(&rank) {
-        let sentence = format!("rank {rank} of step {} is not of this node", step.id);
+        let sentence = format!(
+            "rank {rank} of step {} does not belong to this node",
+            step.id
+        );
         answer(&line, &Refusal::new(sentence));
         return Ok(None);
     }
@@ -240,7 +241,7 @@ pub(crate) fn other_version(theirs: guardian::Versions) -> Refusal {
     Refusal {
         versions: true,
         sentence: format!(
-            "the tasks of this step are of different versions of Regatta: one speaks version {}.{} of the job protocol, \
+            "the tasks of this step use different versions of Regatta: one speaks version {}.{} of the job protocol, \
              another {}.{}; build all with the same release, and install it on all nodes",
             OURS.rendezvous, OURS.job, theirs.rendezvous, theirs.job
         ),

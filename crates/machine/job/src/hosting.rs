@@ -55,7 +55,7 @@ impl HostRequests {
         if count > MAX_HOSTS_PER_REQUEST {
             return Err((
                 RequestError::Argument,
-                format!("{count} hosts are too many at once"),
+                format!("{count} hosts are too many for one request"),
             ));
         }
         while self.open.iter().any(|one| one.number == self.next) {
@@ -134,18 +134,18 @@ impl RequestedHost<'_> {
     pub fn check(&self) -> Result<(), Refused> {
         let name = self.name;
         if self.is_of_job {
-            let sentence = format!("the host {name} is of the job already");
+            let sentence = format!("the host {name} is already in the job");
             return Err((RequestError::Exists, sentence));
         }
         // The channels of the machine only lead to its own hosts.
         if self.is_of_machine == Some(false) {
             let sentence = format!(
-                "{name} is no host of the virtual machine that the job has its hosts from: `regatta add {name}` makes it one, and the job takes it in"
+                "{name} is not a host of the job's virtual machine: `regatta add {name}` adds it to the machine and to the job"
             );
             return Err((RequestError::Host, sentence));
         }
         if self.again {
-            let sentence = format!("the host {name} can be of a job only once");
+            let sentence = format!("a host can be in a job only once, and {name} is listed twice");
             return Err((RequestError::Exists, sentence));
         }
         Ok(())

@@ -328,7 +328,7 @@ impl Lifecycle {
             self.phase = Phase::Grace(now + grace);
             let seconds = grace.as_secs_f32();
             let text = format!(
-                "{{}}; they are ended {seconds} s after the failure (--on-failure=continue lets them go on)"
+                "{{}}; they are ended {seconds} s after the failure (--on-failure=continue keeps them running)"
             );
             self.notice = (grace > NOTICE_DELAY).then(|| (now + NOTICE_DELAY, text));
         }
@@ -397,7 +397,8 @@ impl Lifecycle {
         let grace = self.policy.grace;
         self.phase = Phase::Grace(now + grace);
         let (signal, seconds) = (words::signal(signal), grace.as_secs_f32());
-        let text = format!("{{}} after {signal}; they are ended {seconds} s after it (--grace)");
+        let text =
+            format!("{{}} after {signal}; they are ended {seconds} s after the signal (--grace)");
         self.notice = (grace > NOTICE_DELAY).then(|| (now + NOTICE_DELAY, text));
     }
 

@@ -327,7 +327,7 @@ impl Reachability {
             counted => format!("{counted} more pairs of hosts have"),
         };
         effects.push(ReachabilityEffect::Report(format!(
-            "{pairs} tasks that cannot reach each other (--json names one of each)"
+            "{pairs} tasks that cannot reach each other (--json names one pair of tasks for each)"
         )));
     }
 
@@ -467,7 +467,7 @@ impl Between {
                 more => format!(", and {more} more pairs of tasks on these hosts"),
             };
             effects.push(ReachabilityEffect::Report(format!(
-                "{first}; both go on as if the other were dead{more}"
+                "{first}; both continue, and each treats the other as dead{more}"
             )));
         }
         for ((one, other), sentence) in over {

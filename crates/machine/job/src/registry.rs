@@ -371,7 +371,10 @@ fn that_fits(mut message: Tell) -> Tell {
     match bytes.len() > MAX_REQUEST_BYTES {
         true => reply(
             id,
-            Err(too_long("the list that answers this request", bytes.len())),
+            Err(too_long(
+                "the list in the answer to this request",
+                bytes.len(),
+            )),
         ),
         false => message,
     }
@@ -379,7 +382,7 @@ fn that_fits(mut message: Tell) -> Tell {
 
 /// Returns the refusal for something that does not fit into a message.
 pub fn too_long(what: &str, bytes: usize) -> Refused {
-    let sentence = format!("{what} has {bytes} bytes, and a message may have {MAX_REQUEST_BYTES}");
+    let sentence = format!("{what} has {bytes} bytes; the limit is {MAX_REQUEST_BYTES}");
     (RequestError::Memory, sentence)
 }
 

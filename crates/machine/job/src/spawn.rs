@@ -145,7 +145,7 @@ impl Spawns {
         self.check_room(order.count, registry, lifecycle)?;
         let parent = order.on_behalf.unwrap_or(by);
         if !registry.is_alive(parent) {
-            let sentence = format!("there is no task {parent} to start tasks for");
+            let sentence = format!("there is no task {parent} for which tasks could be started");
             return Err((RequestError::Task, sentence));
         }
         let placed = registry.place_tasks(parent, &order.place, order.count)?;
@@ -198,7 +198,7 @@ impl Spawns {
         let (had, most) = (registry.task_count() + planned, self.most_tasks);
         if count > most.saturating_sub(had) {
             let sentence = format!(
-                "the job has had {had} tasks and may have {most} in all (--most-tasks): {count} more cannot be started"
+                "{count} more tasks cannot be started: the job has had {had} tasks, and its limit is {most} in total (--most-tasks)"
             );
             return Err((RequestError::Memory, sentence));
         }
@@ -261,7 +261,7 @@ impl Spawns {
         if let Some(part) = parts.find(|part| part.host == host && part.prepared.is_none()) {
             let count = part.count as usize;
             let incomplete = || {
-                let sentence = "a host has not said where its tasks listen".to_owned();
+                let sentence = "a host has not reported the addresses of its tasks".to_owned();
                 (RequestError::System, sentence)
             };
             part.prepared = Some(prepared.and_then(|addresses| {
@@ -356,7 +356,7 @@ impl Spawns {
     /// the host's report counts.
     pub fn host_lost(&mut self, host: u32, unstarted: &[u32]) {
         let lost = || {
-            let sentence = "the host was lost while it was to start tasks".to_owned();
+            let sentence = "the host was lost while it started tasks".to_owned();
             (RequestError::Host, sentence)
         };
         for spawning in &mut self.open {

@@ -41,7 +41,7 @@ impl TimeRequests {
     /// Refuses all requests to a host that is lost.
     pub fn host_lost(&mut self, registry: &mut ReplicatedRegistry, host: u32) {
         for Question { by, id, .. } in self.asked.extract_if(.., |asked| asked.host == host) {
-            let sentence = "the host was lost before it said what time it is".to_owned();
+            let sentence = "the host was lost before it reported its time".to_owned();
             registry.reply(by, id, Err((RequestError::Host, sentence)));
         }
     }

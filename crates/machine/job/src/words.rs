@@ -21,7 +21,7 @@ fn meaning(number: i32) -> Option<&'static str> {
         libc::SIGABRT => "abort",
         libc::SIGBUS => "bus error",
         libc::SIGFPE => "arithmetic exception",
-        libc::SIGKILL => "SIGKILL: sent by someone, or for want of memory",
+        libc::SIGKILL => "SIGKILL: sent by a user, or by the kernel when memory ran out",
         libc::SIGUSR1 => "user signal 1",
         libc::SIGSEGV => "segmentation fault",
         libc::SIGUSR2 => "user signal 2",

@@ -67,7 +67,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Serves one launcher to the end of its job. `temporary` means that this program is a copy made for the job. If this
 /// agent becomes the launcher, `starter` starts further hosts.
 pub fn run(temporary: bool, starter: NewHostStarter) -> Result<u8, Refusal> {
-    let by_hand = "`regatta agent` speaks with `regatta run --host ...`, which starts it; it is of no use by hand";
+    let by_hand = "`regatta agent` is started by `regatta run --host ...`, not by hand";
     let link = rsh::channel_to_starter(temporary, by_hand)?;
     serve(link, starter)
 }
@@ -236,8 +236,7 @@ impl Agent {
         }
         if !lives {
             return Some(Some(
-                "its agent ends, because the process that watches over it has been killed"
-                    .to_owned(),
+                "its agent ends, because the process that supervises it was killed".to_owned(),
             ));
         }
         if let Some(asked) = asked {
@@ -247,7 +246,7 @@ impl Agent {
         given_up.then(|| {
             let seconds = silent.as_secs_f32().floor();
             Some(format!(
-                "its agent heard nothing from here for {seconds} s (--host-timeout) and ended the tasks there"
+                "its agent received nothing from this host for {seconds} s (--host-timeout) and ended the tasks there"
             ))
         })
     }
@@ -294,7 +293,7 @@ impl Agent {
 
     fn handle_orders(&mut self) -> Result<(), Refusal> {
         self.link.flush();
-        let astray = || Refusal::of_regatta("the agent was told something it does not understand");
+        let astray = || Refusal::of_regatta("the agent received an invalid message");
         if self.is_without_owner() && !self.called {
             return Ok(());
         }
@@ -332,9 +331,8 @@ impl Agent {
             } => {
                 if let Some(follower) = self.follower_mut() {
                     let taken = follower.replica.take_piece(change, &bytes, last);
-                    taken.map_err(|_| {
-                        Refusal::of_regatta("a copy of the registry makes no sense")
-                    })?;
+                    taken
+                        .map_err(|_| Refusal::of_regatta("a copy of the registry is not valid"))?;
                 }
             }
             Order::Confirm {} => {
@@ -530,7 +528,7 @@ fn recipe(order: &Preparation, count: u32, group: Pid) -> Result<Recipe, Refusal
     let directory = environment::directory_here(text(&order.directory));
     std::env::set_current_dir(&directory).map_err(|error| {
         Refusal::of_regatta(format!(
-            "there is no directory {} to run in ({error}); start the job in one that all hosts have, or name one with --directory",
+            "the directory {} cannot be used on this host ({error}); start the job in a directory that exists on all hosts, or name one with --directory",
             directory.to_string_lossy()
         ))
     })?;

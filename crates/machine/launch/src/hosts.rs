@@ -54,16 +54,14 @@ pub fn parse_file(text: &str) -> Result<Vec<Host>, String> {
                 // Ignore further settings, such as max_slots, in files written for other launchers.
                 Some(_) => {}
                 None => {
-                    return Err(at(format!(
-                        "`{word}` is not understood; write `{name} slots=N`"
-                    )));
+                    return Err(at(format!("`{word}` is not valid; write `{name} slots=N`")));
                 }
             }
         }
         hosts.push(host);
     }
     if hosts.is_empty() {
-        return Err("it names no host".to_owned());
+        return Err("the file names no host".to_owned());
     }
     Ok(hosts)
 }
@@ -84,7 +82,7 @@ pub fn once_here(hosts: &[Host], is_here: impl Fn(&str) -> bool) -> Result<(), S
     let mut here = hosts.iter().filter(|host| is_here(&host.name));
     match (here.next(), here.next()) {
         (Some(first), Some(second)) => Err(format!(
-            "{0} and {1} are the same host, this one, so it is named twice: leave one out, or say {0}:4 for four tasks here",
+            "{0} and {1} both name this host: leave one out, or write {0}:4 for four tasks here",
             first.name, second.name
         )),
         _ => Ok(()),
@@ -244,7 +242,10 @@ mod tests {
         let is_here = |name: &str| ["localhost", "b"].contains(&name);
         let hosts = parse_list("a,localhost,b:2").expect("hosts");
         let said = once_here(&hosts, is_here).expect_err("b is this host");
-        assert!(said.contains("localhost and b are the same host"), "{said}");
+        assert!(
+            said.contains("localhost and b both name this host"),
+            "{said}"
+        );
         assert_eq!(once_here(&hosts[..2], is_here), Ok(()));
     }
 

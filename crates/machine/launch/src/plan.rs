@@ -155,7 +155,7 @@ pub struct Plan {
     pub form: Form,
     /// Time after which the job is ended.
     pub timeout: Option<Duration>,
-    /// What happens to the other tasks when one has failed.
+    /// What happens to the other tasks when one fails.
     pub on_failure: OnFailure,
     /// Time that the other tasks have after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,

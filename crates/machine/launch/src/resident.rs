@@ -83,7 +83,9 @@ pub struct Beginning<'a> {
 
 fn refused(what: &str, error: impl Into<std::io::Error>) -> Refusal {
     let error = error.into();
-    Refusal::of_regatta(format!("the job cannot stay: {what}: {error}"))
+    Refusal::of_regatta(format!(
+        "the resident job cannot be started: {what}: {error}"
+    ))
 }
 
 /// Runs a resident job in a child. Returns in the calling process when the hosts with which it begins are ready.
@@ -103,8 +105,8 @@ pub fn run(beginning: Beginning<'_>) -> Result<u8, Refusal> {
     };
     let nothing = File::open("/dev/null").map_err(|error| refused("/dev/null", error))?;
     let ready = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
-    let (gathered, ready) = ready.map_err(|errno| refused("no pipe to it", errno))?;
-    match sys::fork().map_err(|errno| refused("no process for it", errno))? {
+    let (gathered, ready) = ready.map_err(|errno| refused("no pipe can be opened", errno))?;
+    match sys::fork().map_err(|errno| refused("no process can be started", errno))? {
         Some(child) => {
             // The child has it.
             std::mem::forget(beginning.socket);
@@ -138,11 +140,11 @@ fn ended_early(child: Pid, stays: Stays<'_>) -> Refusal {
         }
     });
     let more = match stays {
-        Stays::UntilTold(log) => format!("; {} may say more", log.display()),
+        Stays::UntilTold(log) => format!("; see {}", log.display()),
         Stays::OnLeash => String::new(),
     };
     Refusal::of_regatta(format!(
-        "the launcher of the job that is to stay has ended{how} before anybody could enter the job{more}"
+        "the launcher of the resident job ended{how} before processes could join the job{more}"
     ))
 }
 
@@ -254,7 +256,7 @@ fn named(mut across: Across) -> Across {
 fn detach((nothing, log): (&File, &File)) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(c"regatta-job");
     rustix::process::setpgid(None, None)
-        .map_err(|errno| refused("no process group of its own", errno))?;
+        .map_err(|errno| refused("no process group can be created", errno))?;
     sys::leave_terminal();
     if let Some(home) = std::env::var_os("HOME") {
         let _ = std::env::set_current_dir(home);

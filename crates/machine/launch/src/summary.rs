@@ -37,7 +37,7 @@ pub(crate) fn never_joined(
     let ranks = lifecycle.never_joined();
     if lifecycle.joined() && !ranks.is_empty() {
         return Some(format!(
-            "{} ended without joining the job (rg_init); the others were told not to wait",
+            "{} ended without joining the job (rg_init); the other tasks do not wait for them",
             words::tasks(&ranks)
         ));
     }

@@ -553,7 +553,7 @@ impl<'p> Supervisor<'p> {
 }
 
 /// The sentence if the job must end and the rest of its output is not read.
-const UNREAD: &str = "nobody has read the rest of the output within the grace period (--grace) after the job was asked to end; it is lost";
+const UNREAD: &str = "the rest of the output was not read within the grace period (--grace) after the job was asked to end, and is lost";
 
 /// Returns the processes that still run, for a sentence: tasks, or processes that they have left.
 fn left(tasks: &Option<Tasks>, remotes: &[Remote], helpers: &[Pid]) -> String {

@@ -228,7 +228,9 @@ impl Tasks {
         let heard =
             rustix::io::ioctl_fionbio(&control, true).and_then(|()| tasks.controls.add(0, control));
         heard.map_err(|errno| {
-            Refusal::of_regatta(format!("the launcher cannot listen to its task: {errno}"))
+            Refusal::of_regatta(format!(
+                "the launcher cannot receive requests of its task: {errno}"
+            ))
         })?;
         tasks.next = 1;
         tasks.adopted = true;
@@ -252,7 +254,7 @@ impl Tasks {
     pub(crate) fn listen(&mut self, address: IpAddr) -> Result<Vec<(u32, SocketAddr)>, Refusal> {
         let refused = |error: std::io::Error| {
             Refusal::of_regatta(format!(
-                "no socket can be opened at the address {address}: {error}"
+                "a socket cannot be opened at the address {address}: {error}"
             ))
         };
         self.address = Some(address);
@@ -385,7 +387,7 @@ impl Tasks {
         let set_up = |errno| Unstarted::Refused(cannot_set_up(rank, errno));
         let pipes = start.outlet.pipes(rank).map_err(|errno| {
             Unstarted::Refused(Refusal::of_regatta(format!(
-                "no pipe for the output of task {rank}: {errno}"
+                "no pipe can be opened for the output of task {rank}: {errno}"
             )))
         })?;
         let listener = start

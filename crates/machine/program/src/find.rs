@@ -43,7 +43,7 @@ fn not_in_path(name: &OsStr) -> Refusal {
     let shown = name.to_string_lossy();
     let here = Path::new(".").join(name);
     let sentence = if here.is_file() {
-        format!("{shown} is not in PATH, but it exists in this directory: say ./{shown}")
+        format!("{shown} is not in PATH, but it exists in this directory: write ./{shown}")
     } else {
         format!(
             "{shown} was not found in PATH, nor in this directory; give the path of the program"
@@ -61,7 +61,9 @@ fn examine(path: &Path) -> Result<(), Refusal> {
             let sentence = match error.kind() {
                 std::io::ErrorKind::NotFound => format!("{shown} does not exist"),
                 std::io::ErrorKind::PermissionDenied => {
-                    format!("{shown} cannot be reached: a directory above it may not be entered")
+                    format!(
+                        "{shown} cannot be reached: permission is denied for a directory in its path"
+                    )
                 }
                 _ => format!("{shown} cannot be examined: {error}"),
             };
@@ -92,9 +94,9 @@ pub fn explain(path: &Path, errno: Errno) -> Refusal {
             std::env::consts::ARCH
         ),
         Errno::NOENT => match interpreter(path) {
-            Some(name) => format!("{shown} asks for the interpreter {name}, which does not exist"),
+            Some(name) => format!("{shown} names the interpreter {name}, which does not exist"),
             None => format!(
-                "{shown} cannot be started: it, or the loader it asks for, does not exist here"
+                "{shown} cannot be started: it, or the loader that it names, does not exist on this host"
             ),
         },
         Errno::ACCESS => format!(
@@ -103,9 +105,9 @@ pub fn explain(path: &Path, errno: Errno) -> Refusal {
         Errno::TXTBSY => {
             format!("{shown} is being written by another process; wait until it is complete")
         }
-        Errno::TOOBIG => format!(
-            "the arguments and the environment of {shown} are longer than the kernel allows"
-        ),
+        Errno::TOOBIG => {
+            format!("the arguments and the environment of {shown} exceed the kernel's limit")
+        }
         _ => format!("{shown} cannot be executed: {errno}"),
     };
     Refusal::new(STATUS_NOT_EXECUTABLE, sentence)
@@ -208,12 +210,12 @@ mod tests {
         assert_eq!(interpreter(&script).as_deref(), Some("/no/such/shell"));
         let said = explain(&script, Errno::NOENT).sentence;
         assert!(
-            said.ends_with("asks for the interpreter /no/such/shell, which does not exist"),
+            said.ends_with("names the interpreter /no/such/shell, which does not exist"),
             "{said}"
         );
         let other = scratch.file("other", "no script", 0o755);
         assert_eq!(interpreter(&other), None);
         let said = explain(&other, Errno::NOENT).sentence;
-        assert!(said.contains("the loader it asks for"), "{said}");
+        assert!(said.contains("the loader that it names"), "{said}");
     }
 }

@@ -21,9 +21,9 @@ pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refu
     let libraries = elf::needed(program).unwrap_or_default();
     let has = |words: &[&[u8]]| elf::contains(program, words);
     let reason = match reason(&libraries, has) {
-        None if libraries.is_empty() && elf::is_static(program) && has(&MPICH_WORDS) => Some(
-            format!("has MPICH in it (it is linked statically): {REBUILD_ADVICE}"),
-        ),
+        None if libraries.is_empty() && elf::is_static(program) && has(&MPICH_WORDS) => {
+            Some(format!("is statically linked with MPICH: {REBUILD_ADVICE}"))
+        }
         reason => reason,
     };
     match reason {
@@ -53,19 +53,19 @@ fn reason(libraries: &[String], has: impl Fn(&[&[u8]]) -> bool) -> Option<String
     let own = linked("libmpi.so.").or_else(|| linked("libmpich.so."))?;
     if let Some(standard) = standard {
         return Some(format!(
-            "is linked to two MPIs, {standard} and {own}, of which only one can know the job: {REBUILD_ADVICE}"
+            "is linked to two MPI libraries, {standard} and {own}, of which only one can join the job: {REBUILD_ADVICE}"
         ));
     }
     // Open MPI 1.10 had the same version number as MPICH's interface.
     let open = b"ompi_mpi_comm_world".as_slice();
     if own.starts_with("libmpi.so.40") || own.starts_with("libmpi.so.20") || has(&[open]) {
         return Some(format!(
-            "was built for Open MPI ({own}), whose own interface has addresses of that library in it: {REBUILD_ADVICE}"
+            "was built for Open MPI ({own}), whose ABI contains addresses of that library: {REBUILD_ADVICE}"
         ));
     }
     if !is_mpich(own) {
         return Some(format!(
-            "was built for the interface of another MPI ({own}): {REBUILD_ADVICE}"
+            "was built for the ABI of another MPI library ({own}): {REBUILD_ADVICE}"
         ));
     }
     let fortran = linked("libmpifort.so").or_else(|| linked("libmpichfort.so"));
@@ -73,7 +73,7 @@ fn reason(libraries: &[String], has: impl Fn(&[&[u8]]) -> bool) -> Option<String
         // Compiler wrappers link programs in C to it, too.
         Some(library) if has(&[b"\0mpi_init_\0"]) || has(&[b"\0mpi_init_thread_\0"]) => {
             Some(format!(
-                "is written in Fortran for the interface of MPICH ({library}), of which Regatta has that of C alone: start it with that library's mpirun"
+                "is a Fortran program for the ABI of MPICH ({library}), of which Regatta supports only C programs: start it with that library's mpirun"
             ))
         }
         _ => None,
@@ -102,7 +102,7 @@ mod tests {
         let said = reason_of(&["libmpi.so.1"], &[]).expect("a reason");
         assert!(said.contains("another MPI"), "{said}");
         let said = reason_of(&["libmpi_abi.so.1", "libmpi.so.12"], &[]).expect("a reason");
-        assert!(said.contains("two MPIs"), "{said}");
+        assert!(said.contains("two MPI libraries"), "{said}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub fn check(program: &Path, environment: &[Variable]) -> Result<(), Refusal> {
     Err(Refusal::new(
         STATUS_NOT_FOUND,
         format!(
-            "{} is linked to {library}, and the loader does not find that there; install Regatta on that host, put the folder of the library in LD_LIBRARY_PATH, or link the program with the library's archive (.a)",
+            "{} is linked to {library}, which the loader does not find there; install Regatta on that host, put the folder of the library in LD_LIBRARY_PATH, or link the program with the library's archive (.a)",
             program.display()
         ),
     ))
@@ -57,7 +57,7 @@ pub(crate) fn check_mpich(program: &Path, environment: &[Variable]) -> Result<()
             Err(Refusal::new(
                 STATUS_NOT_FOUND,
                 format!(
-                    "{} is linked to MPICH's interface, and the loader finds {path} for it, which is another MPI's library; start it with that one's mpirun, or install Regatta (make install), whose folder lib/regatta/mpich has a library for such programs. If it is installed, the program names the other folder itself (RPATH): take that out with patchelf --remove-rpath",
+                    "{} is linked to MPICH's interface, and the loader finds {path} for it, which belongs to another MPI; start it with the mpirun of that MPI, or install Regatta (make install), whose folder lib/regatta/mpich has a library for such programs. If Regatta is installed, the program's RPATH names the other library's folder: remove it with patchelf --remove-rpath",
                     program.display()
                 ),
             ))

@@ -53,12 +53,12 @@ pub(crate) fn check(program: &Path, environment: &[Variable]) -> Result<(), Refu
     // The loader also separates names at blanks.
     if first.is_none_or(|first| !first.ends_with(RECORDER) || first.contains(' ')) {
         return Err(Refusal::of_regatta(format!(
-            "tasks cannot be profiled: {RECORDER}, which records their calls, is not beside the command regatta or in ../lib/regatta there, or the path to it has a blank or colon, or others could have put it there; install Regatta on that host (make install)"
+            "tasks cannot be profiled: {RECORDER}, which records their calls, is not beside the command regatta or in ../lib/regatta there, or its path has a blank or colon, or other users can write to it; install Regatta on that host (make install)"
         )));
     }
     if elf::is_static(program) {
         return Err(Refusal::of_regatta(format!(
-            "{} is linked statically, so nothing can stand between it and the library to record its calls: link it with the shared library to profile it",
+            "{} is linked statically, so its calls cannot be recorded: link it with the shared library to profile it",
             program.display()
         )));
     }

@@ -74,7 +74,7 @@ pub(crate) fn reason(program: &Path) -> Option<String> {
             let chosen = libraries::value(&environment, LIBRARY)?;
             let (program, chosen) = (program.display(), chosen.to_string_lossy());
             Some(format!(
-                "{program} ended before it imported mpi4py.MPI, or mpi4py has loaded the library that {LIBRARY} names ({chosen}), which is not Regatta's"
+                "{program} ended before it imported mpi4py.MPI, or mpi4py loaded the library named by {LIBRARY} ({chosen}), which is not Regatta's"
             ))
         }
     }

@@ -23,7 +23,7 @@ pub fn other_pvm(maps: &str) -> Option<PathBuf> {
 pub fn sentence(library: &Path) -> String {
     let library = library.display();
     format!(
-        "regatta: this task has loaded the library of another PVM, {library}, so it never joins this job and its parent waits in vain; put Regatta's folder lib/regatta-pvm first in LD_LIBRARY_PATH (for R in R_LD_LIBRARY_PATH), or link the program to it with -Wl,-rpath\n"
+        "regatta: this task has loaded the library of another PVM, {library}, so it never joins this job, for which its parent waits; put Regatta's folder lib/regatta-pvm first in LD_LIBRARY_PATH (for R in R_LD_LIBRARY_PATH), or link the program to it with -Wl,-rpath\n"
     )
 }
 

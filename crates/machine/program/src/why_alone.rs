@@ -11,18 +11,18 @@ pub fn why_alone(name: &str, path: &Path) -> String {
         return reason;
     }
     if find::interpreter(path).is_some() {
-        return format!("{name} is a script, and what it starts is no Regatta program");
+        return format!("{name} is a script, and the program that it starts does not use Regatta");
     }
     let libraries = elf::needed(path).unwrap_or_default();
     let linked = |part: &str| libraries.iter().find(|library| library.starts_with(part));
     if linked("libmpi_abi").is_some() {
         return format!(
-            "{name} is linked to libmpi_abi, but ended before it called MPI_Init, or the loader found another MPI's library by that name; with Regatta's folder lib/regatta-mpi first in LD_LIBRARY_PATH it finds ours"
+            "{name} is linked to libmpi_abi, but ended before it called MPI_Init, or the loader found another MPI's library of that name; put Regatta's folder lib/regatta-mpi first in LD_LIBRARY_PATH"
         );
     }
     if let Some(library) = libraries.iter().find(|it| is_mpich(it)) {
         return format!(
-            "{name} is linked to {library}, but ended before it called MPI_Init, or the loader found another MPI's library by that name; with Regatta's folder lib/regatta/mpich first in LD_LIBRARY_PATH it finds ours"
+            "{name} is linked to {library}, but ended before it called MPI_Init, or the loader found another MPI's library of that name; put Regatta's folder lib/regatta/mpich first in LD_LIBRARY_PATH"
         );
     }
     if let Some(library) = linked("libmpi") {
@@ -32,7 +32,7 @@ pub fn why_alone(name: &str, path: &Path) -> String {
     }
     if let Some(library) = linked("libpvm3").or_else(|| linked("libgpvm3")) {
         return format!(
-            "{name} is linked to {library}: either it ended before it called PVM, or the loader found PVM's own library, which has its own daemon; with the folder of Regatta's in LD_LIBRARY_PATH it finds that"
+            "{name} is linked to {library}: either it ended before it called PVM, or the loader found the original PVM's library, which has its own daemon; put the folder of Regatta's PVM library first in LD_LIBRARY_PATH"
         );
     }
     if linked("libnx").is_some() {

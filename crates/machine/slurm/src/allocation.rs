@@ -41,7 +41,7 @@ impl Allocation {
             let all = counts(&text)?;
             if all.len() != names.len() {
                 return Err(format!(
-                    "{variable}={text} does not fit SLURM_JOB_NODELIST={list}"
+                    "{variable}={text} does not match SLURM_JOB_NODELIST={list}"
                 ));
             }
             Ok(Some(all))

@@ -35,7 +35,7 @@ pub fn open(letter: &str, uid: u32) -> Result<Vec<u8>, String> {
         return Err(complaint("unmunge", &output));
     }
     content(&output.stdout, uid)
-        .ok_or_else(|| "a credential was not sealed by this user for this user alone".to_owned())
+        .ok_or_else(|| "a credential was not made by this user for this user only".to_owned())
 }
 
 /// Returns the content of a credential from the output of `unmunge`, or `None` unless it is from this user to this
@@ -66,7 +66,7 @@ fn ask(mut command: Command, input: &[u8]) -> Result<Output, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("its command `{name}` cannot be run: {error}"))?;
+        .map_err(|error| format!("the command `{name}` cannot be run: {error}"))?;
     let mut pipe = child.stdin.take();
     // The command reads all of its input before it writes anything.
     let written = pipe.as_mut().map(|pipe| pipe.write_all(input));
@@ -80,7 +80,7 @@ fn ask(mut command: Command, input: &[u8]) -> Result<Output, String> {
 
 fn complaint(name: &str, output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last().unwrap_or("it said nothing").trim();
+    let last = said.lines().last().unwrap_or("it reported no error").trim();
     match last.starts_with(name) {
         true => last.to_owned(),
         false => format!("{name}: {last}"),

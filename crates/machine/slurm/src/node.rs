@@ -17,10 +17,10 @@ pub fn node_address(name: &str) -> Result<Vec<IpAddr>, String> {
     let named = said.as_deref().ok().and_then(told_address).unwrap_or(name);
     let addresses = (named, 0).to_socket_addrs().map_err(|error| {
         format!(
-            "the node {name} has no address here ({error}){}",
+            "the address of the node {name} cannot be found here ({error}){}",
             match &said {
                 Ok(_) => String::new(),
-                Err(error) => format!(", and Slurm cannot be asked: scontrol: {error}"),
+                Err(error) => format!(", and Slurm cannot be queried: scontrol: {error}"),
             }
         )
     })?;

@@ -46,12 +46,15 @@ fn one_host_that_cannot_be_reached_keeps_all_out() {
     assert_refused(
         &lan,
         &["add", "gamma", "nowhere"],
-        &["the host nowhere gave no agent", "nothing was added"],
+        &[
+            "no agent could be started on the host nowhere",
+            "no host was added",
+        ],
     );
     assert_refused(
         &lan,
         &["add", "gamma", "beta"],
-        &["the host beta is in the virtual machine already"],
+        &["the host beta is already in the virtual machine"],
     );
     let (status, _, said) = lan.regatta("alpha", &["add", "gamma", "gamma"]);
     assert_eq!(status, 2);
@@ -94,7 +97,11 @@ fn a_firewall_is_told_by_what_it_stops() {
     assert_refused(
         &lan,
         &["add", "gamma"],
-        &["no datagrams (UDP", "firewall", "nothing was added"],
+        &[
+            "datagrams do not arrive (UDP",
+            "firewall",
+            "no host was added",
+        ],
     );
     no_firewall(&lan, "gamma");
     // The adding host is let through, another host of the machine is not.
@@ -135,7 +142,7 @@ fn a_host_with_another_version_or_no_place_for_a_socket_is_refused() {
         &lan,
         &["add", "gamma"],
         &[
-            "on the host gamma: there can be no directory",
+            "on the host gamma: cannot create the directory",
             "XDG_RUNTIME_DIR",
         ],
     );
@@ -172,7 +179,7 @@ print(s.makefile().readline())
     };
     let said = ask(r#"{"identity":"9.9.9","ask":"invitation"}"#);
     assert!(
-        said.contains("what speaks with it is regatta 9.9.9: use the same release"),
+        said.contains("the program that connected to it is regatta 9.9.9: use the same release"),
         "{said}"
     );
     // Requests that only daemons may make are refused, and malformed ones end the connection.
@@ -210,7 +217,10 @@ fn a_machine_that_cannot_come_up_is_not_up_in_part() {
     let lan = Lan::new(&["alpha", "beta"]);
     let (status, output, said) = lan.regatta("alpha", &["up", "beta", "nowhere"]);
     assert_eq!((status, output.as_str()), (125, ""), "{said}");
-    assert!(said.contains("the host nowhere gave no agent"), "{said}");
+    assert!(
+        said.contains("no agent could be started on the host nowhere"),
+        "{said}"
+    );
     lan.assert_clean();
 }
 

@@ -260,7 +260,7 @@ fn what_tasks_leave_behind_on_a_host_is_ended_and_named() {
     let (status, _, said) = on_two(&[], script);
     assert_eq!(status, 0);
     assert!(
-        said.contains("not what they started") && said.contains("sh (pid "),
+        said.contains("processes that they started still run") && said.contains("sh (pid "),
         "{said}"
     );
     assert!(
@@ -462,7 +462,7 @@ fn another_version_is_refused_with_both_named() {
     let (status, _, said) = told(&run(&["--host", "alpha:1", "--rsh", &hosts.rsh, "true"]));
     assert_eq!(status, 125);
     assert!(
-        said.contains("the host alpha runs regatta 9.9.9 (channel 7), and this is regatta "),
+        said.contains("the host alpha runs regatta 9.9.9 (channel 7), but this host runs regatta "),
         "{said}"
     );
     assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
@@ -565,7 +565,7 @@ fn a_directory_that_a_host_lacks_is_named() {
     let (status, _, said) = on_two(&["--directory", "/no/such/directory"], "exit 0");
     assert_eq!(status, 125);
     assert!(
-        said.contains("there is no directory /no/such/directory to run in"),
+        said.contains("the directory /no/such/directory does not exist"),
         "{said}"
     );
     let (status, output, _) = on_two(&["--directory", "/"], "pwd");
@@ -598,8 +598,8 @@ fn the_doctor_examines_hosts() {
     assert_eq!(output.status.code(), Some(1));
     let report = support::text(&output.stdout);
     assert!(
-        report.contains("the host alpha gave no agent")
-            && report.contains("the host beta gave no agent")
+        report.contains("no agent could be started on the host alpha")
+            && report.contains("no agent could be started on the host beta")
     );
 }
 

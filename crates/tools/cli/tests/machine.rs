@@ -51,7 +51,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
     }
     // A fourth host is added from the third, which was added itself.
     let said = lan.good("gamma", &["add", "delta:1"]);
-    assert_eq!(said, "delta is in, at 10.77.0.4\n");
+    assert_eq!(said, "delta has joined, at 10.77.0.4\n");
     let command = [
         "sh",
         "-c",
@@ -79,7 +79,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
     let (status, _, said) = lan.regatta("beta", &["hosts"]);
     assert_eq!(status, 125);
     assert!(
-        said.contains("there is no virtual machine default on this host"),
+        said.contains("this host is not in a virtual machine default"),
         "{said}"
     );
     // A daemon that is ended by SIGTERM leaves in good order, too.
@@ -253,7 +253,7 @@ fn the_first_daemon_may_be_killed_and_its_host_come_back() {
 fn assert_takes_no_work(lan: &Lan, report: &serde_json::Value) {
     let reason = report["reason"].as_str().expect("a reason");
     assert!(
-        reason.contains("only 1 of 3 hosts answer, which is no majority"),
+        reason.contains("only 1 of 3 hosts answer, which is not a majority"),
         "{reason}"
     );
     for arguments in [&["run", "true"][..], &["add", "delta"]] {
@@ -315,7 +315,7 @@ fn a_host_that_is_cut_off_is_suspected_then_dead_and_comes_back_as_another() {
     await_ends(&left);
     let events = lan.report("gamma")["events"].to_string();
     assert!(
-        events.contains("the others had declared this host dead"),
+        events.contains("the other hosts declared this host dead"),
         "{events}"
     );
     lan.good("gamma", &["run", "true"]);
@@ -360,10 +360,10 @@ fn of_two_the_younger_goes_on_only_when_somebody_vouches() {
     young.until(|report| report["standing"] == "minority");
     assert!(
         lan.good("alpha", &["vouch"])
-            .contains("nobody has to vouch")
+            .contains("nothing to vouch for")
     );
     let said = lan.good("beta", &["vouch"]);
-    assert!(said.contains("taken for dead: alpha"), "{said}");
+    assert!(said.contains("treats these as dead: alpha"), "{said}");
     lan.await_report("beta", |report| {
         report["standing"] == "majority" && report["known"] == 1
     });
@@ -402,7 +402,7 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     let job = long_job(&lan, "alpha", "--grace 0");
     let said = lan.good("delta", &["vouch"]);
     assert!(
-        said.contains("taken for dead: alpha, beta, gamma"),
+        said.contains("treats these as dead: alpha, beta, gamma"),
         "{said}"
     );
     let run = [&[REGATTA, "run", "-n", "1"], &LONG[..]].concat();
@@ -413,7 +413,7 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     let (status, said) = alone.end();
     assert_ne!(status, 0, "{said}");
     assert!(
-        said.contains("they live, and a majority of them goes on"),
+        said.contains("they are alive, and a majority of them continues"),
         "{said}"
     );
     for host in ["alpha", "delta"] {
@@ -421,14 +421,17 @@ fn a_wrong_vouch_ends_nothing_but_what_runs_on_the_host_that_was_cut_off() {
     }
     let events = lan.report("delta")["events"].to_string();
     assert!(
-        events.contains("`regatta vouch` on this side of a split said"),
+        events.contains("`regatta vouch` on this side of a split declared"),
         "{events}"
     );
     // The others have noticed only that a host joins.
     for host in ["alpha", "beta", "gamma"] {
         let events = lan.report(host)["events"].to_string();
         assert!(!events.contains("no majority"), "{events}");
-        assert!(!events.contains("comes back as a new one"), "{events}");
+        assert!(
+            !events.contains("this host rejoins as a new host"),
+            "{events}"
+        );
     }
     let listed: serde_json::Value =
         serde_json::from_str(&lan.good("beta", &["ps", "--json"])).expect("a report");
@@ -458,7 +461,7 @@ fn a_machine_that_ends_without_a_host_that_is_cut_off_says_so_and_that_host_ends
     lan.sh("ip link set v-gamma up");
     watch.until(|report| {
         let events = report["events"].to_string();
-        events.contains("the daemons of the others have ended, so the machine is over")
+        events.contains("the daemons of the other hosts ended, and with them the machine")
     });
     await_ends(&[daemon]);
     lan.good("alpha", &["up", "--as", "alpha:1", "beta:1", "gamma:1"]);
@@ -476,7 +479,7 @@ fn a_daemon_that_was_left_over_makes_way_for_a_new_machine() {
     assert_ne!(lan.regatta("alpha", &["down"]).0, 0);
     let said = lan.regatta("gamma", &["up", "--as", "gamma:1"]).2;
     assert!(
-        said.contains("was left, cut off from all other hosts of that machine: it has been ended"),
+        said.contains("and cut off from all its other hosts; it has been ended"),
         "{said}"
     );
     lan.good("gamma", &["run", "true"]);
@@ -506,7 +509,7 @@ fn machines_live_side_by_side() {
     let (status, _, said) = lan.regatta("gamma", &["up", "--vm", "other"]);
     assert_eq!(status, 125);
     assert!(
-        said.contains("the virtual machine other is up already"),
+        said.contains("the virtual machine other is already running"),
         "{said}"
     );
     lan.good("gamma", &["down"]);

@@ -64,7 +64,12 @@ fn a_firewall_that_drops_packets_is_told_by_what_it_stops() {
         "arriving meta l4proto udp drop\nleaving meta l4proto udp drop",
     ] {
         drops(&lan, "gamma", udp);
-        refused(&lan, "alpha", &add, &["no datagrams (UDP", "firewall"]);
+        refused(
+            &lan,
+            "alpha",
+            &add,
+            &["datagrams do not arrive (UDP", "firewall"],
+        );
         // Its farewell is dropped as well, so the daemon begun there takes a moment to end.
         only(&lan, &["alpha", "beta"]);
     }
@@ -108,8 +113,8 @@ fn a_full_disk_where_the_daemons_socket_goes_is_told() {
     let lan = pair();
     // First there is no room at all, then only for the directory: a socket needs an entry as well.
     for (entries, what) in [
-        (1, "there can be no directory"),
-        (2, "no socket can be made in"),
+        (1, "cannot create the directory"),
+        (2, "cannot create a socket in"),
     ] {
         for host in ["gamma", "delta"] {
             lan.sh(&format!(
@@ -181,14 +186,17 @@ fn a_full_disk_where_the_program_is_sent_is_told() {
 #[test]
 fn a_host_of_another_machine_and_a_second_machine_of_the_name_are_refused() {
     let lan = pair();
-    let taken = ["the virtual machine default is up already", "--vm NAME"];
+    let taken = [
+        "the virtual machine default is already running",
+        "--vm NAME",
+    ];
     refused(&lan, "alpha", &["up", "gamma"], &taken);
     // Another machine of the same name is started elsewhere, and tries to add a host of the first.
     lan.good("gamma", &["up", "--as", "gamma", "delta"]);
     let taken = [
-        "on the host beta: there is a daemon of a virtual machine default already",
+        "on the host beta: a daemon of a virtual machine default of the same user already runs",
         "`--vm` gives this machine another name",
-        "nothing was added",
+        "no host was added",
     ];
     refused(&lan, "gamma", &["add", "beta"], &taken);
     for host in ["alpha", "beta", "gamma", "delta"] {
@@ -223,7 +231,7 @@ fn a_daemon_that_is_killed_while_it_adds_hosts_is_a_lost_host_and_no_more() {
     lan.daemon("alpha").signal(Signal::KILL);
     let (status, said) = attempt.end();
     assert_eq!(status, 125, "{said}");
-    assert!(said.contains("nothing was added"), "{said}");
+    assert!(said.contains("no host was added"), "{said}");
     lan.await_report("beta", |report| {
         state_of(report, "alpha") == "dead" && state_of(report, "gamma") == "left"
     });
@@ -242,7 +250,7 @@ fn a_daemon_that_is_killed_while_it_is_added_is_told() {
     lan.daemon("gamma").signal(Signal::KILL);
     let (status, said) = attempt.end();
     assert_eq!(status, 125, "{said}");
-    assert!(said.contains("nothing was added"), "{said}");
+    assert!(said.contains("no host was added"), "{said}");
     only(&lan, &["alpha", "beta"]);
     drops(&lan, "delta", "");
     lan.good("alpha", &["add", "gamma", "delta"]);

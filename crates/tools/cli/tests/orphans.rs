@@ -113,7 +113,7 @@ fn what_tasks_leave_behind_is_ended_and_named() {
     let (status, _, said) = told(&run(&["-n", "2", "sh", "-c", "setsid sleep 600 & exit 0"]));
     assert_eq!(status, 0);
     assert!(
-        said.contains("not what they started") && said.contains("sleep (pid "),
+        said.contains("processes that they started still run") && said.contains("sleep (pid "),
         "{said}"
     );
 }
@@ -121,5 +121,8 @@ fn what_tasks_leave_behind_is_ended_and_named() {
 #[test]
 fn what_ends_by_itself_is_not_mentioned() {
     let (_, _, said) = told(&run(&["-n", "2", "sh", "-c", "sleep 0.01 & exit 0"]));
-    assert!(!said.contains("not what they started"), "{said}");
+    assert!(
+        !said.contains("processes that they started still run"),
+        "{said}"
+    );
 }

@@ -164,20 +164,16 @@ fn each_fault_of_ssh_has_a_sentence_with_a_remedy() {
     for (host, what, remedy) in [
         (
             "locked",
-            "wants a password, or refuses your key",
+            "asks for a password or refuses your key",
             "ssh-copy-id locked",
         ),
-        (
-            "closed",
-            "runs no ssh server that answers",
-            "start sshd there",
-        ),
+        ("closed", "does not run an ssh server", "start sshd there"),
         (
             "changed",
             "has a key that ssh does not know",
             "`ssh changed`",
         ),
-        ("no-such-host.invalid", "is not known here", "/etc/hosts"),
+        ("no-such-host.invalid", "is unknown here", "/etc/hosts"),
     ] {
         let (status, _, said) = server.run(&["--host", host, "true"]);
         assert_eq!(status, 125, "{host}: {said}");
@@ -228,9 +224,9 @@ fn a_machine_that_ssh_cannot_bring_up_says_why_and_leaves_nothing() {
     let home = server.scratch.0.join("home");
     std::fs::create_dir(&home).expect("a directory");
     for (host, what) in [
-        ("no-such-host.invalid", "is not known here"),
-        ("locked", "wants a password, or refuses your key"),
-        ("closed", "runs no ssh server that answers"),
+        ("no-such-host.invalid", "is unknown here"),
+        ("locked", "asks for a password or refuses your key"),
+        ("closed", "does not run an ssh server"),
         // This machine by another name.
         ("alpha", "are two names for one host"),
     ] {
@@ -244,7 +240,7 @@ fn a_machine_that_ssh_cannot_bring_up_says_why_and_leaves_nothing() {
         let (status, output, said) = told(&output);
         assert_eq!((status, output.as_str()), (125, ""), "{host}: {said}");
         assert!(said.contains(host) && said.contains(what), "{said}");
-        assert!(said.contains("nothing was added"), "{said}");
+        assert!(said.contains("no host was added"), "{said}");
         assert_eq!(std::fs::read_dir(&home).expect("a directory").count(), 0);
     }
 }

@@ -101,7 +101,7 @@ fn the_timeout_ends_the_job() {
     let (status, _, said) = told(&run(&["-n", "2", "--timeout", "0.1", "sleep", "600"]));
     assert_eq!(status, 124);
     assert!(
-        said.contains("0.1 s that --timeout allows: ending tasks 0-1"),
+        said.contains("time limit of 0.1 s (--timeout): ending tasks 0-1"),
         "{said}"
     );
 }
@@ -178,7 +178,7 @@ fn absurd_numbers_of_tasks_get_a_sentence() {
         ("abc", 2, "a whole number"),
         ("-1", 2, "a whole number"),
         ("100000000", 125, "Ask for fewer tasks"),
-        ("99999999999", 2, "no host can hold"),
+        ("99999999999", 2, "no host can run"),
     ] {
         let (got, _, said) = told(&run(&[&format!("-n{number}"), "true"]));
         assert_eq!(got, status, "-n {number}: {said}");
@@ -431,7 +431,7 @@ fn a_job_that_cannot_stay_is_no_success() {
     let (status, _, said) = told(&output);
     assert_eq!(status, 125, "{said}");
     assert!(
-        said.contains("has ended with status 125 before anybody could enter the job"),
+        said.contains("ended with status 125 before processes could join the job"),
         "{said}"
     );
     let log = std::fs::read_to_string(home.join("regatta/early.job.log")).expect("a log");

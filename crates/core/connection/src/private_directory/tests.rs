@@ -88,9 +88,9 @@ fn a_directory_that_others_own_or_enter_is_refused_and_none_is_none() {
     let link = scratch.0.join("link");
     std::fs::set_permissions(&path, Permissions::from_mode(0o700)).expect("its mode");
     std::os::unix::fs::symlink(&path, &link).expect("a link");
-    assert_eq!(said(&link), "it is no directory");
+    assert_eq!(said(&link), "it is not a directory");
     std::fs::write(scratch.0.join("file"), "").expect("a file");
-    assert_eq!(said(&scratch.0.join("file")), "it is no directory");
+    assert_eq!(said(&scratch.0.join("file")), "it is not a directory");
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&path, Some(OTHER), None).expect("its owner");
         assert_eq!(said(&path), "it belongs to the user 54321");

@@ -124,7 +124,7 @@ impl<T: Transport> PointToPoint<T> {
     fn other_arrived(&mut self, peer: Peer, front: Arrival) -> std::result::Result<bool, Fault> {
         let malformed = |_| Fault::Corrupt {
             peer,
-            what: "a frame's body is not what its kind says",
+            what: "a frame's body does not match its kind",
         };
         let (context, tag) = (front.frame.context, front.frame.tag);
         let is_message = matches!(front.frame.kind, Kind::Offer | Kind::Loan);

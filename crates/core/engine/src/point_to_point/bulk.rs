@@ -489,7 +489,7 @@ impl<T: Transport> PointToPoint<T> {
         if asks && self.outbox.is_flooded(from) {
             return Err(Fault::Corrupt {
                 peer: from,
-                what: "it asks again and again, and reads no answer",
+                what: "it repeats its request and does not read the answers",
             });
         }
         let is_it = |message: &Waiting<Body>| {

@@ -44,7 +44,7 @@ pub trait Loans {
     /// Returns the memory of a loan that another task, or this one, has shared with this task.
     fn open_loan(&self, _name: u64, _len: usize) -> Result<NonNull<u8>, Corrupt> {
         Err(Corrupt {
-            what: "a loan is named where tasks share no memory",
+            what: "a message names a loan although the tasks share no memory",
         })
     }
     /// Closes a shared loan: it is not read any more.

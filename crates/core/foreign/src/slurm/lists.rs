@@ -5,7 +5,7 @@ const MAX_LIST_ENTRIES: usize = 1 << 17;
 
 /// Expands `rack[0-1]node[08-10,12],login` to names: every bracket is a list of numbers, and leading zeros are kept.
 pub fn names(text: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("`{text}` is not a list of nodes as Slurm writes them");
+    let wrong = || format!("`{text}` is not a list of nodes in Slurm's format");
     let mut all = Vec::new();
     for part in split(text).ok_or_else(wrong)? {
         let mut grown = vec![String::new()];
@@ -86,7 +86,7 @@ fn range_list(text: &str) -> Option<Vec<String>> {
 
 /// Expands `2(x3),1` to numbers, one for each node.
 pub fn counts(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` is not a list of counts as Slurm writes them");
+    let wrong = || format!("`{text}` is not a list of counts in Slurm's format");
     let mut all: Vec<u32> = Vec::new();
     for part in text.split(',') {
         let (count, times) = match part.split_once("(x") {

@@ -59,8 +59,7 @@ pub(crate) fn find() -> Result<Option<Step>> {
             instead,
         } = names;
         Error::Launcher(format!(
-            "{command} has started this task as one of several, and what {launcher} says of them cannot be used: {what}. Start the \
-             program with {instead}; or set REGATTA_SINGLETON=allow to run it alone on purpose"
+            "{command} started this task as one of several, but what {launcher} reports about them cannot be used: {what}. Start the program with {instead}, or set REGATTA_SINGLETON=allow if it is meant to run alone"
         ))
     })
 }
@@ -72,8 +71,9 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
     let name = node_socket::name(step);
     while Instant::now() < until {
         let socket = node_socket::open(&name);
-        let socket =
-            socket.map_err(|error| Error::System(format!("no socket for this step: {error}")))?;
+        let socket = socket.map_err(|error| {
+            Error::System(format!("no socket can be opened for this step: {error}"))
+        })?;
         let line = match socket {
             NodeSocket::Connected(line) => line,
             NodeSocket::Bound(listener) => {
@@ -97,8 +97,7 @@ pub(crate) fn join(step: &Step) -> Result<Joined> {
         return welcome(step, line, answer, descriptors);
     }
     Err(Error::Launcher(format!(
-        "the tasks of step {} of {} have not become a job within {} s, and nobody says why; set REGATTA_JOIN_TIMEOUT to \
-         more seconds if they start so slowly",
+        "the tasks of step {} of {} have not formed a job within {} s, and no cause was reported; set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
         step.id,
         step.names.launcher,
         patience.as_secs()
@@ -125,8 +124,7 @@ fn patience() -> Result<Duration> {
 fn own(line: &OwnedFd) -> std::result::Result<(), String> {
     local_socket::check_user(line).map_err(|other| {
         format!(
-            "the name at which the tasks of this step would meet on this node is taken: {other}. That is an attack or a great \
-             mistake; tell who runs this machine, and use `regatta run` meanwhile"
+            "the name at which the tasks of this step meet on this node is taken: {other}. This is an attack or a serious misconfiguration; report it to the administrator of this machine, and use `regatta run` meanwhile"
         )
     })
 }
@@ -146,7 +144,7 @@ fn welcome(
     let mut descriptors = descriptors.into_iter();
     let segment = descriptors.next().ok_or_else(|| {
         Error::System(
-            "the guardian's answer came without the job's memory: are there no descriptors left?"
+            "the guardian's answer arrived without the job's memory; this process may have no free file descriptor"
                 .to_owned(),
         )
     })?;

@@ -65,23 +65,23 @@ fn judge(names: Names, command: &Path, said: &str) -> Result<()> {
             command,
             &format!("the command speaks version {theirs} of the job protocol, the library {OURS}"),
         )),
-        Err(()) => Err(other_version(command, "the command knows no guardian")),
+        Err(()) => Err(other_version(
+            command,
+            "the command does not support guardians",
+        )),
     }
 }
 
 fn no_guardian(names: Names, why: &str) -> Error {
     Error::Launcher(format!(
-        "no guardian could be started for the tasks of this step on this node: {why}. A guardian is the command regatta, and without \
-         it nobody brings these tasks together. Put the command of the same release beside the library or where PATH finds it, on \
-         every node; or start the program with {}",
+        "no guardian could be started for the tasks of this step on this node: {why}. The guardian is the command regatta; without it these tasks cannot form a job. Put the command of the same release beside the library or in a directory of PATH, on every node; or start the program with {}",
         names.instead
     ))
 }
 
 fn other_version(command: &Path, how: &str) -> Error {
     Error::Version(format!(
-        "the command {} is of another version of Regatta than the library of this task ({how}), so it cannot be the guardian of \
-         the tasks of this step. Install command and library of the same release on every node",
+        "the command {} has another version of Regatta than the library of this task ({how}), so it cannot be the guardian of the tasks of this step. Install command and library of the same release on every node",
         command.display()
     ))
 }
@@ -125,7 +125,10 @@ mod tests {
             let Err(Error::Version(sentence)) = judged(said) else {
                 panic!("{said:?}");
             };
-            assert!(sentence.contains("knows no guardian"), "{sentence}");
+            assert!(
+                sentence.contains("does not support guardians"),
+                "{sentence}"
+            );
         }
     }
 

@@ -20,7 +20,7 @@ impl<N: Near, F: Far> Upkeep for Composite<N, F> {
         match self.far_to(peer) {
             Ok(Some(far)) => far.path(peer),
             Ok(None) => self.near.path(peer),
-            Err(_) => "none: this task listens nowhere".into(),
+            Err(_) => "none: this task has no listening socket".into(),
         }
     }
 

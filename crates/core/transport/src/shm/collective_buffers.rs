@@ -156,8 +156,11 @@ impl CollectiveBuffers for Shm {
     ) -> Result<Option<(MemberBuffer, u64)>, Fault> {
         let buffers = self.job.free_collective_buffers();
         let taken = buffers.take_for_group(members, self.job.tasks_here());
-        let taken = taken
-            .map_err(|error| Fault::Memory(format!("no collective buffer for a group: {error}")))?;
+        let taken = taken.map_err(|error| {
+            Fault::Memory(format!(
+                "no collective buffer can be allocated for a group: {error}"
+            ))
+        })?;
         let Some(name) = taken else { return Ok(None) };
         Ok(Some((self.named_buffer(name, members)?, name)))
     }

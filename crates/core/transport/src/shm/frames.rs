@@ -136,7 +136,9 @@ impl Shm {
         self.let_go_of_read_out();
         let channel = Out::open(&self.job, self.me, to, self.policy, &mut self.ring_cursor)
             .map_err(|error| {
-                Fault::Memory(format!("no ring to task {to} could be opened: {error}"))
+                Fault::Memory(format!(
+                    "the ring to task {to} could not be opened: {error}"
+                ))
             })?;
         *place(&mut self.outs, to) = Some(channel);
         Ok(())

@@ -26,7 +26,11 @@ impl Loans for Shm {
             self.let_go_of_read_out();
         }
         self.with_loans(|loans, around| loans.lend(around, len))
-            .map_err(|error| Fault::Memory(format!("no loan of {len} bytes: {error}")))
+            .map_err(|error| {
+                Fault::Memory(format!(
+                    "a loan of {len} bytes cannot be allocated: {error}"
+                ))
+            })
     }
 
     fn loan_came(&mut self, peer: Peer, place: u64) -> Result<(), Fault> {

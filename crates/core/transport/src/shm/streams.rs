@@ -126,7 +126,7 @@ impl Streams for Shm {
         let offset = u64::from_le_bytes(offset);
         let sizes = self.job.geometry().pipe_sizes();
         let size = sizes.get(route[SIZE_AT] as usize).ok_or(Corrupt {
-            what: "a pipe has a size that there is not",
+            what: "a pipe has an unknown size",
         });
         let pipe = size.and_then(|&size| {
             Pipe::between(self.job.segment(), offset, size as usize, [self.me, peer])
@@ -265,7 +265,11 @@ impl Shm {
             // pipe.
             let mut others = (0..PIPE_SIZES).rev().filter(|&other| other != size);
             let free = others.find_map(|other| self.free_pipe(other, message));
-            free.ok_or_else(|| Fault::Memory(format!("no pipe for a large message: {error}")))
+            free.ok_or_else(|| {
+                Fault::Memory(format!(
+                    "no pipe can be allocated for a large message: {error}"
+                ))
+            })
         })
     }
 

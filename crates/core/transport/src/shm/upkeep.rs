@@ -14,18 +14,18 @@ impl Upkeep for Shm {
         let window = self.window(self.learners.short.kept()) >> 10;
         let chosen = match self.learners.short.is_fixed() {
             true => "",
-            false => " (so far; narrower and wider ones are tried out now and then)",
+            false => " (so far; narrower and wider ones are tried now and then)",
         };
         let pull = match self.pull(peer) {
             Some(Pull::Yes) => "single copy by the kernel (CMA) when the sender is away",
             Some(Pull::No) => {
-                "no single copy: the kernel refuses process_vm_readv between these tasks"
+                "no single copy: the kernel denies process_vm_readv between these tasks"
             }
-            None => "whether there is a single copy shows when that task has joined",
+            None => "whether single copy is available is known once that task has joined",
         };
         format!(
             "shm: up to {INLINE} bytes in one cache line; up to {} bytes through the pair's ring; \
-             larger ones through a pipe of {window} KiB{chosen}, both sides copying at once; {pull}",
+             larger ones through a pipe of {window} KiB{chosen}, copied by both sides at once; {pull}",
             self.eager_limit_to(peer),
         )
     }

@@ -325,7 +325,7 @@ impl Bypass {
     #[inline]
     fn note(&mut self, word: &Word, sent: u64) -> Result<(), &'static str> {
         if word.heard > sent || word.got > self.keys.next() {
-            return Err("a bypass confirms what was not sent");
+            return Err("a bypass acknowledges data that was not sent");
         }
         self.heard = word.heard;
         if word.got > self.peer_got {

@@ -254,7 +254,7 @@ impl Tcp {
         let bypass = link.and_then(|link| link.bypass.as_ref());
         match &self.bypasses.socket {
             Some(socket) if bypass.is_some_and(|bypass| bypass.is_used()) => format!(
-                "; small messages past TCP/IP, as frames of {}",
+                "; small messages bypass TCP/IP, as frames of {}",
                 socket.interface().name
             ),
             _ => format!("; no bypass: {}", self.why_no_bypass(bypass.is_some())),
@@ -267,12 +267,12 @@ impl Tcp {
             _ if self.job.tasks_per_core() > MAX_TASKS_PER_CORE => {
                 "this host has too many tasks for its cores"
             }
-            _ if offered => "the other task has offered none, or does not answer by it now",
+            _ if offered => "the other task has not offered one, or does not answer through it",
             Some(ErrorKind::PermissionDenied) => {
                 "this task may not open packet sockets (it has no CAP_NET_RAW)"
             }
-            Some(_) => "the other host is on no Ethernet segment of this one",
-            None => "the two have not had enough messages with each other",
+            Some(_) => "the hosts share no Ethernet segment",
+            None => "the two tasks have not exchanged enough messages",
         }
     }
 }

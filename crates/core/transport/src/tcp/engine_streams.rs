@@ -168,7 +168,7 @@ impl Tcp {
     ) -> Result<u32, Fault> {
         let nonsense = Fault::Corrupt {
             peer,
-            what: "the route of a message leads nowhere",
+            what: "the route of a message is not valid",
         };
         let id = id_of(route).ok_or(nonsense)?;
         let link = self.link_to(peer)?;
@@ -214,7 +214,7 @@ impl Tcp {
             return Ok(if moved { Flow::Moved } else { Flow::Still });
         }
         if stream.received > total || stream.total.is_some_and(|end| end != total) {
-            let what = "a stream is not as long as its message";
+            let what = "a stream and its message differ in length";
             link.trouble(Trouble::Corrupt(what));
             return Err(Fault::Corrupt { peer, what });
         }

@@ -38,7 +38,7 @@ pub(crate) const MAX_PAYLOAD_BYTES: usize = 16 << 10;
 
 /// The fault of a peer that sent [`Parcel::Closed`].
 const PEER_CLOSED: &str =
-    "it has closed the connection, because what came from this task made no sense to it";
+    "it closed the connection, because it received invalid data from this task";
 
 /// The reason why a connection cannot be used any more.
 #[derive(Debug)]

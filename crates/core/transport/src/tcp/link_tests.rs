@@ -107,20 +107,20 @@ fn fault(bytes: &[u8]) -> Option<&'static str> {
 fn what_breaks_the_protocol_is_a_fault() {
     let bare = |parcel| Head::bare(parcel, 0, 0).encode();
     let cases: [(Vec<u8>, &str); 9] = [
-        (bare(Parcel::Closed).to_vec(), "made no sense to it"),
-        (vec![0; HEAD], "a head that makes no sense"),
+        (bare(Parcel::Closed).to_vec(), "invalid data from this task"),
+        (vec![0; HEAD], "a header that is not valid"),
         (
             frame(MAX_PAYLOAD_BYTES + 1, 0).encode().to_vec(),
-            "longer than frames",
+            "longer than the limit",
         ),
         (
             frame(0, 1).encode().to_vec(),
-            "acknowledges what was not sent",
+            "acknowledges data that was not sent",
         ),
         (bare(Parcel::Resume).to_vec(), "begins twice"),
         (chunk(2, 1, 1), "has a gap"),
-        (chunk(2, 0, MAX_CHUNK_BYTES), "further than it may"),
-        (chunk(2, u64::MAX, 1), "further than it may"),
+        (chunk(2, 0, MAX_CHUNK_BYTES), "exceeds its length"),
+        (chunk(2, u64::MAX, 1), "exceeds its length"),
         (chunk(1 << 20, 0, 1), "more streams than it may"),
     ];
     for (bytes, what) in cases {

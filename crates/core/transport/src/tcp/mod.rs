@@ -407,7 +407,7 @@ impl Tcp {
         let _whole = Uncancelled::begin();
         let Some(address) = self.job.address(peer) else {
             return Err(Fault::Memory(format!(
-                "task {peer} is on another host, and the job's table does not say where"
+                "task {peer} is on another host, and the job's table has no address for it"
             )));
         };
         self.restless = true;

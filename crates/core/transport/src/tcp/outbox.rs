@@ -232,7 +232,7 @@ impl Outbox {
         };
         let sent = (self.sent - self.start) as u64;
         if more > sent && position > self.repeats {
-            return Err("a connection acknowledges what was not sent");
+            return Err("a connection acknowledges data that was not sent");
         }
         // The peer may have received it by the bypass while it is being repeated on the connection: what has begun
         // there is kept.
@@ -296,7 +296,7 @@ impl Outbox {
             self.unsure = 0;
             return known
                 .then_some(())
-                .ok_or("a bypass has taken what was not sent");
+                .ok_or("a bypass acknowledges data that was not sent");
         }
         self.unsure = self.unsure.min((sent - position) as usize);
         Ok(())
@@ -342,7 +342,7 @@ impl Outbox {
             let kept = (self.end - self.start) as u64;
             untaken
                 .filter(|&untaken| untaken <= kept)
-                .ok_or("a connection begins behind what was sent")
+                .ok_or("a connection resumes past the data that was sent")
         });
         self.sent = self.start;
         self.sent += untaken? as usize;

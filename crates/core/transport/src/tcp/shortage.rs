@@ -33,7 +33,7 @@ impl Tcp {
         };
         let sentence = || {
             format!(
-                "there can be no connection to task {peer} on another host ({error}), because {missing}"
+                "no connection to task {peer} on another host is possible ({error}), because {missing}"
             )
         };
         let Some(link) = self.link(peer) else {
@@ -62,11 +62,11 @@ impl Tcp {
         {
             link.stall.refuse();
             let error = io::Error::from(errno);
-            let missing = dial::shortage(&error).unwrap_or("something is missing");
+            let missing = dial::shortage(&error).unwrap_or("a resource is missing");
             self.give_up_for(
                 peer,
                 format!(
-                    "the call of task {peer} on another host could not be accepted for {} s ({error}), because {missing}",
+                    "the connection of task {peer} on another host could not be accepted for {} s ({error}), because {missing}",
                     SHORTAGE_TIMEOUT.as_secs()
                 ),
             );
@@ -83,7 +83,7 @@ impl Tcp {
             self.give_up_for(
                 peer,
                 format!(
-                    "task {peer}{at} cannot accept the connection of this task, because that process, or its host, has no file descriptor or memory left: have it close files, or raise the limit there (ulimit -n)"
+                    "task {peer}{at} cannot accept the connection of this task, because that process, or its host, has no free file descriptor or memory: close files there, or raise the limit there (ulimit -n)"
                 ),
             );
         }

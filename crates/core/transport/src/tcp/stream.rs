@@ -76,7 +76,7 @@ impl OutStream {
     /// sent.
     pub(crate) fn credit(&mut self, taken: u64, limit: u64) -> Result<(), &'static str> {
         if taken > self.sent.max(self.furthest) {
-            return Err("a stream's receiver has more than was sent");
+            return Err("a stream's receiver acknowledges more than was sent");
         }
         self.taken = self.taken.max(taken);
         // The receiver may have received more on the previous connection than it could confirm there.
@@ -107,7 +107,7 @@ pub(crate) fn credit(
     body: &[u8],
     limit: u64,
 ) -> Result<(), &'static str> {
-    let taken = whole(body).map_err(|_| "a stream's credit has another length")?;
+    let taken = whole(body).map_err(|_| "a stream's credit has the wrong length")?;
     match outs.iter_mut().find(|stream| stream.id == id) {
         Some(stream) => stream.credit(taken, limit),
         None => Ok(()),

@@ -41,7 +41,7 @@ impl Opened {
     /// Records how many streams the receiver has released so far. Fails if that is more than were opened.
     pub(crate) fn told(&mut self, released: u64) -> Result<(), &'static str> {
         if released > self.opened {
-            return Err("a peer has done with more streams than there were");
+            return Err("a peer has ended more streams than existed");
         }
         self.released = self.released.max(released);
         Ok(())

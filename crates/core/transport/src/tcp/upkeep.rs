@@ -33,7 +33,7 @@ impl Upkeep for Tcp {
                 Tcp::EAGER,
                 self.bypass_in_words(peer)
             ),
-            None => "none: the job's table does not say where that task listens".into(),
+            None => "none: the job's table has no address for that task".into(),
         }
     }
 

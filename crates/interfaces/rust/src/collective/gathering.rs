@@ -28,7 +28,7 @@ pub fn parts(lens: &[usize]) -> Vec<Range<usize>> {
 fn listed<T>(parts: &[Range<usize>], size: usize, len: usize) -> Result<Parts> {
     if parts.len() != size {
         return Err(Error::argument(format!(
-            "{} parts for a group of {size}: one each is needed",
+            "{} parts for a group of {size} members: there must be one part for each member",
             parts.len()
         )));
     }

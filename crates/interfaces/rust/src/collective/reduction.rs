@@ -27,7 +27,7 @@ impl Group<'_> {
         {
             let (input, output) = (input.len(), output.len());
             return Err(Error::argument(format!(
-                "a reduction of {input} elements gives as many, not {output}"
+                "a reduction of {input} elements cannot have an output of {output} elements"
             )));
         }
         self.reduced(input, output, operator, rest)

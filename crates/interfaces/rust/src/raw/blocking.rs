@@ -83,7 +83,7 @@ pub(crate) fn receive_vec<T: Data>(
     let room = |length: usize| {
         if !length.is_multiple_of(width) {
             return Err(process::Error::Argument(format!(
-                "a message of {length} bytes is no whole number of elements of {width}"
+                "a message of {length} bytes is not a whole number of elements of {width} bytes"
             )));
         }
         let reserved = elements.try_reserve_exact(length / width);

@@ -88,8 +88,7 @@ impl Peer<'_> {
     fn no_munge(&self, why: &str) -> Refusal {
         let step = self.step;
         Refusal::new(format!(
-            "step {} runs on {} nodes, which would find each other through munge, and that fails on {}: {why}. Start the program \
-             with {}, which needs no munge",
+            "step {} runs on {} nodes, which find each other through munge, but munge fails on {}: {why}. Start the program with {}, which does not need munge",
             step.id,
             step.nodes.len(),
             step.node_name(),
@@ -112,7 +111,7 @@ impl Peer<'_> {
         let (_, stream) = calls
             .values()
             .next()
-            .ok_or_else(|| Refusal::new("no node has been heard"))?;
+            .ok_or_else(|| Refusal::new("no other node has called"))?;
         let mut letters = vec![give(local_address(stream)?)?];
         let theirs = calls.values_mut();
         letters.extend(theirs.map(|(call, _)| std::mem::take(&mut call.letter)));
@@ -150,7 +149,7 @@ impl Peer<'_> {
             })
             .ok_or_else(|| {
                 Refusal::new(format!(
-                    "all ports at which the nodes of step {} would meet are taken on {}; run it once more",
+                    "all ports at which the nodes of step {} could meet are taken on {}; run it again",
                     self.step.id, self.step.nodes[0]
                 ))
             })
@@ -187,8 +186,7 @@ impl Peer<'_> {
             .map(|(_, name)| name.as_str())
             .collect();
         Refusal::new(format!(
-            "the tasks of step {} on {} were not heard of on {}, where all meet: have all of them called rg_init, and does a firewall \
-             between the nodes let ports from {} to 60999 through? Set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
+            "the tasks of step {} on {} did not reach {}, where all nodes meet; they may not all have called rg_init, or a firewall between the nodes closes ports from {} to 60999. Set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
             step.id,
             names.join(", "),
             step.nodes[0],
@@ -215,9 +213,7 @@ impl Peer<'_> {
         }
         let first: Vec<String> = first.iter().map(IpAddr::to_string).collect();
         Err(Refusal::new(format!(
-            "the tasks of step {} on {} have not reached those on {} (at {}), where all meet: have all of them called rg_init, and \
-             does a firewall between the nodes let ports from {} to 60999 through? Set REGATTA_JOIN_TIMEOUT to more seconds if \
-             they start slowly",
+            "the tasks of step {} on {} could not reach those on {} (at {}), where all nodes meet; they may not all have called rg_init, or a firewall between the nodes closes ports from {} to 60999. Set REGATTA_JOIN_TIMEOUT to more seconds if they start slowly",
             step.id,
             step.node_name(),
             step.nodes[0],

@@ -21,10 +21,10 @@ impl fmt::Display for Absence {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Absence::Gone(cause) => cause,
-            Absence::UnknownRun => "it is not one of the machine any more",
+            Absence::UnknownRun => "it is no longer in the machine",
             Absence::NotHeard => "its agent did not answer in time",
-            Absence::Nonsense => "its agent does not keep to the protocol",
-            Absence::GivenUpBefore => "the launcher before this one had given it up",
+            Absence::Nonsense => "its agent violated the protocol",
+            Absence::GivenUpBefore => "the previous launcher had given it up",
         })
     }
 }

@@ -159,13 +159,13 @@ impl AddressRule {
         match self {
             Self::Told(address) if allowed.contains(&address) => Ok(address),
             Self::Told(address) if choice.is_none() => Err(Departure::Unreached(format!(
-                "has no address {address}, at which the virtual machine reaches it: does something between them translate addresses?"
+                "does not have the address {address} at which the virtual machine reaches it; something between them may translate addresses"
             ))),
             Self::Told(_) | Self::Tried => first.ok_or_else(|| no_address(choice)),
             Self::Named => {
                 let named = named.iter().find(|address| allowed.contains(address));
                 named.copied().or(first).ok_or_else(|| {
-                    let why = "has no address that tasks could be reached at";
+                    let why = "has no address at which tasks can be reached";
                     Departure::Unreached(why.to_owned())
                 })
             }
@@ -296,13 +296,13 @@ impl Search {
         let by = self.witnesses(at).filter(sees_nothing);
         let by: Vec<&str> = by.filter_map(name).collect();
         let by = match by.is_empty() {
-            true => "all the others at one address".to_owned(),
+            true => "all other hosts at one address".to_owned(),
             false => by.join(" and "),
         };
         let addresses: Vec<String> = all.iter().map(IpAddr::to_string).collect();
         let (addresses, limit) = (addresses.join(", "), limit(choice));
         Departure::Unreached(format!(
-            "cannot be reached from {by}: no connection to a port at {addresses}{limit} came through. Does a firewall between them close the ports from 32768 to 60999, or must another network be chosen with --interface?"
+            "cannot be reached from {by}: no connection to a port at {addresses}{limit} succeeded. A firewall between them may close the ports from 32768 to 60999, or another network must be chosen with --interface"
         ))
     }
 }

@@ -49,29 +49,29 @@ impl Departure {
             Self::Failed(sentence) | Self::Ended(sentence) => sentence.clone(),
             Self::HungUp => {
                 format!(
-                    "the agent on the host {host} has hung up before it was one of the job's, so no task has been started there: was it ended, or is memory short there? Start again what needs it"
+                    "the agent on the host {host} closed its connection before it joined the job, so no task was started there; it may have been killed, or the host may be short of memory. Try again"
                 )
             }
             Self::Silent(after, Some(command)) => format!(
-                "the host {host} has not answered within {} s: is it up, and does a firewall let it through? Try `{command}` by hand, or give it longer with --connect-timeout",
+                "the host {host} has not answered within {} s: it may be down, or behind a firewall. Try `{command}` by hand, or allow more time with --connect-timeout",
                 after.as_secs_f32()
             ),
             Self::Silent(after, None) => format!(
-                "the agent on the host {host} was called and has said nothing for {} s, so no task has been started there: is the host up, and does the network let it answer?",
+                "the agent on the host {host} has not answered for {} s, so no task was started there; the host may be down, or its network may block the answer",
                 after.as_secs_f32()
             ),
             Self::Unfit(why) | Self::Unreached(why) => format!("the host {host} {why}"),
             Self::Nonsense => format!(
-                "what comes from the host {host} is not what an agent says: does something there write to the standard output of every login?"
+                "the output from the host {host} is not that of an agent; a login script there may write to standard output"
             ),
             Self::Refused(_, why) => format!("on the host {host}: {why}"),
             Self::Member(other) => format!("the host {host} is {other} under another name"),
             Self::TwoNames(other) => format!(
                 "{other} and {host} are two names for one host: name it once, as in --host {other}:4 for four tasks"
             ),
-            Self::Abandoned => format!("the host {host} was not heard"),
+            Self::Abandoned => format!("the host {host} was not examined"),
             Self::Interrupted(_) => {
-                "interrupted while the hosts were brought together; nothing was started".to_owned()
+                "interrupted while connecting to the hosts; nothing was started".to_owned()
             }
         }
     }

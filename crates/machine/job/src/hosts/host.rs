@@ -140,7 +140,7 @@ impl Host {
             (Input::Line(line), HostState::Shell) => return self.read_line(&line, own),
             (Input::ProgramSent(bytes), HostState::Shell) => {
                 return Ok(Next::Note(format!(
-                    "the host {} has no regatta {}: this one ({:.1} MB) was sent there for the job",
+                    "the host {} has no regatta {}; this program ({:.1} MB) was sent there for the job",
                     self.expected.name,
                     env!("CARGO_PKG_VERSION"),
                     bytes as f64 / 1e6
@@ -180,12 +180,12 @@ impl Host {
             Some((READY, theirs)) if theirs == identity => self.state = HostState::Agent,
             Some((READY, theirs)) => {
                 return unfit(format!(
-                    "runs regatta {theirs}, and this is regatta {identity}: install the same release on both"
+                    "runs regatta {theirs}, but this host runs regatta {identity}: install the same release on both"
                 ));
             }
             Some((TROUBLE, why)) => {
                 return unfit(format!(
-                    "has no regatta {identity}, and this one could not be sent there: {why}"
+                    "has no regatta {identity}, and this program could not be sent there: {why}"
                 ));
             }
             Some((SEND, theirs)) if theirs == machine => return Ok(Next::SendProgram),

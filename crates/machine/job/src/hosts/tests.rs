@@ -333,7 +333,7 @@ fn hosts_are_reached_at_their_first_addresses_and_all_are_tried_only_when_these_
         .clone()
         .expect_err("unreached")
         .sentence("a");
-    assert!(why.starts_with("the host a cannot be reached from b: no connection to a port at 10.0.0.1, 10.0.0.11 came"), "{why}");
+    assert!(why.starts_with("the host a cannot be reached from b: no connection to a port at 10.0.0.1, 10.0.0.11 succeeded"), "{why}");
     assert_eq!(arrivals.found()[1], (1, Ok(ip(2))));
 }
 
@@ -375,14 +375,14 @@ fn a_host_is_reached_where_the_membership_or_its_name_says_if_it_is_there() {
     let told = |last, choice| at(AddressRule::Told(ip(last)), &[], choice);
     assert_eq!(told(1, None), Ok(ip(1)));
     let why = told(3, None).expect_err("it is not there");
-    assert!(why.starts_with("the host a has no address 10.0.0.3, at which"));
+    assert!(why.starts_with("the host a does not have the address 10.0.0.3 at which"));
     assert_eq!(told(1, Some(&only)), Ok(ip(2)));
     let why = "the host a has no address that --interface eth9 allows";
     assert_eq!(told(1, Some(&other)), Err(why.to_owned()));
     let named = |named: &[IpAddr], choice| at(AddressRule::Named, named, choice);
     assert_eq!(named(&[ip(3), ip(2)], None), Ok(ip(2)));
     assert_eq!(named(&[ip(3)], None), Ok(ip(1)));
-    let why = "the host a has no address that tasks could be reached at";
+    let why = "the host a has no address at which tasks can be reached";
     assert_eq!(named(&[], Some(&other)), Err(why.to_owned()));
 }
 
@@ -432,7 +432,7 @@ fn the_program_is_sent_to_a_machine_of_its_kind_and_others_are_refused() {
         ("regatta-send Linux there", "is a Linux there"),
         (
             "regatta-agent 2 (there)",
-            "runs regatta 2 (there), and this is regatta 1 (here)",
+            "runs regatta 2 (there), but this host runs regatta 1 (here)",
         ),
         (
             "regatta-trouble no room",

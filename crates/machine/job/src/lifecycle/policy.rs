@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What happens to the other tasks when one has failed.
+/// What happens to the other tasks when one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnFailure {
     /// The other tasks have a grace period to react, and are then ended.
@@ -15,7 +15,7 @@ pub enum OnFailure {
 /// When and how a job is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// What happens to the other tasks when one has failed.
+    /// What happens to the other tasks when one fails.
     pub on_failure: OnFailure,
     /// Time that the other tasks have after a failure, with [`OnFailure::Stop`].
     pub grace: Duration,

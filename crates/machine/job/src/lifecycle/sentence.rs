@@ -32,18 +32,22 @@ impl EndReason {
         match self {
             EndReason::TimeOver { limit } => {
                 let seconds = limit.as_secs_f32();
-                format!("the job has run for the {seconds} s that --timeout allows: ending {left}")
+                format!(
+                    "the job has reached its time limit of {seconds} s (--timeout): ending {left}"
+                )
             }
             EndReason::TaskFailed => format!("ending {left}, because a task failed"),
             EndReason::Asked { signal } => format!(
-                "ending {left}: {} has asked for it, and the grace period (--grace) is over",
+                "ending {left}: the grace period (--grace) after {} is over",
                 words::signal(signal)
             ),
             EndReason::LeftBehind => {
-                format!("all tasks have ended, but not what they started: ending {left}")
+                format!(
+                    "all tasks have ended, but processes that they started still run: ending {left}"
+                )
             }
             EndReason::Unkillable => {
-                format!("not everything could be ended, and is left as it is: {left}")
+                format!("some processes could not be ended and are still running: {left}")
             }
         }
     }

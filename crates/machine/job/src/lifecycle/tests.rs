@@ -187,13 +187,15 @@ fn what_outlives_the_tasks_is_given_a_moment_then_ended() {
     let mut job = job(|_| {});
     (0..TASKS).for_each(|rank| drop(job.ends(1.0, rank, GOOD, TaskState::Left)));
     assert_eq!(job.tick(1.0), []);
-    assert!(reported(&job.tick(1.1)).contains("not what they started: ending the rest"));
+    assert!(
+        reported(&job.tick(1.1)).contains("processes that they started still run: ending the rest")
+    );
     assert!(job.tick(3.1).contains(&Action::Signal(libc::SIGKILL)));
     assert!(
         job.tick(3.2).contains(&Action::Signal(libc::SIGKILL)),
         "processes that were started meanwhile"
     );
-    assert!(reported(&job.tick(9.0)).contains("could be ended"));
+    assert!(reported(&job.tick(9.0)).contains("could not be ended"));
     assert!(job.lifecycle.is_given_up());
     assert_eq!(job.lifecycle.status(), 0);
 }
@@ -269,7 +271,7 @@ fn a_job_that_is_asked_to_end_has_ended_soon_after_the_grace_period() {
         let ending = job.tick(11.0);
         assert!(ending.contains(&Action::Signal(libc::SIGTERM)));
         assert!(ending.contains(&Action::Signal(libc::SIGCONT)));
-        assert!(reported(&ending).contains("has asked for it"));
+        assert!(reported(&ending).contains("the grace period (--grace) after"));
         assert!(job.tick(13.0).contains(&Action::Signal(libc::SIGKILL)));
         assert_eq!(job.lifecycle.status(), status);
     }

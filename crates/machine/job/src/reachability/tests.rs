@@ -117,8 +117,7 @@ fn of_many_pairs_of_hosts_the_first_are_named_and_the_others_counted() {
     }
     assert_eq!(world.said(2.0).len(), MAX_NAMED_PAIRS);
     assert_eq!(world.reachability.deadline(at(2.0)), Some(at(3.0)));
-    let counted =
-        "3 more pairs of hosts have tasks that cannot reach each other (--json names one of each)";
+    let counted = "3 more pairs of hosts have tasks that cannot reach each other (--json names one pair of tasks for each)";
     assert_eq!(world.said(3.0), [counted]);
     assert_eq!(world.changed(3.0).map(|pairs| pairs.len()), Some(11));
 }
@@ -155,8 +154,9 @@ fn a_pair_is_given_up_by_both_once_and_only_when_it_was_just_reported() {
         sentence: sentence.to_owned(),
     };
     let effects = world.look(7.0);
-    let report =
-        ReachabilityEffect::Report(format!("{sentence}; both go on as if the other were dead"));
+    let report = ReachabilityEffect::Report(format!(
+        "{sentence}; both continue, and each treats the other as dead"
+    ));
     assert_eq!(effects[0], report);
     assert_eq!(effects[2..], [give_up(0, 1), give_up(1, 0)]);
     // The decision is final.

@@ -77,7 +77,7 @@ impl Groups {
         }
         let group = self.all.entry(name.clone()).or_default();
         if group.members.contains(&Some(task)) {
-            let sentence = format!("task {task} is a member of the group {name:?} already");
+            let sentence = format!("task {task} is already a member of the group {name:?}");
             return Err((RequestError::Exists, sentence));
         }
         let free = group.members.iter().position(Option::is_none);
@@ -144,7 +144,7 @@ impl Groups {
         }
         if count == 0 || count != group.wanted {
             let sentence = format!(
-                "the members of the group {name:?} that wait already want to be {}, and this one {count}",
+                "the waiting members of the group {name:?} expect {} members, and this one expects {count}",
                 group.wanted
             );
             return Err((RequestError::Argument, sentence));
@@ -189,6 +189,6 @@ impl Group {
 
 /// Returns the refusal for a task that is not a member.
 fn not_a_member(task: u32, name: &str) -> Refused {
-    let sentence = format!("task {task} is no member of the group {name:?}");
+    let sentence = format!("task {task} is not a member of the group {name:?}");
     (RequestError::Name, sentence)
 }

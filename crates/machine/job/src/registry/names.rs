@@ -155,7 +155,7 @@ impl Names {
             Some(&first) if flags & flags::OVERWRITABLE != 0 => Ok(first),
             Some(_) => Err((
                 RequestError::Exists,
-                format!("there is an entry under the name {name:?} already"),
+                format!("an entry with the name {name:?} already exists"),
             )),
         }
     }
@@ -243,7 +243,7 @@ impl Names {
         let Ok(bytes) = <[u8; 8]>::try_from(&entry.value[..]) else {
             let length = entry.value.len();
             let sentence = format!(
-                "entry {index} under {name:?} is no number, which has 8 bytes; it has {length}"
+                "entry {index} under {name:?} is not a number: it has {length} bytes, and a number has 8"
             );
             return Err((RequestError::Argument, sentence));
         };

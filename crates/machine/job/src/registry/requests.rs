@@ -142,7 +142,7 @@ impl Registry {
         match self.tasks.get(task as usize) {
             None => Err((RequestError::Task, format!("the job has no task {task}"))),
             Some(TaskRecord { ended: Some(_), .. }) => {
-                Err((RequestError::Task, format!("task {task} has ended already")))
+                Err((RequestError::Task, format!("task {task} has already ended")))
             }
             Some(_) => Ok(()),
         }

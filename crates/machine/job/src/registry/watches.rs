@@ -149,9 +149,8 @@ impl Registry {
         subject: u32,
     ) -> Option<Effect> {
         if self.watches.is_full(by) {
-            let sentence = format!(
-                "this task watches {MAX_WATCHES_PER_TASK} things already, which is the most"
-            );
+            let sentence =
+                format!("this task already has {MAX_WATCHES_PER_TASK} watches, which is the limit");
             self.reply(by, id, Err((RequestError::Memory, sentence)));
             return None;
         }

@@ -16,7 +16,7 @@ pub fn serve_caller(
     starter: NewHostStarter,
     launcher: impl FnOnce() -> Option<Conversation>,
 ) -> Result<u8, Refusal> {
-    let failed = |errno| Refusal::of_regatta(format!("the agent cannot go on: {errno}"));
+    let failed = |errno| Refusal::of_regatta(format!("the agent cannot continue: {errno}"));
     if sys::fork().map_err(failed)?.is_some() {
         return Ok(0);
     }

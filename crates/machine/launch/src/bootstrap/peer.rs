@@ -42,7 +42,7 @@ impl BootstrapPeer {
     /// Sends the greeting of this program. `temporary` means that this program is a copy made for this purpose, which
     /// is removed.
     pub fn open(temporary: bool) -> Result<BootstrapPeer, Refusal> {
-        let by_hand = "`regatta daemon` speaks with `regatta up` and `regatta add`, which start it; it is of no use by hand";
+        let by_hand = "`regatta daemon` is started by `regatta up` and `regatta add`, not by hand";
         let link = rsh::channel_to_starter(temporary, by_hand)?;
         let beacon = gather::light()?;
         let mut peer = BootstrapPeer {

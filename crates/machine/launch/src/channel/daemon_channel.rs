@@ -90,7 +90,7 @@ impl DaemonChannel {
         let Some(session) = self.session.as_mut().filter(|_| self.end.is_none()) else {
             return Ok(false);
         };
-        let strange = || Refusal::of_regatta("the daemon says what nobody asked for");
+        let strange = || Refusal::of_regatta("the daemon sent an unexpected message");
         if self.opened.is_none() {
             return match session.next()? {
                 None => Ok(false),

@@ -6,8 +6,7 @@ use crate::hosts::rsh;
 use crate::plan::Across;
 
 /// Cause of the loss of a host if only its channel ended as though the daemon of this host had ended.
-pub(crate) const SEVERED: &str =
-    "the daemon of this host has ended the channel to it, without a word of why";
+pub(crate) const SEVERED: &str = "the daemon of this host closed the channel to it without a cause";
 
 /// The reason for the end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,10 +42,10 @@ impl ChannelEnd {
             ChannelEnd::HungUp => "its channel ended".to_owned(),
             ChannelEnd::HostLost(why) | ChannelEnd::Daemons(why) => why.clone(),
             ChannelEnd::OwnDaemon => {
-                "the daemon of this host has ended, and with it the channels to all others"
+                "the daemon of this host has ended, which closed the channels to all other hosts"
                     .to_owned()
             }
-            ChannelEnd::Renewed(why) => format!("{why}, and this host goes on as another one"),
+            ChannelEnd::Renewed(why) => format!("{why}; this host rejoins as a new host"),
         }
     }
 
@@ -61,7 +60,7 @@ impl ChannelEnd {
             ChannelEnd::Command { status, said } => rsh::explain(across, host, *status, said),
             ChannelEnd::HungUp => {
                 format!(
-                    "the agent on the host {host} has hung up before it was one of the job's, so no task has been started there: was it ended, or is memory short there? Start again what needs it"
+                    "the agent on the host {host} closed its connection before it joined the job, so no task was started there; it may have been killed, or the host may be short of memory. Try again"
                 )
             }
             ChannelEnd::HostLost(cause) => {
@@ -69,8 +68,7 @@ impl ChannelEnd {
             }
             ChannelEnd::Daemons(why) => format!("{why}. {}", unstarted(host)),
             ChannelEnd::OwnDaemon => format!(
-                "the daemon of this host has ended, and with it the channel to the host {host}, where no task has been started; \
-                 `regatta up` begins the machine again"
+                "the daemon of this host has ended, which closed the channel to the host {host}; no task was started there. `regatta up` starts the machine again"
             ),
             end => end.cause(),
         })
@@ -80,6 +78,6 @@ impl ChannelEnd {
 /// Returns the consequence for the job of the loss of a host before it joined, and the remedy.
 fn unstarted(host: &str) -> String {
     format!(
-        "No task has been started there; `regatta hosts` shows the hosts that are left, and `regatta add {host}` brings back one that is lost"
+        "No task was started there; `regatta hosts` shows the remaining hosts, and `regatta add {host}` adds a lost host again"
     )
 }

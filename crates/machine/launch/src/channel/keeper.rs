@@ -42,7 +42,7 @@ impl Channels {
     pub fn keep(self, hanging: impl AsFd) -> Result<(), Refusal> {
         let failed = |errno| {
             Refusal::of_regatta(format!(
-                "nothing can be started that stays with the daemons: {errno}"
+                "the process that stays with the daemons cannot be started: {errno}"
             ))
         };
         let commands: rustix::io::Result<Vec<OwnedFd>> = self

@@ -131,7 +131,7 @@ impl MembershipFeed {
         self.failures = self.failures.saturating_add(1);
         if self.failures == 1 {
             self.remark = Some(format!(
-                "the daemon of this host does not tell of the hosts of the virtual machine: {why}. Until it does, this job does not hear of hosts that are lost or added, nor whether this one is cut off; it is asked again and again"
+                "the daemon of this host does not report the hosts of the virtual machine: {why}. Until it does, this job does not learn of hosts that are lost or added, nor whether this host is cut off; the launcher keeps asking"
             ));
         }
     }
@@ -152,7 +152,9 @@ impl MembershipFeed {
             match session.next() {
                 Ok(Some(FromDaemon::Membership { membership })) => latest = Some(membership),
                 Ok(Some(_)) => {}
-                Ok(None) if session.is_ended() => break Some("it has hung up".to_owned()),
+                Ok(None) if session.is_ended() => {
+                    break Some("it closed the connection".to_owned());
+                }
                 Ok(None) => break None,
                 Err(Refusal { sentence, .. }) => break Some(sentence),
             }
@@ -162,7 +164,7 @@ impl MembershipFeed {
             self.has_reported = true;
             if std::mem::take(&mut self.failures) > 0 {
                 self.remark = Some(
-                    "the daemon of this host tells of the hosts of the virtual machine again"
+                    "the daemon of this host reports the hosts of the virtual machine again"
                         .to_owned(),
                 );
             }
@@ -539,7 +541,7 @@ mod tests {
         drop(daemon);
         assert_eq!(feed.next(), None);
         let remark = feed.take_remark().expect("a remark");
-        assert!(remark.contains("it has hung up"), "{remark}");
+        assert!(remark.contains("it closed the connection"), "{remark}");
         let (session, mut daemon) = pair();
         say(&mut daemon, &hello());
         tell(&mut daemon, &membership(Vec::new()));

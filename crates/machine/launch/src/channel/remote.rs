@@ -31,7 +31,7 @@ const COMMAND_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time that the command of an ended channel has to end and to write its error message.
 const LAST_WORD_TIMEOUT: Duration = Duration::from_secs(1);
 /// The reason to give up a host whose reports are not expected.
-pub(crate) const UNASKED: &str = "its agent says what nobody asked for";
+pub(crate) const UNASKED: &str = "its agent sent an unexpected message";
 /// Size of the tail of a channel command's output that is kept for error messages, in bytes.
 const STDERR_TAIL_BYTES: usize = 4096;
 
@@ -117,7 +117,7 @@ impl Remote {
         };
         let mut child = command.spawn().map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => refused(
-                "is not there; install it (openssh-client), or name another command with --rsh"
+                "was not found; install it (openssh-client), or name another command with --rsh"
                     .to_owned(),
             ),
             _ => refused(format!("cannot be started: {error}")),
@@ -129,7 +129,7 @@ impl Remote {
         let errors = OwnedFd::from(errors);
         let link = Link::new(output.into(), input.into())
             .and_then(|link| rustix::io::ioctl_fionbio(&errors, true).map(|()| link))
-            .map_err(|errno| refused(format!("cannot be listened to: {errno}")))?;
+            .map_err(|errno| refused(format!("cannot be read: {errno}")))?;
         let mut remote = Self::without_command(name, number, link);
         remote.command = Some(Pid::from_child(&child));
         remote.errors = Some(errors);
@@ -516,7 +516,7 @@ pub(crate) fn part(remotes: &mut [Remote]) {
 }
 
 fn no_such_task(rank: u32) -> String {
-    format!("its agent speaks of task {rank}, which is not there")
+    format!("its agent reported about task {rank}, which does not exist")
 }
 
 fn command_name(across: &Across) -> &str {

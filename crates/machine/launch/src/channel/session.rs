@@ -215,12 +215,12 @@ impl AsFd for Session {
 }
 
 fn not_understood() -> Refusal {
-    Refusal::of_regatta("the daemon says what is not understood")
+    Refusal::of_regatta("the daemon sent an invalid message")
 }
 
 fn other_version(protocol: u32, identity: &str) -> Refusal {
     Refusal::of_regatta(format!(
-        "the daemon of this host is regatta {identity} (session {protocol}), and what speaks with it is regatta {} (session {PROTOCOL}): use the same release on all hosts (`regatta down` works with any)",
+        "the daemon of this host is regatta {identity} (session {protocol}), but this program is regatta {} (session {PROTOCOL}): use the same release on all hosts (`regatta down` works with any release)",
         rsh::identity()
     ))
 }
@@ -243,11 +243,11 @@ pub fn hand(to: &UnixStream, message: &FromDaemon, descriptor: BorrowedFd) -> bo
 /// Returns the refusal that this host has no daemon of this machine.
 pub fn no_daemon(machine: &str) -> Refusal {
     Refusal::of_regatta(format!(
-        "there is no virtual machine {machine} on this host: `regatta up` starts one{}",
+        "this host is not in a virtual machine {machine}: `regatta up` starts one{}",
         if machine == DEFAULT {
             ""
         } else {
-            ", and without --vm and REGATTA_VM another one is meant"
+            "; without --vm and REGATTA_VM, the default machine is used"
         }
     ))
 }

@@ -156,7 +156,7 @@ impl Channels {
         let read = gather::Program::own().and_then(|own| {
             std::fs::read(&own.path).map_err(|error| {
                 Refusal::of_regatta(format!(
-                    "this program cannot be read, to be sent to the host {}: {error}",
+                    "this program cannot be read in order to send it to the host {}: {error}",
                     remote.name
                 ))
             })

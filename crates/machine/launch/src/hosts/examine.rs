@@ -73,7 +73,7 @@ fn agent(gathering: &Gathering, number: u32, addresses: &[Outcome<IpAddr>]) -> A
         .map(|(_, address)| address.as_ref().map_err(|refusal| refusal.sentence.clone()));
     let prefix = format!("the host {} has no regatta", gathering.name(number));
     let address = found
-        .unwrap_or_else(|| Err("nobody looked for it".to_owned()))
+        .unwrap_or_else(|| Err("its address was not looked for".to_owned()))
         .map(|address| {
             let candidates = hello.map_or(&[][..], |hello| &hello.candidates);
             let interface = candidates

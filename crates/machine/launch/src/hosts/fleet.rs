@@ -183,7 +183,7 @@ fn assemble_across(
     });
     if size > MAX_TASKS {
         return Err(Refusal::of_regatta(format!(
-            "a job of {size} tasks is more than Regatta can hold: ask for {MAX_TASKS} at most"
+            "a job of {size} tasks is too large: the limit is {MAX_TASKS}"
         )));
     }
     check_most(plan, size)?;
@@ -209,7 +209,7 @@ pub(crate) fn check_most(plan: &Plan, size: u32) -> Result<(), Refusal> {
     match size > plan.most_tasks {
         false => Ok(()),
         true => Err(Refusal::usage(format!(
-            "the job begins with {size} tasks, and --most-tasks allows {}: ask for fewer by -n, or allow more",
+            "the job starts with {size} tasks, but --most-tasks allows {}: ask for fewer with -n, or allow more",
             plan.most_tasks
         ))),
     }
@@ -237,7 +237,7 @@ fn describe(
                 format!("{} of the interface {}", interface.address, interface.name)
             });
             format!(
-                "{} on the host {}, with {}, reached at {by}: the first address that all others could connect to",
+                "{} on the host {}, with {}, reached at {by}: the first address that all other hosts could connect to",
                 words::tasks(&ranks),
                 gathering.name(number),
                 words::count(hello.cores as usize, "core"),
@@ -250,7 +250,7 @@ fn describe(
 pub(crate) fn new_key() -> Result<Key, Refusal> {
     Key::random().map_err(|error| {
         Refusal::of_regatta(format!(
-            "the system gives no random numbers for the job's key: {error}"
+            "the system cannot provide random numbers for the job's key: {error}"
         ))
     })
 }
@@ -350,7 +350,7 @@ fn directory(across: &Across) -> Result<OsString, Refusal> {
     }
     let here = std::env::current_dir().map_err(|error| {
         Refusal::of_regatta(format!(
-            "the directory that the job is started in cannot be named: {error}"
+            "the path of the current directory cannot be found: {error}"
         ))
     })?;
     Ok(here.into_os_string())

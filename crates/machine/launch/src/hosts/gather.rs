@@ -318,7 +318,7 @@ pub(crate) fn is_here(name: &str) -> bool {
 pub(crate) fn light() -> Result<Beacon, Refusal> {
     Beacon::light().map_err(|error| {
         Refusal::of_regatta(format!(
-            "no port can be opened for the other hosts: {error}"
+            "a port cannot be opened for the other hosts: {error}"
         ))
     })
 }

@@ -103,7 +103,7 @@ pub(crate) fn channel_to_starter(temporary: bool, by_hand: &str) -> Result<Link,
         .and_then(|input| Link::new(input, copy(std::io::stdout().as_fd())?));
     link.map_err(|errno| {
         Refusal::of_regatta(format!(
-            "the channel to the program that has started this one cannot be used: {errno}"
+            "the channel to the program that started this one cannot be used: {errno}"
         ))
     })
 }
@@ -246,24 +246,24 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
     let words = match () {
         () if !is_ssh(across) => None,
         () if with("Could not resolve hostname") => Some((
-            "is not known here",
-            "check the name, or give it an address in ~/.ssh/config or /etc/hosts",
+            "is unknown here",
+            "check the name, or add it to ~/.ssh/config or /etc/hosts",
         )),
         () if with("Host key verification failed") => Some((
             "has a key that ssh does not know, or that has changed",
             "log in once by hand (`ssh HOST`) to look at the key and accept it",
         )),
         () if with("Permission denied") || with("Too many authentication failures") => Some((
-            "wants a password, or refuses your key, and a job has nobody to ask",
-            "make a login without a question work: `ssh-copy-id HOST`, or start an ssh-agent",
+            "asks for a password or refuses your key, and a job cannot answer prompts",
+            "make login work without a prompt: run `ssh-copy-id HOST`, or start an ssh-agent",
         )),
         () if with("Connection refused") => Some((
-            "runs no ssh server that answers",
+            "does not run an ssh server",
             "start sshd there, or name its port in ~/.ssh/config",
         )),
         () if with("timed out") || with("No route to host") || with("is unreachable") => Some((
             "cannot be reached",
-            "is it up, and does a firewall let ssh through? Try `ssh HOST true`",
+            "it may be down, or a firewall may block ssh. Try `ssh HOST true`",
         )),
         () => None,
     };
@@ -274,12 +274,12 @@ pub(crate) fn explain(across: &Across, host: &str, status: Option<i32>, said: &s
     let command = command_words(across, host);
     let status = status.map_or(String::new(), |status| format!(" with status {status}"));
     let reason = if last.is_empty() {
-        "it said nothing".to_owned()
+        "it reported no error".to_owned()
     } else {
-        format!("it said: {last}")
+        format!("its last line was: {last}")
     };
     format!(
-        "the host {host} gave no agent: `{command}` ended{status}, and {reason}. Try `{command}` by hand: it must run a shell on {host} without asking anything"
+        "no agent could be started on the host {host}: `{command}` ended{status}, and {reason}. Try `{command}` by hand: it must run a shell on {host} without a prompt"
     )
 }
 
@@ -301,12 +301,12 @@ mod tests {
         for (said, part, remedy) in [
             (
                 "ssh: Could not resolve hostname beta: Name or service not known",
-                "not known here",
+                "unknown here",
                 "/etc/hosts",
             ),
             (
                 "me@beta: Permission denied (publickey,password).",
-                "wants a password",
+                "asks for a password",
                 "ssh-copy-id beta",
             ),
             (
@@ -316,7 +316,7 @@ mod tests {
             ),
             (
                 "ssh: connect to host beta port 22: Connection refused",
-                "no ssh server",
+                "not run an ssh server",
                 "sshd",
             ),
             (

@@ -40,7 +40,7 @@ impl Given {
         let least = rooms.iter().copied().min().unwrap_or(1);
         if each > least && !oversubscribe {
             return Err(Refusal::usage(format!(
-                "the job of Slurm has room for {} on one of its nodes, and --per-host {each} asks for more: ask Slurm for more (salloc --ntasks-per-node={each}), or say --oversubscribe",
+                "the Slurm job has room for {} on one of its nodes, and --per-host {each} asks for more: ask Slurm for more (salloc --ntasks-per-node={each}), or use --oversubscribe",
                 crate::words::count(least as usize, "task"),
             )));
         }
@@ -120,7 +120,7 @@ pub fn nodes(by_srun: bool) -> Result<Option<Nodes>, Refusal> {
 fn allocation(environment: regatta_slurm::Environment) -> Result<Option<Allocation>, Refusal> {
     Allocation::find(environment).map_err(|error| {
         Refusal::of_regatta(format!(
-            "what Slurm says of this job is not understood: {error}. Name the hosts yourself"
+            "Slurm's description of this job is not valid: {error}. Name the hosts with --host"
         ))
     })
 }
@@ -129,7 +129,7 @@ fn require_srun(allocation: &Allocation) -> Result<(), Refusal> {
     match is_in_path("srun") {
         true => Ok(()),
         false => Err(Refusal::of_regatta(format!(
-            "this is job {} of Slurm, and its command srun, which leads to the nodes, is not in PATH: add it, or name another way with --rsh, or run only here with --host localhost",
+            "this is Slurm job {}, but srun, which reaches the nodes, is not in PATH: add it, name another command with --rsh, or run on this host only with --host localhost",
             allocation.job
         ))),
     }
@@ -155,10 +155,10 @@ fn refuse_many_launchers(
     };
     Err(Refusal::usage(match command.strip_suffix(" PROGRAM") {
         Some(short) => format!(
-            "srun has started `{short}` {count} times, and each would start the whole job: say `srun -n {count} PROGRAM` without `{short}`, or `{command}` without srun"
+            "srun has started `{short}` {count} times, and each would start the whole job: use `srun -n {count} PROGRAM` without `{short}`, or `{command}` without srun"
         ),
         None => format!(
-            "srun has started `{command}` {count} times, and each would start the whole machine: say `{command}` without srun"
+            "srun has started `{command}` {count} times, and each would start the whole machine: use `{command}` without srun"
         ),
     }))
 }
@@ -168,7 +168,7 @@ fn fits(tasks: Option<u32>, oversubscribe: bool, allocation: &Allocation) -> Res
     match tasks.filter(|&tasks| tasks > room && !oversubscribe) {
         None => Ok(()),
         Some(tasks) => Err(Refusal::usage(format!(
-            "job {} of Slurm has room for {room} tasks on {}, and -n {tasks} asks for more: ask Slurm for more (salloc -n {tasks}), or say --oversubscribe",
+            "Slurm job {} has room for {room} tasks on {}, and -n {tasks} asks for more: ask Slurm for more (salloc -n {tasks}), or use --oversubscribe",
             allocation.job,
             crate::words::count(allocation.nodes.len(), "node"),
         ))),
@@ -217,18 +217,20 @@ pub fn describe() -> Option<String> {
     }
     let munge = match is_in_path("munge") && is_in_path("unmunge") {
         true => "",
-        false => "; without munge here, `srun` starts jobs on one node only, `regatta run` on all",
+        false => {
+            "; munge is missing, so `srun` starts jobs on one node only; `regatta run` starts them on all nodes"
+        }
     };
     let place = match Allocation::find(&regatta_slurm::environment) {
         Ok(Some(allocation)) => format!(
-            "srun is here, and this is job {} with room for {} on {}",
+            "srun is available; this is job {} with room for {} on {}",
             allocation.job,
             crate::words::count(allocation.slots() as usize, "task"),
             crate::words::count(allocation.nodes.len(), "node")
         ),
-        Ok(None) => "srun is here, and this is in no job".to_owned(),
+        Ok(None) => "srun is available; this is not in a job".to_owned(),
         Err(error) => {
-            format!("srun is here, and what Slurm says of this job is not understood: {error}")
+            format!("srun is available, but Slurm's description of this job is not valid: {error}")
         }
     };
     Some(format!("{place}{munge}"))
@@ -327,12 +329,12 @@ mod tests {
         let run = refused(Some("4"), Some("0"), "regatta run PROGRAM").expect("four launchers");
         assert!(
             run.sentence
-                .contains("say `srun -n 4 PROGRAM` without `regatta run`"),
+                .contains("use `srun -n 4 PROGRAM` without `regatta run`"),
             "{run}"
         );
         let up = refused(Some("4"), Some("0"), "regatta up").expect("four machines");
         assert!(
-            up.sentence.ends_with("say `regatta up` without srun"),
+            up.sentence.ends_with("use `regatta up` without srun"),
             "{up}"
         );
     }

@@ -177,7 +177,7 @@ impl JoinSocket {
         if self.said.is_none_or(|said| now - said >= WARNING_INTERVAL) {
             self.said = Some(now);
             self.mishap = Some(format!(
-                "processes that want to become tasks have to wait, because their connections cannot be accepted here: {error}. They are let in when others have ended; a larger limit of open files (ulimit -n) where the job is begun leaves room for more"
+                "processes that want to join the job have to wait, because their connections cannot be accepted: {error}. They join when other processes have ended; start the job with a larger limit of open files (ulimit -n) to admit more"
             ));
         }
     }
@@ -233,7 +233,7 @@ impl Caller {
             })) if version == VERSION => Heard::Enter { program, ticket },
             Ok(Some(JoinRequest::Enter { version, .. })) => {
                 let sentence = format!(
-                    "the job's launcher speaks version {VERSION} of the job protocol and this program's library version {version}; end the job, and use both from the same release of Regatta"
+                    "the job's launcher speaks version {VERSION} of the job protocol, and this program's library speaks version {version}; end the job, and use both from the same release of Regatta"
                 );
                 refuse(&self.stream, sentence);
                 Heard::Nonsense

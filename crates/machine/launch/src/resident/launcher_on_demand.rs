@@ -33,7 +33,7 @@ pub const CONTROL: i32 = 62;
 pub fn run(pid: u32) -> Result<u8, Refusal> {
     let failed = |what: &str, errno| {
         Refusal::of_regatta(format!(
-            "the task {pid} cannot be attended: {what}: {errno}"
+            "no launcher can be started for the task {pid}: {what}: {errno}"
         ))
     };
     // The launcher outlives the program that has started it, and must hold none of its files.
@@ -41,11 +41,11 @@ pub fn run(pid: u32) -> Result<u8, Refusal> {
     let segment = sys::inherited(SEGMENT).map_err(|errno| failed("its segment", errno))?;
     let control = sys::inherited(CONTROL).map_err(|errno| failed("its socket", errno))?;
     let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let process = process.ok_or_else(|| Refusal::usage(format!("{pid} is no process")))?;
+    let process = process.ok_or_else(|| Refusal::usage(format!("{pid} is not a process")))?;
     let fd = rustix::process::pidfd_open(process, PidfdFlags::empty())
         .map_err(|errno| failed("its process", errno))?;
     let job = Job::open(segment).map_err(|error| Refusal::of_regatta(error.to_string()))?;
-    match sys::fork().map_err(|errno| failed("no process for it", errno))? {
+    match sys::fork().map_err(|errno| failed("no process can be started", errno))? {
         Some(_) => Ok(0),
         None => {
             let guest = Guest { pid, fd };

@@ -115,7 +115,7 @@ impl MachinePlace {
         let socket = self.socket();
         directory.connect(&socket, flags).map_err(|refused| {
             Refusal::of_regatta(format!(
-                "the daemon of the virtual machine {} cannot be spoken to at {}: {refused}",
+                "the daemon of the virtual machine {} cannot be contacted at {}: {refused}",
                 self.machine,
                 self.directory.join(&socket).display()
             ))
@@ -126,7 +126,7 @@ impl MachinePlace {
     fn open(&self) -> Result<Option<PrivateDirectory>, Refusal> {
         PrivateDirectory::open(&self.directory).map_err(|why| {
             Refusal::of_regatta(format!(
-                "the directory {} is not used for the daemon's socket, because {why}: remove it, or name another one by XDG_RUNTIME_DIR",
+                "the directory {} cannot be used for the daemon's socket, because {why}: remove it, or name another one in XDG_RUNTIME_DIR",
                 self.directory.display()
             ))
         })
@@ -146,14 +146,14 @@ impl MachinePlace {
     pub fn claim(&self) -> Result<Claimed, Refusal> {
         let refused = |what: &str, error: std::io::Error| {
             Refusal::of_regatta(format!(
-                "{what} {} for the daemon's socket: {error}. XDG_RUNTIME_DIR names a directory where that is possible",
+                "{what} {} for the daemon's socket: {error}. Set XDG_RUNTIME_DIR to a directory where this is possible",
                 self.directory.display()
             ))
         };
         let directory = loop {
             match DirBuilder::new().mode(0o700).create(&self.directory) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                    return Err(refused("there can be no directory", error));
+                    return Err(refused("cannot create the directory", error));
                 }
                 _ => {}
             }
@@ -161,7 +161,7 @@ impl MachinePlace {
                 continue;
             };
             let taken = lock::take(directory.as_fd(), LOCK_TIMEOUT);
-            if !taken.map_err(|error| refused("nobody can lock", error))? {
+            if !taken.map_err(|error| refused("cannot lock the directory", error))? {
                 return Err(Refusal::of_regatta(format!(
                     "the directory {} for the daemon's socket has been locked for {} s by {}, and try again",
                     self.directory.display(),
@@ -177,7 +177,7 @@ impl MachinePlace {
         let there = self.connect_in(&directory, SocketFlags::empty())?;
         if there.is_some() {
             return Err(Refusal::of_regatta(format!(
-                "there is a daemon of a virtual machine {} already, of the same user: `regatta down` there ends it, `--vm` gives this machine another name",
+                "a daemon of a virtual machine {} of the same user already runs: `regatta down` there ends it, `--vm` gives this machine another name",
                 self.machine
             )));
         }
@@ -186,10 +186,10 @@ impl MachinePlace {
         let listener = directory
             .listen(&name)
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| refused("no socket can be made in", error))?;
+            .map_err(|error| refused("cannot create a socket in", error))?;
         let socket = directory
             .file(&name)
-            .map_err(|error| refused("nobody can read", error))?;
+            .map_err(|error| refused("cannot read the directory", error))?;
         let _ = rustix::fs::flock(&directory, FlockOperation::Unlock);
         Ok(Claimed {
             listener,
@@ -334,7 +334,7 @@ mod tests {
         std::fs::remove_dir(&open.directory).expect("no directory");
         std::os::unix::fs::symlink("/tmp", &open.directory).expect("a link");
         let said = open.claim().map(|_| ()).expect_err("a link");
-        assert!(said.sentence.contains("it is no directory"), "{said}");
+        assert!(said.sentence.contains("it is not a directory"), "{said}");
         std::fs::remove_file(&open.directory).expect("no link");
     }
 

@@ -35,7 +35,7 @@ impl Input {
     pub(crate) fn open(group: Pid, signals: &Signals) -> Result<Self, Refusal> {
         let cat = regatta_program::find("cat".as_ref(), None)?;
         let failed = |what: String| {
-            Refusal::of_regatta(format!("the standard input cannot be passed on: {what}"))
+            Refusal::of_regatta(format!("standard input cannot be forwarded: {what}"))
         };
         let (ours, theirs) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.0, true).map(|()| pipe))

@@ -130,11 +130,11 @@ impl Output {
         };
         let what = match (self.form, name) {
             (Form::Json, _) => "the report of the job",
-            (_, "stderr") => "what the tasks write to standard error",
-            _ => "what the tasks write",
+            (_, "stderr") => "the standard error of the tasks",
+            _ => "the output of the tasks",
         };
         let sentence = format!(
-            "regatta: {what} could not be written ({}), so a part of it is lost: make room where it goes, or send it elsewhere\n",
+            "regatta: {what} could not be written ({}), so a part of it is lost: free space at its destination, or redirect it\n",
             std::io::Error::from(errno)
         );
         self.sinks[1].push(&[sentence.as_bytes()]);

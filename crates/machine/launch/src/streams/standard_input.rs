@@ -22,7 +22,7 @@ impl Feed {
         let (theirs, ours) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
             .and_then(|pipe| rustix::io::ioctl_fionbio(&pipe.1, true).map(|()| pipe))
             .map_err(|errno| {
-                Refusal::of_regatta(format!("no pipe for the standard input: {errno}"))
+                Refusal::of_regatta(format!("no pipe can be opened for standard input: {errno}"))
             })?;
         let feed = Self {
             pipe: Some(ours),

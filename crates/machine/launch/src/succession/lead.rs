@@ -48,7 +48,7 @@ pub(crate) struct AgentResources {
 /// Takes the job over, and supervises it to its end. `starter` starts hosts that tasks request.
 pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Result<(), Refusal> {
     let _ = rustix::thread::set_name(LEADER);
-    let known = Refusal::of_regatta("an agent that should lead its job knows too little of it");
+    let known = Refusal::of_regatta("an agent that should lead its job lacks the state for it");
     let (Some(line), Some(registry), (Some(mut news), Some(mut told))) = (
         resources.following.follower.take_order(),
         resources.following.follower.replica.take(),
@@ -83,9 +83,9 @@ pub(crate) fn lead(mut resources: AgentResources, starter: NewHostStarter) -> Re
     let usual = across(&will, &resources.template, &registry);
     news.close();
     let cause = told.causes.get(&line.launcher);
-    let cause = cause.map_or("it is gone", String::as_str);
+    let cause = cause.map_or("it is lost", String::as_str);
     output.report(&format!(
-        "the launcher of the job {} is lost with its host {}, and {} goes on in its place{place}",
+        "the launcher of the job {} is lost with its host {}; {} takes over{place}",
         will.job, line.name, here.name
     ));
     let runs = others
@@ -111,7 +111,7 @@ fn report_outcome(outcome: &Outcome, job: &str, host: &str) {
         }
         Outcome::LeftToOthers => {
             crate::warn(&format!(
-                "{host} has left the job {job} to the other hosts, since they may go on with it"
+                "{host} has left the job {job} to the other hosts, which may continue it"
             ));
         }
     }
@@ -144,7 +144,7 @@ fn write_to_file(job: &str, join_name: &str) -> String {
     let found = log.or_else(|| named.find_map(|path| Some((append_to(&path)?, path))));
     let (file, sentence) = match found {
         Some((file, path)) => {
-            let sentence = format!(", and what the tasks write goes to {}", path.display());
+            let sentence = format!(", and the output of the tasks goes to {}", path.display());
             (Some(file), sentence)
         }
         None => {

@@ -26,7 +26,7 @@ use crate::system::time_asleep::Wakes;
 
 /// Why a host that could not claim enough agents leaves the job to other hosts.
 const FOLLOW_ANOTHER: &str =
-    "most of the hosts of the job do not let this one lead, and may follow another one";
+    "most hosts of the job do not accept this host as leader, and may follow another one";
 /// Time limit for delivering the messages of a host that gives up.
 const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum sleep between two checks of the channels.
@@ -236,10 +236,10 @@ impl Seeker<'_> {
             Obstacle::TooFew => FOLLOW_ANOTHER.to_owned(),
             Obstacle::GivenUp(host) => {
                 let name = name_of(host, candidates);
-                format!("the launcher had given this host up, as the host {name} has heard")
+                format!("the host {name} reports that the launcher had given this host up")
             }
         };
-        let sentence = format!("{why}. The job ends here, since it may go on there");
+        let sentence = format!("{why}. The job ends on this host, because it may continue there");
         Refusal::new(STATUS_REFUSED, sentence)
     }
 
@@ -291,7 +291,7 @@ impl Seeker<'_> {
         match !lives || arrived.iter().any(|arrived| owner::is_end(arrived.signal)) {
             true => Err(Refusal::new(
                 STATUS_REFUSED,
-                "ended while another launcher took the job over",
+                "ended while another launcher took over the job",
             )),
             false => Ok(()),
         }

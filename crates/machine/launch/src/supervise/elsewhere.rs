@@ -122,7 +122,7 @@ impl Supervisor<'_> {
             let report = self.peers.others_mut()[index]
                 .link
                 .next()
-                .map_err(|_| "its agent does not keep to the protocol".to_owned())?;
+                .map_err(|_| "its agent violated the protocol".to_owned())?;
             match report {
                 Some(report) => self.handle_report_of_remote(index, report)?,
                 None if self.peers.others_mut()[index].read() => {}
@@ -243,7 +243,7 @@ impl Supervisor<'_> {
         let pause = self.peers.paused_lately();
         let pause = pause.map_or(String::new(), |pause| {
             let seconds = pause.as_secs_f32();
-            format!(", while this launcher did not run for {seconds:.1} s (was it stopped?)")
+            format!("; this launcher did not run for {seconds:.1} s and may have been stopped")
         });
         let sentence = format!("the host {name} is lost: {cause}{pause}");
         let mut actions = Vec::new();

@@ -247,7 +247,7 @@ impl Supervisor<'_> {
     /// Ends a resident job with the machine that it has its hosts from.
     fn end_with_machine(&mut self) {
         if self.plan.stays && !self.lifecycle.is_over() && !self.lifecycle.is_ending() {
-            let sentence = "the virtual machine has ended on this host, and the job with it";
+            let sentence = "the virtual machine has ended on this host, which ends the job";
             self.streams.report(sentence);
             let mut actions = Vec::new();
             self.lifecycle.halt(self.started.elapsed(), &mut actions);
@@ -309,7 +309,7 @@ impl Supervisor<'_> {
         let Some(wish) = &arriving.wish else {
             // The next launcher must not try again either.
             self.registry.add_known_run(&arriving.host.run);
-            let sentence = format!("{sentence}; the job goes on without that host");
+            let sentence = format!("{sentence}; the job continues without that host");
             return self.streams.report(&sentence);
         };
         self.streams.report(&sentence);
@@ -337,7 +337,7 @@ impl Supervisor<'_> {
         }
         let _ = remote.send(&Order::Start { addresses });
         if growing.across.verbose {
-            let sentence = format!("the host {} is a host of the job from now on", remote.name);
+            let sentence = format!("the host {} has joined the job", remote.name);
             self.streams.report(&sentence);
         }
         self.lifecycle.add_host(remote.number, &remote.name);

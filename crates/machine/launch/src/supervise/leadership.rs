@@ -18,12 +18,11 @@ use crate::plan::{Growth, Plan};
 use crate::succession::rally::daemon_has_ended;
 
 /// The reason to leave the job to others if this host's daemon reports another run than the one on which the job began.
-const ANOTHER_RUN: &str =
-    "the other hosts had declared this one dead, and this host goes on as another one";
+const ANOTHER_RUN: &str = "the other hosts declared this host dead, and it rejoins as a new host";
 
 /// The reason to leave the job to others if this host's daemon has closed the channel to the agent that has become a
 /// launcher.
-const LET_GO: &str = "the daemon of this host has ended, or lets go of the job";
+const LET_GO: &str = "the daemon of this host has ended, or has released the job";
 
 /// The hosts that may lead if this one is lost, and their replicas.
 #[derive(Default)]
@@ -211,7 +210,7 @@ impl Supervisor<'_> {
             leadership.give_up();
         }
         self.streams.report(&format!(
-            "{why}. The job ends here, since it may go on there: `regatta ps` on one of those hosts tells"
+            "{why}. The job ends on this host, because it may continue there: `regatta ps` on one of those hosts shows whether it does"
         ));
         let mut actions = Vec::new();
         let now = self.started.elapsed();

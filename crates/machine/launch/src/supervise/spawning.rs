@@ -174,7 +174,7 @@ impl Supervisor<'_> {
         let remote = self.peers.get_mut(host);
         if let Some(lost) = remote.as_ref().filter(|remote| remote.lost) {
             let sentence = format!(
-                "the host {} was lost before it could start tasks, and none of these runs there; start them on another host",
+                "the host {} was lost before it could start tasks, so none of them runs there; start them on another host",
                 lost.name
             );
             let lost = || (RequestError::Host, sentence.clone());

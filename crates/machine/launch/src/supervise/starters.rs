@@ -83,12 +83,12 @@ impl Supervisor<'_> {
 
     fn may_start(&mut self, by: u32) -> Result<(), Refused> {
         if self.worker.join_socket.is_none() || self.is_elsewhere(by) {
-            let sentence = "only a task on the launcher's host of a job that stays can start tasks in the launcher's place";
+            let sentence = "only a task of a resident job, on the launcher's host, can start tasks in the launcher's place";
             return Err((RequestError::Host, sentence.to_owned()));
         }
         match self.starters.starter {
             Some(Starter { task, .. }) if task != by => {
-                let sentence = format!("task {task} starts the tasks of this host already");
+                let sentence = format!("task {task} already starts the tasks of this host");
                 Err((RequestError::Exists, sentence))
             }
             _ => Ok(()),
@@ -175,7 +175,8 @@ impl Supervisor<'_> {
         let outcome = match is_starter {
             true => Ok(0),
             false => {
-                let sentence = "only the task that starts others says that they have ended";
+                let sentence =
+                    "only the task that starts the tasks of this host can report their end";
                 Err((RequestError::Denied, sentence.to_owned()))
             }
         };

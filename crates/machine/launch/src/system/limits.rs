@@ -42,7 +42,7 @@ pub fn no_process(what: &str, error: &std::io::Error) -> Refusal {
     let again = error.raw_os_error() == Some(Errno::AGAIN.raw_os_error());
     Refusal::of_regatta(match nearest.filter(|_| again) {
         Some(limit) => format!(
-            "{what}, because the kernel gives this user no more processes or threads ({error}); the nearest limit is {}, which allows {}{}. End something, or raise it: {}",
+            "{what}, because the kernel denies this user more processes or threads ({error}); the nearest limit is {}, which allows {}{}. End processes, or raise it: {}",
             limit.name,
             limit.value,
             if limit.remaining { " more" } else { "" },
@@ -58,7 +58,7 @@ pub(crate) fn buffer(bytes: usize) -> Result<Vec<u8>, Refusal> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| {
         Refusal::of_regatta(format!(
-            "the launcher gets no memory for {bytes} bytes; raise the limit of its address space (ulimit -v), or end something"
+            "the launcher cannot allocate {bytes} bytes; raise the limit of its address space (ulimit -v), or end processes"
         ))
     })?;
     buffer.resize(bytes, 0);
@@ -74,7 +74,7 @@ fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
     let culprit = match errno {
         Errno::NOMEM => {
             return Refusal::of_regatta(format!(
-                "after {started} tasks the kernel has no memory for another process; end something, or raise the memory limit (`regatta doctor` shows it)"
+                "after {started} tasks the kernel has no memory for another process; end processes, or raise the memory limit (`regatta doctor` shows it)"
             ));
         }
         // The strictest limit is the likely cause. If it counts all processes of the user, it can be reached although
@@ -84,13 +84,13 @@ fn explain_by(errno: Errno, started: u32, limits: &[Limit]) -> Refusal {
     };
     Refusal::of_regatta(match culprit {
         Some(limit) => format!(
-            "after {started} tasks the kernel gives no more processes ({errno}); the nearest limit is {}, which allows {}{}. Ask for fewer tasks, or raise it: {}",
+            "after {started} tasks the kernel denies more processes ({errno}); the nearest limit is {}, which allows {}{}. Ask for fewer tasks, or raise it: {}",
             limit.name,
             limit.value,
             if limit.remaining { " more" } else { "" },
             limit.remedy
         ),
-        None => format!("after {started} tasks the kernel gives no more processes: {errno}"),
+        None => format!("after {started} tasks the kernel denies more processes: {errno}"),
     })
 }
 
@@ -250,7 +250,10 @@ mod tests {
     #[test]
     fn no_limit_of_processes_is_named_where_memory_or_something_else_is_lacking() {
         let limits = [limit("NPROC", 1, false)];
-        for (errno, word) in [(Errno::NOMEM, "memory"), (Errno::PERM, "no more processes")] {
+        for (errno, word) in [
+            (Errno::NOMEM, "memory"),
+            (Errno::PERM, "denies more processes"),
+        ] {
             let said = explain_by(errno, 7, &limits).sentence;
             assert!(said.contains(word) && !said.contains("NPROC"), "{said}");
         }

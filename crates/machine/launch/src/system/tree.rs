@@ -71,9 +71,9 @@ pub(crate) enum Obstacle {
 impl std::fmt::Display for Obstacle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Obstacle::Permission => "of another user, who alone may end it",
-            Obstacle::Kernel => "held by the kernel in a system call, state D",
-            Obstacle::Unknown => "killed and still there",
+            Obstacle::Permission => "belongs to another user",
+            Obstacle::Kernel => "in an uninterruptible system call, state D",
+            Obstacle::Unknown => "killed, but still exists",
         })
     }
 }

@@ -81,7 +81,7 @@ impl Tasks {
         self.make_room(count);
         let (image, program) = self.image_for(order)?;
         let (addresses, listeners) = self.listeners(count).map_err(|error| {
-            let sentence = format!("no socket can be opened for a new task: {error}");
+            let sentence = format!("a socket cannot be opened for a new task: {error}");
             (RequestError::System, sentence)
         })?;
         self.prepared.by_spawn.insert(
@@ -123,7 +123,7 @@ impl Tasks {
             let shown = directory.to_string_lossy();
             return Err((
                 RequestError::Program,
-                format!("there is no directory {shown} to run in"),
+                format!("the directory {shown} does not exist"),
             ));
         }
         let added: Vec<(OsString, OsString)> = order
@@ -329,7 +329,7 @@ impl Tasks {
         self.make_room(1);
         let listener = self.address.map(listen_at);
         listener.transpose().map_err(|error| {
-            let sentence = format!("no socket can be opened for a new task: {error}");
+            let sentence = format!("a socket cannot be opened for a new task: {error}");
             (RequestError::System, sentence)
         })
     }
@@ -369,7 +369,7 @@ impl Tasks {
         listener: Option<&TcpListener>,
     ) -> Result<Started, Refused> {
         let control = self.controls.open(rank).map_err(|errno| {
-            let sentence = format!("no socket can be opened to a new task: {errno}");
+            let sentence = format!("a socket cannot be opened to a new task: {errno}");
             (RequestError::System, sentence)
         })?;
         let guest = arrival.guest.try_clone().map_err(|error| {
@@ -384,7 +384,7 @@ impl Tasks {
             self.controls.close(rank);
             return Err((
                 RequestError::State,
-                "the new task has gone again".to_owned(),
+                "the new task has already ended".to_owned(),
             ));
         }
         self.guests.insert(rank, guest);

@@ -224,7 +224,7 @@ impl Worker {
                 let gone = || {
                     (
                         RequestError::State,
-                        "there is no caller of that number".to_owned(),
+                        "there is no connection with that number".to_owned(),
                     )
                 };
                 let newcomer = self.newcomers.take(caller).ok_or_else(gone);

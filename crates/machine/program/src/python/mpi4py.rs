@@ -149,7 +149,7 @@ impl Mpi4py {
             .find_map(|name| first_of(&linked.first, &module.file, name));
         if let Some(hidden) = hidden.filter(|hidden| !is_same(hidden, library)) {
             return Choice::Mismatch(format!(
-                "the mpi4py in {} names {} in its RPATH, which comes before all other places, so it would not know of this job: start it with LD_PRELOAD={}, or take the RPATH out of {} (patchelf --remove-rpath)",
+                "the mpi4py in {} names {} in its RPATH, which the loader searches first, so it would not join this job: start it with LD_PRELOAD={}, or remove the RPATH from {} (patchelf --remove-rpath)",
                 self.folder.display(),
                 hidden.display(),
                 library.display(),
@@ -170,7 +170,7 @@ impl Mpi4py {
         let compiler = ours.compiler.as_deref().unwrap_or(Path::new("mpicc"));
         let compiler = compiler.display();
         Choice::Mismatch(format!(
-            "the mpi4py in {folder} was built for {interfaces}, whose interface Regatta does not have here, so each task would be a world of its own: build it for Regatta by `MPICC={compiler} MPI4PY_BUILD_MPIABI=1 {python} -m pip install --no-cache-dir --force-reinstall --no-binary mpi4py mpi4py`, with Regatta's mpicc, or start it with that MPI's mpiexec"
+            "the mpi4py in {folder} was built for {interfaces}, whose ABI Regatta does not provide here, so each task would be a world of its own: build it for Regatta with `MPICC={compiler} MPI4PY_BUILD_MPIABI=1 {python} -m pip install --no-cache-dir --force-reinstall --no-binary mpi4py mpi4py`, with Regatta's mpicc, or start it with that MPI's mpiexec"
         ))
     }
 }

@@ -157,11 +157,11 @@ impl Link {
     #[cold]
     pub(in crate::tcp) fn bypass_key_changed(&mut self, number: u64) -> Result<(), Trouble> {
         let bypass = self.bypass.as_mut();
-        let bypass = bypass.ok_or("a bypass that is not there has another key")?;
+        let bypass = bypass.ok_or("a bypass that does not exist has another key")?;
         bypass
             .keys
             .change_receives(number)
-            .map_err(|_| "a bypass changes its key when it may not".into())
+            .map_err(|_| "a bypass changes its key at the wrong time".into())
     }
 
     /// Takes a frame that names the bypass in `slot`.
@@ -192,7 +192,7 @@ impl Link {
         let first = bypass.got == 0;
         bypass.got = number + 1;
         let (word, _) =
-            Word::decode(&bypass.plain[..length]).map_err(|_| "a bypass carries nonsense")?;
+            Word::decode(&bypass.plain[..length]).map_err(|_| "a bypass carries invalid data")?;
         if let Some(channel) = self.state.channel() {
             bypass.note(&word, channel.sent())?;
             bypass.group.reached(word.reached);
@@ -393,6 +393,6 @@ fn sound_frame(parcel: &[u8]) -> Result<Head, Trouble> {
         {
             Ok(head)
         }
-        _ => Err("a bypass carries what is no frame".into()),
+        _ => Err("a bypass carries data that is not a frame".into()),
     }
 }

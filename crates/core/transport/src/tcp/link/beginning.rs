@@ -9,7 +9,7 @@ use regatta_wire::link::{HEAD, Head, Parcel};
 use super::first_head::send_first;
 use super::{Link, PEER_CLOSED, Trouble};
 
-const NONSENSE: &str = "a connection begins with nonsense";
+const NONSENSE: &str = "a connection begins with invalid data";
 
 impl Link {
     /// Adopts an authenticated connection in place of the previous one, and sends the peer the position that this
@@ -70,7 +70,7 @@ impl Link {
     /// Continues over a new connection, whose first parcel from the peer has this header.
     pub(in crate::tcp) fn resume(&mut self, head: &Head) -> Result<(), Trouble> {
         let taken = head.word.checked_sub(head.context.into());
-        let taken = taken.ok_or("a connection begins before what was taken")?;
+        let taken = taken.ok_or("a connection resumes before the data already received")?;
         if !self.outbox.rewind(head.word, taken)? {
             return Err(Trouble::Lost);
         }

@@ -42,7 +42,7 @@ impl Link {
         };
         let end = offset.checked_add(length as u64);
         if end.is_none_or(|end| end > stream.limit) {
-            return Err("a stream goes further than it may".into());
+            return Err("a stream exceeds its length".into());
         }
         let Some(known) = stream.received.checked_sub(offset) else {
             return Err("a stream has a gap".into());

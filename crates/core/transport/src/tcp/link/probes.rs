@@ -25,8 +25,7 @@ impl Probes {
 
     /// Decodes and keeps a probe of the peer. Fails if the probe is invalid.
     pub(super) fn read(&mut self, body: &[u8]) -> Result<(), &'static str> {
-        let new =
-            DeadlockProbe::decode(body).map_err(|_| "a word about being blocked makes no sense")?;
+        let new = DeadlockProbe::decode(body).map_err(|_| "a deadlock probe is not valid")?;
         self.keep(new);
         Ok(())
     }

@@ -62,7 +62,7 @@ impl Receipts {
     pub(super) fn pass_repeated(&mut self, size: usize, reached: u64) -> Result<(), &'static str> {
         self.stream_at += size as u64;
         match self.stream_at > reached {
-            true => Err("a connection repeats something else than came"),
+            true => Err("a connection repeats data that differs from what was received"),
             false => Ok(()),
         }
     }
@@ -71,7 +71,7 @@ impl Receipts {
     /// present position and `reached`.
     pub(super) fn go_on_at(&mut self, position: u64, reached: u64) -> Result<(), &'static str> {
         if !(self.stream_at..=reached).contains(&position) {
-            return Err("a connection goes on where it cannot");
+            return Err("a connection resumes at an impossible position");
         }
         self.stream_at = position;
         Ok(())

@@ -130,7 +130,7 @@ impl Link {
         let mut answer = false;
         while let Some(bytes) = self.inbox.head_at(self.inbox.scanned) {
             let head = Head::decode(bytes)
-                .map_err(|_| "a connection carries a head that makes no sense")?;
+                .map_err(|_| "a connection carries a header that is not valid")?;
             let there = self.inbox.end - self.inbox.scanned - HEAD;
             if head.parcel == Parcel::Chunk {
                 let n = there.min(head.length as usize);
@@ -141,7 +141,7 @@ impl Link {
                 continue;
             }
             if matches!(head.parcel, Parcel::Frame(_)) && head.length as usize > MAX_PAYLOAD_BYTES {
-                return Err("a frame is longer than frames may be".into());
+                return Err("a frame is longer than the limit".into());
             }
             if there < head.length as usize {
                 break;
@@ -222,7 +222,7 @@ impl Link {
             Parcel::BypassKey => self.bypass_key_changed(head.word)?,
             _ => {
                 let offer = Offer::decode(self.inbox.body(head));
-                let offer = offer.map_err(|_| "the offer of a bypass makes no sense")?;
+                let offer = offer.map_err(|_| "the offer of a bypass is not valid")?;
                 self.negotiation.offered(offer);
             }
         }

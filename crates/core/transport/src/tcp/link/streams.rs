@@ -113,7 +113,7 @@ impl Streams {
             Some(_) => self.notice(id)?,
         }
         let stream = self.in_stream(id).filter(|stream| !stream.attached);
-        let stream = stream.ok_or("a stream is named that is not there")?;
+        let stream = stream.ok_or("a stream is named that does not exist")?;
         stream.attached = true;
         Ok(())
     }

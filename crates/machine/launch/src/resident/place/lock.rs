@@ -50,7 +50,7 @@ pub(super) fn holder(file: BorrowedFd) -> String {
         (0..3).find_map(|_| pid_in(&std::fs::read_to_string("/proc/locks").ok()?, &at))
     });
     let Some(pid) = pid else {
-        return "another process of yours, which may be stopped: continue it (kill -CONT) or end it"
+        return "another process of this user, which may be stopped: continue it (kill -CONT) or end it"
             .to_owned();
     };
     let name = tree::read(&pid.to_string()).map(|process| format!(" ({})", process.name));

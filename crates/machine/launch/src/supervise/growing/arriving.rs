@@ -68,7 +68,7 @@ impl Growing<'_> {
 
     /// Opens a channel to a host, by the command that leads to its shell.
     pub(super) fn open(&self, id: u32, signals: &Signals) -> Result<Remote, Refusal> {
-        let gone = || Refusal::of_regatta("nobody waits for the host any more");
+        let gone = || Refusal::of_regatta("no task waits for the host any more");
         let Arriving { host, wish, .. } = coming(&self.arriving, id).ok_or_else(gone)?;
         // If there is no room, the opening fails with the reason.
         let _ = limits::make_room(

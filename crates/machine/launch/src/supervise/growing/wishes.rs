@@ -69,7 +69,7 @@ impl Supervisor<'_> {
             return;
         }
         let Some(mut growing) = self.growing.take() else {
-            let sentence = "this job keeps the hosts it began with".to_owned();
+            let sentence = "this job cannot change its hosts".to_owned();
             return self
                 .registry
                 .reply(by, id, Err((RequestError::State, sentence)));
@@ -178,15 +178,19 @@ impl Supervisor<'_> {
     /// Gives a host back: its tasks end, and it leaves the job.
     fn give_back(&mut self, name: &str) -> Result<u32, Refused> {
         if self.is_ours(name) {
-            let sentence = format!("the job is run from {name}, which cannot be given back");
+            let sentence =
+                format!("the job's launcher runs on {name}, which therefore cannot be removed");
             return Err((RequestError::Argument, sentence));
         }
         let is_it = |remote: &Remote| !remote.lost && remote.name == name;
         let Some(index) = self.peers.others().iter().position(is_it) else {
-            return Err((RequestError::Host, format!("{name} is no host of the job")));
+            return Err((
+                RequestError::Host,
+                format!("{name} is not a host of the job"),
+            ));
         };
         let number = self.peers.others()[index].number;
-        self.host_lost(index, "it was given back");
+        self.host_lost(index, "it was removed from the job");
         Ok(number)
     }
 
@@ -215,7 +219,7 @@ impl Supervisor<'_> {
         let outcome = match &mut self.growing {
             _ if elsewhere => {
                 let sentence =
-                    "only a task on the launcher's host can start hosts in the launcher's place";
+                    "only a task on the launcher's host can start hosts in place of the launcher";
                 Err((RequestError::Host, sentence.to_owned()))
             }
             // No task will ever request a host.
@@ -234,7 +238,7 @@ impl Supervisor<'_> {
         hosts: Vec<HostStarted>,
     ) {
         let nothing = || {
-            let sentence = "nothing was asked under this number, or it has been answered";
+            let sentence = "there is no request with this number, or it has been answered";
             (RequestError::Argument, sentence.to_owned())
         };
         let outcome = match &mut self.growing {
