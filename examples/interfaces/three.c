@@ -62,7 +62,7 @@ static int host(const char *count)
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
 
     if (nodes < 1 || length < 0)
-        fail("give it a number of nodes");
+        fail("the number of nodes is missing");
     getcube("three", count, NULL, 0);
     setpid(HOST_PID);
     load(path, -1, PID);

@@ -45,10 +45,10 @@ fn the_crystal_router_brings_records_from_all_nodes_to_all() {
 fn nonsense_is_refused_with_a_sentence() {
     let ended = play(4, "nonsense");
     for said in [
-        "cros: node 3: cwrite: there are no channels of mask 0x4",
+        "cros: node 3: cwrite: there are no channels with the mask 0x4",
         "cros: node 0: cwrite: this program has no host program",
-        "cros: node 0: cread: the mask 0x3 is of several channels; a read is from one",
-        "cros: node 0: gridinit: 3 nodes along a dimension are no power of two",
+        "cros: node 0: cread: the mask 0x3 selects several channels; a read needs exactly one",
+        "cros: node 0: gridinit: 3 nodes along a dimension are not a power of two",
     ] {
         assert!(ended.text.contains(said), "{said}\n{}", ended.story());
     }
@@ -56,5 +56,5 @@ fn nonsense_is_refused_with_a_sentence() {
 
 #[test]
 fn three_nodes_are_no_cube() {
-    play(3, "no-cube").said("cros: node 2: cparam: 3 nodes are no hypercube");
+    play(3, "no-cube").said("cros: node 2: cparam: 3 nodes do not form a hypercube");
 }

@@ -54,10 +54,10 @@ fn nonsense_is_refused_with_a_sentence() {
     for said in [
         "express: node 1: exwrite: there is no node 2; there are 2",
         "express: node 0: exwrite: this program has no host program",
-        "express: node 0: exwrite: -1 is no type; types count from 0",
-        "express: node 0: exwrite: -1 is no length",
+        "express: node 0: exwrite: -1 is not a valid type; types start at 0",
+        "express: node 0: exwrite: -1 is not a valid length",
         "express: node 0: exread: there is no node -9; there are 2",
-        "express: node 0: exsend: no place is given for the status",
+        "express: node 0: exsend: the pointer for the status is NULL",
     ] {
         assert!(ended.text.contains(said), "{said}\n{}", ended.story());
     }
@@ -182,7 +182,7 @@ fn items_are_combined_by_a_function_of_the_program() {
 #[test]
 fn parts_of_any_length_are_concatenated() {
     let ended = nodes(5, "concatenations");
-    ended.said("express: node 1: exconcat: all parts are 28 bytes long, and there is room for 2");
+    ended.said("express: node 1: exconcat: all parts are 28 bytes long, and the buffer has 2");
 }
 
 #[test]
@@ -196,9 +196,9 @@ fn nodes_of_a_list_act_by_themselves() {
 fn lists_that_make_no_sense_are_refused_with_a_sentence() {
     let ended = nodes(2, "nonsense");
     for said in [
-        "excombine: no function is given",
-        "excombine: 0 is no size of an item",
-        "excombine: 0 nodes in no list",
+        "excombine: the function is NULL",
+        "excombine: 0 is not a valid size of an item",
+        "excombine: 0 nodes, but the list is NULL",
         "excombine: there is no node 64; there are 2",
         "excombine: this node is not in the list",
         "exbroadcast: this program has no host program",
@@ -217,9 +217,9 @@ fn semaphores_are_counts_that_all_nodes_share() {
     for count in [1, 4] {
         let ended = nodes(count, "semaphores");
         ended
-            .said("express: node 0: exsemaphore: -1 is no semaphore; they count from 0")
-            .said("exsemaphore: a change of -2: from a semaphore one is taken at a time")
-            .said("exsemaphore: a change of 2147483647: to a semaphore 65536 are added at a time at most");
+            .said("express: node 0: exsemaphore: -1 is not a valid semaphore; semaphores start at 0")
+            .said("exsemaphore: a change of -2 is too large: only one unit can be taken from a semaphore at a time")
+            .said("exsemaphore: a change of 2147483647 is too large: at most 65536 units can be added to a semaphore at a time");
     }
     let program = express::program("express_nodes");
     let job = Job::of(4, &program, &["semaphores"]);
@@ -248,7 +248,7 @@ fn each_point_of_a_domain_is_one_node_s() {
 fn grids_that_make_no_sense_are_refused_with_a_sentence() {
     let ended = grid(2, "nonsense");
     for said in [
-        "exgridnode: there is no grid yet: exgridinit makes it",
+        "exgridnode: there is no grid yet: call exgridinit first",
         "exgridinit: the grid has 3 nodes, and there are 2",
         "exgridcoord: node 1 is not in the grid",
     ] {
@@ -263,7 +263,7 @@ fn a_program_on_the_host_starts_nodes_and_talks_with_them() {
         let ended = Job::at(&program, &[count]).run().passed();
         ended
             .said("host done")
-            .said("express: host: exsync: the host program is none of the nodes");
+            .said("express: host: exsync: the host program is not a node");
     }
     // In a job as well as started by hand.
     Job::of(1, &program, &["3"])
@@ -286,7 +286,7 @@ fn a_host_program_does_not_wait_for_anybody_when_all_nodes_have_died() {
     let program = express::program("express_host");
     let job = Job::at(&program, &["3", "alone"]).limit(30);
     let ended = job.run().ended_with(0).said("alone no more");
-    ended.said("was killed by signal 9; what depends on it cannot be done");
+    ended.said("was killed by signal 9; this operation cannot complete without it");
 }
 
 #[test]

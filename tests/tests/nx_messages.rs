@@ -69,7 +69,7 @@ fn a_call_by_its_plain_name_ends_the_program_with_a_sentence() {
         ("node", "csend: node 99: there is no such node (EQNODE)"),
         (
             "type",
-            "csend: type -7: no message can have this type (EQTYPE)",
+            "csend: type -7: the message type is not valid (EQTYPE)",
         ),
         (
             "long",
@@ -77,9 +77,9 @@ fn a_call_by_its_plain_name_ends_the_program_with_a_sentence() {
         ),
         (
             "id",
-            "msgwait: id 12345: no message that was begun has this id (EQMID)",
+            "msgwait: id 12345: no started message has this id (EQMID)",
         ),
-        ("pid", "isend: pid 2: no process is there (EQNOACT)"),
+        ("pid", "isend: pid 2: no process runs there (EQNOACT)"),
     ];
     for (what, sentence) in sentences {
         let ended = job(1, "nx_messages", &["ends", what]).run();

@@ -122,13 +122,13 @@ fn nonsense_is_refused_with_a_sentence() {
     let program = express::plotix_program("plotix");
     let ended = Job::of(2, &program, &["nonsense"]).run().passed();
     for said in [
-        "plotix: node 1: move: no picture is open; openpl opens one",
-        "plotix: node 0: openpl: a picture is open already; closepl ends it",
+        "plotix: node 1: move: no picture is open; call openpl first",
+        "plotix: node 0: openpl: a picture is already open; call closepl first",
         "plotix: node 0: line: the coordinate NaN is not finite",
         "plotix: node 0: cont: the coordinate inf is not finite",
-        "plotix: node 0: space: a space from (1, 1) to (1, 2) has no area that could be drawn in",
-        "plotix: node 0: linemod: there are no lines wavy; there are solid, ",
-        "plotix: node 0: label: no text is given",
+        "plotix: node 0: space: a space from (1, 1) to (1, 2) has no area to draw in",
+        "plotix: node 0: linemod: there is no line style wavy; the styles are solid, ",
+        "plotix: node 0: label: the text is NULL",
         "plotix: node 0: closepl: cannot write /no/such/folder/picture.svg: No such file or directory",
         "plotix: node 1: closepl: node 0 cannot draw the picture",
     ] {
@@ -146,7 +146,7 @@ fn a_picture_that_is_left_open_is_told_of() {
     let program = express::plotix_program("plotix");
     let ended = Job::of(2, &program, &["left"]).run().passed();
     ended.said(
-        "plotix: node 0: exit: a picture is left open, and is not written; closepl does that",
+        "plotix: node 0: exit: a picture is still open and is not written; call closepl to write it",
     );
 }
 

@@ -201,7 +201,7 @@ fn a_host_file_with_mistakes_keeps_nothing_from_starting_and_each_is_told_with_i
     machine.write("hosts", "localhost sp=600\n& beta zz=1\n\n& gamma sp=x\n");
     for (file, told) in [
         ("hosts", "line 2: there is no option \"zz\""),
-        ("hosts", "line 4: sp=x is no speed"),
+        ("hosts", "line 4: sp=x is not a speed"),
         ("nosuch", "the host file cannot be read: No such file"),
     ] {
         let script = "printf 'conf\\nhalt\\n' | \"$@\" 2>&1";
@@ -223,7 +223,7 @@ fn a_host_file_with_mistakes_keeps_nothing_from_starting_and_each_is_told_with_i
 #[test]
 fn arguments_that_no_console_takes_start_nothing() {
     let machine = Machine::new("pvm-console-arguments");
-    for (arguments, told) in [(&["-s"][..], "ssh"), (&["a", "b"], "second host file")] {
+    for (arguments, told) in [(&["-s"][..], "ssh"), (&["a", "b"], "only one host file")] {
         let mut console = machine.by_hand(&console());
         let output = console.args(arguments).output().expect("a console");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -284,7 +284,7 @@ fn hosts_join_run_tasks_that_reach_each_other_and_leave() {
     assert!(any(&said, "h2 lo=me sp=500 wd=/usr ", "0000"), "{said:#?}");
     assert!(has(&said, "nosuch There is no such host"), "{said:#?}");
     assert!(
-        has(&said, "h1 The host is in the virtual machine already"),
+        has(&said, "h1 The host is already in the virtual machine"),
         "{said:#?}"
     );
     assert!(has(&said, "3 hosts, 1 data format"), "{said:#?}");

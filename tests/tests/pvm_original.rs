@@ -43,7 +43,7 @@ fn on_both(
 /// Replaces PVM's error texts in a line by Regatta's.
 fn in_our_words(line: &str) -> String {
     let sentences = [
-        ("Bad parameter", "An argument makes no sense"),
+        ("Bad parameter", "An argument is not valid"),
         ("No such file", "There is no such program"),
         ("No such host", "There is no such host"),
         ("No such task", "There is no such task"),

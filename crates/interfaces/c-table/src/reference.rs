@@ -81,7 +81,7 @@ pub fn page() -> String {
 
 /// Returns the page of error codes.
 pub fn errors() -> String {
-    let mut page = "# Error codes\n\nEvery function that can fail returns 0 (`RG_OK`) or one of these. `rg_strerror` has the words of a code, `rg_last_error` the sentence of this thread's last error, with names and numbers.\n\n| code | value | says |\n|---|---|---|\n".to_owned();
+    let mut page = "# Error codes\n\nEvery function that can fail returns 0 (`RG_OK`) or one of these. `rg_strerror` returns the meaning of a code, `rg_last_error` the message of this thread's last error, with names and numbers.\n\n| code | value | meaning |\n|---|---|---|\n".to_owned();
     let text = section("errors");
     for line in text.split("\n#define RG_ERR_").skip(1) {
         let (name, rest) = line.split_once(' ').expect("a value");

@@ -42,7 +42,7 @@ unsafe extern "C" fn broadcast(
 /// There is room for the block; at the source it is readable.
 unsafe fn part(block: Items, source: u32, channels: u32) -> Result<(), Fault> {
     if channels & !(all_channels() as u32) != 0 {
-        return Err(Fault::says("the host program is no part of the cube"));
+        return Err(Fault::says("the host program is not part of the cube"));
     }
     let node = place().node as u32;
     let Some((from, on)) = cube::steps(node, source, channels) else {

@@ -21,7 +21,7 @@ pub fn mask(channels: c_int) -> Result<u32, Fault> {
     match channels & !(all_channels() | HOST_CHANNEL) {
         0 => Ok(channels as u32),
         unknown => Err(Fault::says(format!(
-            "there are no channels of mask {unknown:#x}"
+            "there are no channels with the mask {unknown:#x}"
         ))),
     }
 }
@@ -67,7 +67,7 @@ unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fa
     };
     if from.count_ones() > 1 {
         return Err(Fault::says(format!(
-            "the mask {from:#x} is of several channels; a read is from one"
+            "the mask {from:#x} selects several channels; a read needs exactly one"
         )));
     }
     // SAFETY: the caller guarantees that the memory is valid.
@@ -77,7 +77,9 @@ unsafe fn read(items: Items, channel: c_int, forward: c_int) -> Result<c_int, Fa
     };
     if forward != 0 {
         let kept = items.front(status.length);
-        let kept = kept.ok_or(Fault::says("what came does not end with an item"))?;
+        let kept = kept.ok_or(Fault::says(
+            "the received data does not end with a whole item",
+        ))?;
         for channel in cube::channels(forward) {
             // SAFETY: the caller guarantees that the items are valid, and this many bytes have been received.
             unsafe { kept.send(task_at(channel)?, MESSAGE, GROUP)? };

@@ -60,13 +60,13 @@ impl Grid {
     pub fn new(dimension: u32, counts: &[i32]) -> Result<Grid, String> {
         let bits = counts.iter().map(|&count| {
             self::dimension(count)
-                .ok_or_else(|| format!("{count} nodes along a dimension are no power of two"))
+                .ok_or_else(|| format!("{count} nodes along a dimension are not a power of two"))
         });
         let bits = bits.collect::<Result<Vec<u32>, String>>()?;
         let all: u64 = bits.iter().map(|&bits| u64::from(bits)).sum();
         if all != u64::from(dimension) {
             return Err(format!(
-                "a grid of 2 to the {all} nodes is not all of a cube of 2 to the {dimension}"
+                "a grid of 2^{all} nodes does not fill a cube of 2^{dimension} nodes"
             ));
         }
         Ok(Grid { bits })

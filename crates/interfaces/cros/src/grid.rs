@@ -13,13 +13,13 @@ static GRID: Own<Option<Grid>> = Own::new(None);
 
 fn grid<'a>() -> Result<&'a mut Grid, Fault> {
     let grid = GRID.get().as_mut();
-    grid.ok_or(Fault::says("there is no grid yet: gridinit makes it"))
+    grid.ok_or(Fault::says("there is no grid yet: call gridinit first"))
 }
 
 /// Fails if an array, which has a number for each dimension, is NULL.
 fn given<T>(numbers: *mut T) -> Result<*mut T, Fault> {
     match numbers.is_null() {
-        true => Err(Fault::says("no numbers are given")),
+        true => Err(Fault::says("the array of numbers is NULL")),
         false => Ok(numbers),
     }
 }
@@ -37,7 +37,7 @@ unsafe extern "C" fn gridinit(ndim: c_int, num: *const c_int) -> c_int {
     call("gridinit", || {
         let numbers = given(num.cast_mut())?;
         if !(1..=32).contains(&ndim) {
-            return Err(Fault::says(format!("{ndim} dimensions are no grid")));
+            return Err(Fault::says(format!("a grid cannot have {ndim} dimensions")));
         }
         // SAFETY: by the C contract the array has a number for each dimension.
         let counts = unsafe { std::slice::from_raw_parts(numbers, ndim as usize) };

@@ -36,7 +36,7 @@ fn enter() -> Result<(), Fault> {
     let dimension = cube::dimension(nodes);
     *DIMENSION.get() = Some(dimension.ok_or_else(|| {
         Fault::says(format!(
-            "{nodes} nodes are no hypercube: their number is to be a power of two"
+            "{nodes} nodes do not form a hypercube: their number must be a power of two"
         ))
     })?);
     Ok(())
@@ -69,7 +69,7 @@ pub struct Environment {
 unsafe extern "C" fn cparam(environment: *mut Environment) -> c_int {
     call("cparam", || {
         if environment.is_null() {
-            return Err(Fault::says("no place is given for the environment"));
+            return Err(Fault::says("the pointer for the environment is NULL"));
         }
         let told = Environment {
             doc: dimension() as c_int,

@@ -21,7 +21,7 @@ pub fn records(bytes: &[u8], nodes: usize) -> Result<Vec<Record>, String> {
             Some(i32::from_ne_bytes(four.try_into().ok()?))
         };
         let (Some(node), Some(length)) = (word(0), word(4)) else {
-            return Err(format!("the bytes from {from} on are no record"));
+            return Err(format!("the bytes from {from} on are not a record"));
         };
         let node = usize::try_from(node)
             .ok()
@@ -34,9 +34,7 @@ pub fn records(bytes: &[u8], nodes: usize) -> Result<Vec<Record>, String> {
             .map(|length| from + HEAD + length.next_multiple_of(HEAD))
             .filter(|&to| to <= bytes.len())
             .ok_or_else(|| {
-                format!(
-                    "the record at byte {from} is {length} bytes long, which is more than there are"
-                )
+                format!("the record at byte {from} has {length} bytes, which exceeds the buffer")
             })?;
         found.push(Record { node, from, to });
         from = to;

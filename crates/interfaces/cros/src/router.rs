@@ -26,7 +26,7 @@ impl Parts {
             whole = whole.saturating_add(length);
         }
         if whole > c_int::MAX as usize {
-            return Err(Fault::says("the records are longer than a length can say"));
+            return Err(Fault::says("the total length of the records is too large"));
         }
         Ok(Parts {
             lengths,
@@ -75,7 +75,7 @@ fn sizes(buf: *mut c_void, len: c_int, room: c_int) -> Result<(usize, usize), Fa
     let (len, room) = (length(len)?, length(room)?);
     if len > room || (buf.is_null() && room > 0) {
         return Err(Fault::says(format!(
-            "{len} bytes are not in a buffer of {room}"
+            "{len} bytes do not fit in a buffer of {room}"
         )));
     }
     Ok((len, room))
@@ -123,6 +123,6 @@ unsafe fn exchange(
     // SAFETY: the caller guarantees that the memory is valid.
     unsafe { std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), to, room) };
     Err(Fault::says(format!(
-        "the records are {whole} bytes long, and there is room for {room}; the front was kept"
+        "the records are {whole} bytes long, and the buffer has {room} bytes; only the first {room} bytes were kept"
     )))
 }

@@ -46,7 +46,7 @@ ssize_t cubix_read_together(struct stream *stream, char *to, size_t len)
     }
     int code = rg_broadcast(&end, sizeof end, 0, RG_WORLD);
     if (code == RG_OK && end.got > (ssize_t)len)
-        cubix_give_up("node 0 gives more than was asked for");
+        cubix_give_up("node 0 sent more data than was requested");
     if (code == RG_OK && end.got > 0)
         code = rg_broadcast(to, (size_t)end.got, 0, RG_WORLD);
     if (code != RG_OK)
@@ -103,10 +103,10 @@ static int pieces(struct stream *stream, size_t *wants, size_t *offsets, char *t
 
     for (int node = 0; node < count; node++)
         if (__builtin_add_overflow(whole, wants[node], &whole))
-            cubix_give_up("nodes want more than there can be");
+            cubix_give_up("nodes request more data than is possible");
     char *all = malloc(whole ? whole : 1);
     if (!all)
-        cubix_give_up("there is no memory for what the nodes read");
+        cubix_give_up("out of memory for the input of the nodes");
     for (int node = 0; node < count; node++) {
         offsets[node] = used;
         wants[node] = piece(stream, all + used, wants[node], line);
@@ -129,7 +129,7 @@ static ssize_t read_in_turn(struct stream *stream, char *to, size_t want, bool l
     if (me < 0)
         return -1;
     if (me == 0 && !(wants = calloc(2 * count, sizeof *wants)))
-        cubix_give_up("there is no memory");
+        cubix_give_up("out of memory");
     code = rg_gather(&want, sizeof want, wants, 0, RG_WORLD);
     if (code == RG_OK && me == 0) {
         code = pieces(stream, wants, wants + count, to, line);
@@ -137,7 +137,7 @@ static ssize_t read_in_turn(struct stream *stream, char *to, size_t want, bool l
     } else if (code == RG_OK) {
         code = rg_scatter(NULL, &got, sizeof got, 0, RG_WORLD);
         if (code == RG_OK && got > want)
-            cubix_give_up("node 0 gives more than was asked for");
+            cubix_give_up("node 0 sent more data than was requested");
         if (code == RG_OK)
             code = rg_scatterv(NULL, NULL, NULL, to, got, 0, RG_WORLD);
     }

@@ -104,7 +104,7 @@ static int write_all_parts(struct stream *stream, const struct parts *parts)
     char *all = malloc(parts->whole ? parts->whole : 1);
 
     if (!all)
-        cubix_give_up("there is no memory for what the nodes have written");
+        cubix_give_up("out of memory for the output of the nodes");
     int code = rg_gatherv(stream->pending, stream->used, all, parts->lens, parts->offsets, 0, RG_WORLD);
     if (code != RG_OK)
         failed = (cubix_failed(code), EIO);
@@ -156,7 +156,7 @@ static int agree(struct stream *stream, struct parts *parts, size_t count)
     int failed = 0;
 
     if (!turns)
-        cubix_give_up("there is no memory");
+        cubix_give_up("out of memory");
     int code = rg_allgather(&mine, sizeof mine, turns, RG_WORLD);
     for (size_t node = 0; node < count; node++) {
         parts->lens[node] = turns[node].used;
@@ -164,7 +164,7 @@ static int agree(struct stream *stream, struct parts *parts, size_t count)
         if (turns[node].failed)
             failed = turns[node].failed;
         if (__builtin_add_overflow(parts->whole, turns[node].used, &parts->whole))
-            cubix_give_up("nodes say that they have written more than there can be");
+            cubix_give_up("nodes report that they have written more data than is possible");
     }
     parts->at = parts->whole < MIN_OWN_WRITE_BYTES ? -1 : turns[0].at;
     if (parts->at >= 0 && parts->whole > (size_t)(INT64_MAX - parts->at))
@@ -181,7 +181,7 @@ static int flush_round(struct stream *stream, bool *apart)
     struct parts parts = {.at = -1, .lens = calloc(2 * count, sizeof *parts.lens)};
 
     if (!parts.lens)
-        cubix_give_up("there is no memory");
+        cubix_give_up("out of memory");
     parts.offsets = parts.lens + count;
     int before = agree(stream, &parts, count), failed = 0;
     *apart = parts.at >= 0;

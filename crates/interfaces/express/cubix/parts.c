@@ -50,7 +50,7 @@ static int ask(struct stream *stream)
     memset(&wanted, 0, sizeof wanted);
     stream->writers = calloc((size_t)cubix_nodes(), 1);
     if (!stream->writers)
-        cubix_give_up("there is no memory");
+        cubix_give_up("out of memory");
     if (cubix_node() == 0)
         wanted = identify(stream->fd);
     int code = rg_broadcast(&wanted, sizeof wanted, 0, RG_WORLD);
@@ -100,7 +100,7 @@ static int write_for_others(const struct stream *stream, const struct parts *par
     int failed = 0;
 
     if (!lens)
-        cubix_give_up("there is no memory");
+        cubix_give_up("out of memory");
     for (size_t node = 0; node < count; node++) {
         lens[node] = stream->writers[node] ? 0 : parts->lens[node];
         lens[count + node] = whole;
@@ -108,7 +108,7 @@ static int write_for_others(const struct stream *stream, const struct parts *par
     }
     char *all = malloc(whole ? whole : 1);
     if (!all)
-        cubix_give_up("there is no memory for what the nodes have written");
+        cubix_give_up("out of memory for the output of the nodes");
     int code = rg_gatherv(NULL, 0, all, lens, lens + count, 0, RG_WORLD);
     if (code != RG_OK)
         failed = (cubix_failed(code), EIO);

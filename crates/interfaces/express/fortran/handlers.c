@@ -39,7 +39,7 @@ int kxhand_(function of, int *src, int *type)
     if (count == room) {
         struct handler *more = realloc(handlers, (size_t)(2 * room + 8) * sizeof *more);
         if (more == NULL) {
-            fputs("express: KXHAND: there is no memory for another handler\n", stderr);
+            fputs("express: KXHAND: out of memory for another handler\n", stderr);
             return -1;
         }
         handlers = more;

@@ -17,14 +17,14 @@ static GRID: Own<Option<Grid>> = Own::new(None);
 
 fn grid<'a>() -> Result<&'a mut Grid, Fault> {
     let grid = GRID.get().as_mut();
-    grid.ok_or(Fault::says("there is no grid yet: exgridinit makes it"))
+    grid.ok_or(Fault::says("there is no grid yet: call exgridinit first"))
 }
 
 fn dimensions(count: c_int) -> Result<usize, Fault> {
     match count {
         1..=MAX_DIMENSIONS => Ok(count as usize),
         _ => Err(Fault::says(format!(
-            "{count} dimensions are no grid; there may be 1 to {MAX_DIMENSIONS}"
+            "a grid cannot have {count} dimensions; it must have 1 to {MAX_DIMENSIONS}"
         ))),
     }
 }
@@ -32,7 +32,7 @@ fn dimensions(count: c_int) -> Result<usize, Fault> {
 /// Fails if an array, which has a number for each dimension, is NULL.
 fn given<T>(numbers: *mut T) -> Result<*mut T, Fault> {
     match numbers.is_null() {
-        true => Err(Fault::says("no numbers are given")),
+        true => Err(Fault::says("the array of numbers is NULL")),
         false => Ok(numbers),
     }
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn exgridsize(
         // SAFETY: by the C contract the array has a number for each dimension.
         let domain = unsafe { std::slice::from_raw_parts(domain, grid.dimensions()) };
         if let Some(points) = domain.iter().find(|&&points| points < 0) {
-            return Err(Fault::says(format!("{points} points are no domain")));
+            return Err(Fault::says(format!("a domain cannot have {points} points")));
         }
         let parts = grid.parts(node, domain.iter().copied());
         for (dimension, (size, first)) in parts.map_err(Fault::says)?.enumerate() {
@@ -130,7 +130,7 @@ unsafe extern "C" fn exgridsplit(nprocs: c_int, ndim: c_int, counts: *mut c_int)
     call("exgridsplit", || {
         let (count, to) = (dimensions(ndim)?, given(counts)?);
         if nprocs < 1 {
-            return Err(Fault::says(format!("{nprocs} nodes are no grid")));
+            return Err(Fault::says(format!("a grid cannot have {nprocs} nodes")));
         }
         for (dimension, nodes) in grid::split(nprocs, count).into_iter().enumerate() {
             // SAFETY: by the C contract the array has an element for each dimension.

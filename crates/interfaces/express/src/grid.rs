@@ -13,12 +13,12 @@ impl Grid {
     /// Makes a grid with these counts, whose dimensions are all open. Fails if it has more than `nodes` nodes.
     pub fn new(nodes: i32, counts: &[i32]) -> Result<Grid, String> {
         if counts.is_empty() {
-            return Err("a grid has one dimension at least".to_owned());
+            return Err("a grid needs at least one dimension".to_owned());
         }
         let mut product = 1_i64;
         for &count in counts {
             if count < 1 {
-                return Err(format!("a dimension of {count} nodes is no dimension"));
+                return Err(format!("a dimension cannot have {count} nodes"));
             }
             product = product.saturating_mul(i64::from(count));
         }

@@ -47,13 +47,11 @@ extern "C" fn exopen(_device: *const c_char, nprocs: c_int, _first: c_int) -> c_
             return Err(Fault::says(format!("there are no {nprocs} nodes")));
         }
         if OPENED.get().is_some() {
-            return Err(Fault::says(
-                "nodes are open already; exclose gives them back",
-            ));
+            return Err(Fault::says("nodes are already open; call exclose first"));
         }
         if place().host != rg::NONE {
             return Err(Fault::says(
-                "this program is a node, and has a host program itself",
+                "this program is a node and has a host program of its own",
             ));
         }
         let handle = *HANDLES.get();
@@ -75,13 +73,13 @@ unsafe extern "C" fn exload(handle: c_int, program: *const c_char) -> c_int {
     call("exload", || {
         let opened = opened(handle)?;
         if opened.loaded {
-            return Err(Fault::says("a program is loaded already"));
+            return Err(Fault::says("a program is already loaded"));
         }
         // SAFETY: by the C contract the string is NUL-terminated or NULL.
         let named = (!program.is_null()).then(|| unsafe { CStr::from_ptr(program) });
         let program = match named {
             Some(name) if !name.is_empty() => found(name),
-            _ => return Err(Fault::says("no program is named")),
+            _ => return Err(Fault::says("the name of the program is NULL")),
         };
         let mut tasks = vec![-1; opened.nodes as usize];
         start(&program, &mut tasks)?;
@@ -141,7 +139,7 @@ fn found(program: &CStr) -> CString {
 fn running(handle: c_int, node: c_int) -> Result<c_int, Fault> {
     let opened = opened(handle)?;
     if !opened.loaded {
-        return Err(Fault::says("no program is loaded; exload does that"));
+        return Err(Fault::says("no program is loaded; call exload first"));
     }
     match node {
         ALLNODES => Ok(0),

@@ -47,7 +47,7 @@ pub struct Environment {
 unsafe extern "C" fn exparam(environment: *mut Environment) -> c_int {
     call("exparam", || {
         if environment.is_null() {
-            return Err(Fault::says("no place is given for the environment"));
+            return Err(Fault::says("the pointer for the environment is NULL"));
         }
         let place = place();
         let told = Environment {

@@ -120,7 +120,7 @@ unsafe fn keep(request: rg::Request, outputs: Outputs) {
 /// Fails if `status` is NULL.
 fn require_status(status: *mut c_int) -> Result<(), Fault> {
     match status.is_null() {
-        true => Err(Fault::says("no place is given for the status")),
+        true => Err(Fault::says("the pointer for the status is NULL")),
         false => Ok(()),
     }
 }

@@ -88,7 +88,7 @@ impl Address {
 
 #[cold]
 fn no_type(tag: c_int) -> Fault {
-    Fault::says(format!("{tag} is no type; types count from 0"))
+    Fault::says(format!("{tag} is not a valid type; types start at 0"))
 }
 
 /// A selection of messages by sender and type.

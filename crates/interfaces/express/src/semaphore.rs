@@ -21,7 +21,7 @@ const MAX_UNITS_PER_CHANGE: c_int = 1 << 16;
 fn name(semaphore: c_int) -> Result<CString, Fault> {
     if semaphore < 0 {
         return Err(Fault::says(format!(
-            "{semaphore} is no semaphore; they count from 0"
+            "{semaphore} is not a valid semaphore; semaphores start at 0"
         )));
     }
     let name = format!("express semaphore {} {semaphore}", place().first);
@@ -73,10 +73,10 @@ extern "C" fn exsemaphore(semaphore: c_int, change: c_int) -> c_int {
             -1 => take(&name).map(|()| 0),
             1..=MAX_UNITS_PER_CHANGE => (0..change).try_for_each(|_| put(&name)).map(|()| 0),
             _ if change > 0 => Err(Fault::says(format!(
-                "a change of {change}: to a semaphore {MAX_UNITS_PER_CHANGE} are added at a time at most"
+                "a change of {change} is too large: at most {MAX_UNITS_PER_CHANGE} units can be added to a semaphore at a time"
             ))),
             _ => Err(Fault::says(format!(
-                "a change of {change}: from a semaphore one is taken at a time"
+                "a change of {change} is too large: only one unit can be taken from a semaphore at a time"
             ))),
         }
     })

@@ -91,7 +91,7 @@ impl Team {
         let list = match count {
             ALLNODES if origin != Some(HOST) => {
                 return Err(Fault::says(
-                    "the host program is none of the nodes; ALLPROCS are the nodes and the host program",
+                    "the host program is not a node; ALLPROCS means the nodes and the host program",
                 ));
             }
             ALLNODES | ALLPROCS => {
@@ -104,7 +104,7 @@ impl Team {
                 // SAFETY: the caller guarantees that the memory is valid.
                 unsafe { std::slice::from_raw_parts(list, count as usize) }
             }
-            _ => return Err(Fault::says(format!("{count} nodes in no list"))),
+            _ => return Err(Fault::says(format!("{count} nodes, but the list is NULL"))),
         };
         let origin = origin.filter(|origin| !list.contains(origin));
         match TEAMS.get().find(list, origin) {
@@ -156,7 +156,7 @@ impl Team {
                 let members = &TEAMS.get().listed[at].members;
                 let found = members.binary_search(&node).ok();
                 let rank =
-                    found.ok_or_else(|| Fault::says(format!("node {node} takes no part")))?;
+                    found.ok_or_else(|| Fault::says(format!("node {node} does not take part")))?;
                 Ok(rank as c_int)
             }
         }

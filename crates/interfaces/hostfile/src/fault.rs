@@ -30,27 +30,30 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::NoName => write!(f, "no host is named; a line is: name [option=value]..."),
+            Fault::NoName => write!(
+                f,
+                "the line names no host; its form is: name [option=value]..."
+            ),
             Fault::BadName(name) => write!(f, "{name:?} cannot be the name of a host"),
             Fault::NotAnOption(word) => write!(f, "{word:?} is not of the form option=value"),
             Fault::Unknown(option) => {
                 write!(
                     f,
-                    "there is no option {option:?}; there are lo dx ep wd sp bx so ip id"
+                    "there is no option {option:?}; the options are lo dx ep wd sp bx so ip id"
                 )
             }
             Fault::Empty(option) => write!(f, "the option {option:?} has no value"),
             Fault::Speed(value) => write!(
                 f,
-                "sp={value} is no speed; it is a number from 1 to 1000000"
+                "sp={value} is not a speed; it must be a number from 1 to 1000000"
             ),
             Fault::Start(value) => {
                 write!(
                     f,
-                    "so={value} is no way to start; there are so=pw (asks for a password) and so=ms (by hand)"
+                    "so={value} is not valid; use so=pw (asks for a password) or so=ms (manual startup)"
                 )
             }
-            Fault::Twice(name) => write!(f, "the host {name:?} has been named before"),
+            Fault::Twice(name) => write!(f, "the host {name:?} is named twice"),
             Fault::Quote(mark) => write!(f, "unmatched {mark}"),
             Fault::Long => write!(
                 f,

@@ -109,15 +109,15 @@ fn values_may_have_blanks_between_quotation_marks() {
 #[test]
 fn what_is_wrong_is_said_with_the_number_of_its_line() {
     assert!(problem("alpha\nbeta zz=1\n").starts_with("line 2: there is no option \"zz\""));
-    assert!(problem("alpha sp=abc").starts_with("line 1: sp=abc is no speed"));
+    assert!(problem("alpha sp=abc").starts_with("line 1: sp=abc is not a speed"));
     assert!(problem("alpha sp=0").contains("1 to 1000000"));
     assert!(problem("alpha sp=1000001").contains("1 to 1000000"));
     assert!(problem("alpha so=xy").contains("so=pw"));
     assert!(problem("\n\n* lo").starts_with("line 3: \"lo\" is not of the form"));
-    assert!(problem("&").contains("no host is named"));
-    assert!(problem("lo=joe").contains("no host is named"));
+    assert!(problem("&").contains("the line names no host"));
+    assert!(problem("lo=joe").contains("the line names no host"));
     assert!(problem("alpha beta").contains("\"beta\" is not of the form"));
-    assert!(problem("alpha\nalpha").contains("line 2: the host \"alpha\" has been named before"));
+    assert!(problem("alpha\nalpha").contains("line 2: the host \"alpha\" is named twice"));
     assert!(problem("alpha wd=").contains("no value"));
     assert!(problem("alpha wd='x").contains("unmatched '"));
     assert!(problem("-oProxyCommand=x").contains("no host"));

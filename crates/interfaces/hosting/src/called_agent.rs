@@ -95,15 +95,15 @@ pub fn run(wanted: &str) -> Result<u8, Refusal> {
         .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)));
     let listener = listener.map_err(|error| failed("has no port for its launcher", error))?;
     let port = listener.local_addr().map(|address| address.port());
-    let port = port.map_err(|error| failed("does not know its port", error))?;
+    let port = port.map_err(|error| failed("cannot determine its port", error))?;
     let contact_line = ContactLine::new(bootstrap::own_addresses(None), port)?;
     let keys = Keys::new(&contact_line.key());
     let mut output = std::io::stdout();
     writeln!(output, "{}", contact_line.text())
         .and_then(|()| output.flush())
-        .map_err(|error| failed("cannot say where it is", error))?;
+        .map_err(|error| failed("cannot print its address", error))?;
     let listener = CallListener::new(listener.into());
-    let listener = listener.map_err(|error| failed("cannot be called", error))?;
+    let listener = listener.map_err(|error| failed("cannot accept connections", error))?;
     agent::serve_caller(crate::starter, || {
         await_launcher(listener, &keys, LAUNCHER_TIMEOUT)
     })

@@ -36,7 +36,11 @@ impl ContactLine {
     pub(crate) fn new(addresses: Vec<IpAddr>, port: u16) -> Result<ContactLine, Refusal> {
         let mut secret = [0; SECRET];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty()).map_err(
-            |errno| Refusal::of_regatta(format!("there are no random numbers for a key: {errno}")),
+            |errno| {
+                Refusal::of_regatta(format!(
+                    "the system cannot provide random numbers for a key: {errno}"
+                ))
+            },
         )?;
         Ok(ContactLine {
             addresses,

@@ -35,7 +35,7 @@ impl Hosters {
         let other = self.registered.is_some_and(|(other, _)| other != task);
         match watch {
             Some(_) if other => {
-                let sentence = "another task starts hosts already";
+                let sentence = "another task already starts hosts";
                 Err((RequestError::Exists, sentence.to_owned()))
             }
             None if other || self.registered.is_none() => Err((
@@ -72,7 +72,7 @@ impl Hosters {
     /// Closes a request when its task reports. Fails if the request was not sent to this task.
     pub(crate) fn close(&mut self, request: u32, by: u32) -> Result<(), Refused> {
         let at = self.open.iter().position(|&open| open == (request, by));
-        let nothing = "nothing was asked under this number, or it has been answered";
+        let nothing = "there is no request with this number, or it has been answered";
         let at = at.ok_or_else(|| (RequestError::Argument, nothing.to_owned()))?;
         self.open.remove(at);
         Ok(())

@@ -162,7 +162,7 @@ impl HostStarter for Starter {
         let numbers: Vec<u32> = hosts.iter().map(|one| one.number).collect();
         if !hosters::is_about(&numbers, &reports) {
             let sentence = format!(
-                "task {task}, which starts hosts, has not answered of those it was asked for, or of others"
+                "task {task}, which starts hosts, has not answered for the requested hosts, or has answered for others"
             );
             self.fail_request(hosts, sentence);
             return Ok(());
@@ -263,7 +263,7 @@ impl Starter {
                 Err(why) => {
                     let one = self.hosts.remove(at);
                     let name = &one.host.name;
-                    let sentence = format!("the host {name} was not started by hand: {why}");
+                    let sentence = format!("the manual start of the host {name} failed: {why}");
                     self.outcomes
                         .push(one.failed(RequestError::System, sentence));
                 }
@@ -320,7 +320,7 @@ impl Starter {
                             "the agent that was started on the host {name} cannot be called, because {missing}"
                         ),
                         None => format!(
-                            "the agent that was started on the host {name} does not answer at any address it may have: is it still there, and does a firewall let connections to it through?"
+                            "the agent that was started on the host {name} does not answer at any of its addresses; it may have ended, or a firewall may block connections to it"
                         ),
                     };
                     self.outcomes

@@ -83,7 +83,7 @@ pub(crate) fn way(
         (Some(Start::Password), Some(terminal)) if reached.by_ssh => Ok(Way::Shell {
             asks_at: Some(terminal.clone()),
         }),
-        (Some(Start::Manual), None) => Err(nobody(&host.name, "a start by hand (so=ms)")),
+        (Some(Start::Manual), None) => Err(nobody(&host.name, "a manual start (so=ms)")),
         (Some(Start::Password), _) => Err(nobody(&host.name, "a password (so=pw)")),
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn way(
 /// Returns the refusal of a host that needs a person when there is no terminal.
 fn nobody(name: &str, what: &str) -> Refused {
     let sentence = format!(
-        "the host {name} cannot be asked for {what}: nobody sits at a terminal of the launcher's host who has asked for it; let ssh need no question (`ssh-copy-id {name}`)"
+        "the host {name} needs {what}, but the launcher has no terminal to ask at; set up ssh without prompts (`ssh-copy-id {name}`)"
     );
     (RequestError::System, sentence)
 }

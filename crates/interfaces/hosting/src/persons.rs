@@ -56,7 +56,7 @@ impl Person {
         let terminal = rustix::fs::open(path, flags, Mode::empty()).map(File::from);
         let terminal = terminal.map_err(|errno| format!("{path} cannot be opened: {errno}"))?;
         if !terminal.is_terminal() {
-            return Err(format!("{path} is no terminal"));
+            return Err(format!("{path} is not a terminal"));
         }
         if rustix::fs::flock(&terminal, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
@@ -85,10 +85,10 @@ impl Person {
         };
         let words = match line {
             Some(_) => "Thanks\n",
-            None => "That is not what the command prints\n",
+            None => "This is not the line that the command prints\n",
         };
         self.print(words);
-        Some(line.ok_or_else(|| "the response is not the line of an agent".to_owned()))
+        Some(line.ok_or_else(|| "the response is not the line that the agent prints".to_owned()))
     }
 
     /// Prints as much of a text as the terminal takes without blocking.

@@ -132,7 +132,7 @@ fn a_person_is_asked_at_a_terminal_only_and_only_for_a_task_that_lives() {
         panic!("{outcomes:?}");
     };
     assert!(
-        refused.1.contains("/dev/null is no terminal"),
+        refused.1.contains("/dev/null is not a terminal"),
         "{refused:?}"
     );
     job.start(&requester("/dev/null"), hosts.clone());

@@ -65,7 +65,7 @@ wrapper() {
     libs) echo "$libraries" | sed 's/-l//g' && exit ;;
     incdirs) ;;
     *)
-        echo "$name: there is no --showme:$mode; there are compile, link, command, incdirs, libdirs, libs and version" >&2
+        echo "$name: unknown option --showme:$mode; valid are compile, link, command, incdirs, libdirs, libs and version" >&2
         exit 1
         ;;
     esac

@@ -40,7 +40,7 @@ const fn inward(pairs: &[(u32, u16)]) -> [(u32, u16); PLACES] {
     let mut at = 0;
     while at < pairs.len() {
         let place = place(pairs[at].0);
-        assert!(table[place].1 == 0, "two handles have one place");
+        assert!(table[place].1 == 0, "two handles share one slot");
         table[place] = pairs[at];
         at += 1;
     }

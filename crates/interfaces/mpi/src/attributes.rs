@@ -92,9 +92,11 @@ fn no_key(number: c_int) -> Error {
     let text = match number {
         KEYVAL_INVALID => "the key is MPI_KEYVAL_INVALID".to_owned(),
         TAG_UB..=UNIVERSE_SIZE | WIN_BASE..=WIN_MODEL => {
-            format!("the key {number} is a predefined one, whose attribute is the library's")
+            format!("the key {number} is a predefined one, whose attribute belongs to the library")
         }
-        _ => format!("{number} is no key for objects of this kind, or one that has been freed"),
+        _ => {
+            format!("{number} is not a valid key for objects of this kind; it may have been freed")
+        }
     };
     Error::new(ERR_KEYVAL, text)
 }
@@ -117,7 +119,8 @@ pub fn create<H: Holder>(
     });
     // Handles have 31 bits.
     made.map(|handle| handle as c_int).ok_or_else(|| {
-        let text = "all numbers of keys are in use: free those that are not needed (MPI_Comm_free_keyval and its like)";
+        let text =
+            "all key numbers are in use: free unused keys (MPI_Comm_free_keyval and similar)";
         Error::new(ERR_NO_MEM, text)
     })
 }
@@ -234,7 +237,7 @@ impl<H: Holder> Attributes<H> {
     pub unsafe fn delete(&self, object: H, number: c_int) -> Result {
         let Some(found) = self.find(number) else {
             H::keys().with(number, |_| ())?;
-            let text = format!("the object has no attribute under the key {number}");
+            let text = format!("the object has no attribute with the key {number}");
             return Err(Error::new(ERR_KEYVAL, text));
         };
         // SAFETY: the caller upholds the safety contract of this function.

@@ -193,7 +193,7 @@ pub fn role(comm: &Communicator, root: c_int) -> Result<Role> {
         (_, Some(_)) => Err(Error::new(
             ERR_ROOT,
             format!(
-                "the root is {root}; it is MPI_ROOT, MPI_PROC_NULL, or a rank of the other side, 0 to {last}"
+                "the root is {root}; it must be MPI_ROOT, MPI_PROC_NULL, or a rank of the other side, 0 to {last}"
             ),
         )),
     }
@@ -206,7 +206,7 @@ pub fn of_one_group(comm: Comm) -> Result<Arc<Communicator>> {
         None => Ok(comm),
         Some(_) => Err(Error::new(
             ERR_COMM,
-            "the communicator is an intercommunicator, which this call is not for",
+            "the communicator is an intercommunicator, which this call does not support",
         )),
     }
 }

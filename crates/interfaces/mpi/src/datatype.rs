@@ -90,7 +90,7 @@ pub fn no_type(datatype: Datatype) -> Error {
         Datatype(value) if builtin::is_predefined(datatype) => {
             format!("there is no datatype with the number {value:#x} on this machine")
         }
-        Datatype(value) => format!("{value:#x} is no datatype, or one that has been freed"),
+        Datatype(value) => format!("{value:#x} is not a valid datatype; it may have been freed"),
     };
     Error::new(ERR_TYPE, text)
 }
@@ -101,7 +101,7 @@ pub fn address(buffer: *const c_void, offset: isize, length: usize) -> Result<*m
     if length != 0 && buffer.is_null() && offset == 0 {
         return Err(Error::new(
             ERR_BUFFER,
-            "the buffer is a null pointer, and there are bytes to move",
+            "the buffer is a null pointer, but the message is not empty",
         ));
     }
     Ok(buffer.cast_mut().wrapping_byte_offset(offset))

@@ -66,7 +66,9 @@ fn is_predefined(handler: Errhandler) -> bool {
 fn none(handler: Errhandler) -> Error {
     let text = match handler {
         ERRHANDLER_NULL => "the error handler is MPI_ERRHANDLER_NULL".to_owned(),
-        Errhandler(value) => format!("{value:#x} is no error handler, or one that has been freed"),
+        Errhandler(value) => {
+            format!("{value:#x} is not a valid error handler; it may have been freed")
+        }
     };
     Error::new(ERR_ERRHANDLER, text)
 }

@@ -150,7 +150,7 @@ fn none(file: File) -> Error {
     }
     let text = match file {
         FILE_NULL => "the file is MPI_FILE_NULL".to_owned(),
-        File(value) => format!("{value:#x} is no file, or one that has been closed"),
+        File(value) => format!("{value:#x} is not a valid file; it may have been closed"),
     };
     Error::new(ERR_FILE, text).on(Object::File(FILE_NULL))
 }
@@ -231,7 +231,7 @@ impl Open {
             0 => Ok(()),
             _ => Err(Error::new(
                 ERR_UNSUPPORTED_OPERATION,
-                "the file is open for sequential access only, by the shared pointer (MPI_MODE_SEQUENTIAL)",
+                "the file is open for sequential access only, through the shared file pointer (MPI_MODE_SEQUENTIAL)",
             )),
         }
     }
@@ -244,7 +244,7 @@ impl Open {
             true => Ok(()),
             false => Err(Error::new(
                 ERR_NOT_SAME,
-                format!("{name} is {number} here, and another number on other processes"),
+                format!("{name} is {number} here, but differs on other processes"),
             )),
         }
     }
@@ -259,7 +259,10 @@ impl Open {
         match &self.state().split {
             None => Ok(()),
             Some(split) => {
-                let text = format!("an access has begun that {} is to end first", split.end());
+                let text = format!(
+                    "an access is in progress; call {} to end it first",
+                    split.end()
+                );
                 Err(Error::new(ERR_IO, text))
             }
         }

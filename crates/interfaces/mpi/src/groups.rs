@@ -46,7 +46,7 @@ fn none(group: Group) -> Error {
     }
     let text = match group {
         GROUP_NULL => "the group is MPI_GROUP_NULL".to_owned(),
-        Group(value) => format!("{value:#x} is no group, or one that has been freed"),
+        Group(value) => format!("{value:#x} is not a valid group; it may have been freed"),
     };
     Error::new(ERR_GROUP, text)
 }
@@ -198,7 +198,8 @@ pub fn expand(ranges: &[[c_int; 3]], size: usize) -> Result<Vec<c_int>> {
             _ => first >= last,
         };
         if !leads {
-            let text = format!("no range leads from {first} to {last} by steps of {stride}");
+            let text =
+                format!("a range from {first} to {last} with stride {stride} is empty or endless");
             return Err(Error::new(ERR_ARG, text));
         }
         let (mut rank, last, step) = (i64::from(first), i64::from(last), i64::from(stride));

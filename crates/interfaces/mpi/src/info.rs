@@ -102,8 +102,8 @@ pub fn remove(info: Info) -> Result {
 fn none(info: Info) -> Error {
     let text = match info {
         INFO_NULL => "the info object is MPI_INFO_NULL".to_owned(),
-        INFO_ENV => "MPI_INFO_ENV can be read only".to_owned(),
-        Info(value) => format!("{value:#x} is no info object, or one that has been freed"),
+        INFO_ENV => "MPI_INFO_ENV is read-only".to_owned(),
+        Info(value) => format!("{value:#x} is not a valid info object; it may have been freed"),
     };
     Error::new(ERR_INFO, text)
 }

@@ -121,7 +121,7 @@ impl Places {
 /// locked.
 #[cold]
 pub fn interrupted() -> Error {
-    let text = "a signal handler calls MPI, and has interrupted such a call";
+    let text = "a signal handler called MPI while a call of MPI was in progress";
     Error::new(ERR_OTHER, text)
 }
 

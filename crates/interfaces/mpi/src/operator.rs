@@ -192,7 +192,7 @@ fn predefined(op: Op, of: &Type) -> Result<How> {
     };
     found.ok_or_else(|| {
         let text = match op {
-            REPLACE | NO_OP => format!("{name} is for windows alone"),
+            REPLACE | NO_OP => format!("{name} is for windows only"),
             _ => format!("{name} is not for {}", of.called()),
         };
         Error::new(ERR_OP, text)
@@ -206,7 +206,7 @@ pub fn for_windows(op: Op, datatype: Datatype) -> Result<Reduction> {
     let how = match op {
         REPLACE | NO_OP => kernels::Kept::of(op),
         _ if user::find(op).is_some() => {
-            let text = "operators of programs are not for windows";
+            let text = "user-defined operators cannot be used with windows";
             return Err(Error::new(ERR_OP, text));
         }
         _ => {
@@ -286,7 +286,7 @@ pub fn name(op: Op) -> Option<&'static str> {
 pub fn none(op: Op) -> Error {
     let text = match op {
         OP_NULL => "the operator is MPI_OP_NULL".to_owned(),
-        Op(value) => format!("{value:#x} is no operator, or one that has been freed"),
+        Op(value) => format!("{value:#x} is not a valid operator; it may have been freed"),
     };
     Error::new(ERR_OP, text)
 }

@@ -40,7 +40,7 @@ impl PartTags {
         // A send without partitions takes a tag too, so that each send has a distinct first tag.
         let first = NUMBERS.take_run(partitions.max(1) as u32).ok_or_else(|| {
             let text = format!(
-                "there are no tags for {partitions} partitions beside those of this process' other partitioned sends, which may have {MAX_PARTITIONS} together: free some of their requests"
+                "no tags are left for {partitions} partitions: the partitioned sends of this process may have {MAX_PARTITIONS} in total; free some of their requests"
             );
             Error::new(ERR_NO_MEM, text)
         })?;
@@ -97,7 +97,7 @@ pub fn check_count(partitions: c_int) -> Result {
         0.. if (partitions as u32) <= MAX_PARTITIONS => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("there are {partitions} partitions; there may be 0 to {MAX_PARTITIONS}"),
+            format!("the number of partitions is {partitions}; it must be 0 to {MAX_PARTITIONS}"),
         )),
     }
 }
@@ -106,7 +106,7 @@ pub fn check_count(partitions: c_int) -> Result {
 pub fn check_index(partition: c_int, partitions: c_int) -> Result {
     let text = match partitions {
         _ if (0..partitions).contains(&partition) => return Ok(()),
-        0 => format!("the partition is {partition}; there are none here"),
+        0 => format!("the partition is {partition}, but the request has no partitions"),
         _ => format!(
             "the partition is {partition}; partitions here are 0 to {}",
             partitions - 1

@@ -145,7 +145,7 @@ fn own_port(name: &CStr) -> Result<Port> {
         true => Ok(port),
         false => Err(Error::new(
             ERR_PORT,
-            format!("{name:?} is no port that this process has open"),
+            format!("{name:?} is not an open port of this process"),
         )),
     }
 }
@@ -240,9 +240,11 @@ fn await_acceptance(
         allowed?;
         let text = match is_open {
             true => format!(
-                "nobody has accepted at the port {name:?} within {seconds} s (the hint \"timeout\" says how long to wait)"
+                "no process accepted a connection at the port {name:?} within {seconds} s (set the hint \"timeout\" to wait longer)"
             ),
-            false => format!("the port {name:?} was closed before anybody accepted there"),
+            false => {
+                format!("the port {name:?} was closed before a process accepted a connection there")
+            }
         };
         return Err(Error::new(ERR_PORT, text));
     }
@@ -259,7 +261,7 @@ pub fn publish(service: &CStr, port: &CStr) -> Result {
     match code {
         rg::ERR_EXISTS => Err(Error::new(
             ERR_SERVICE,
-            format!("a service called {service:?} is published already"),
+            format!("a service called {service:?} is already published"),
         )),
         code => checked(code),
     }

@@ -109,8 +109,8 @@ pub fn require() -> Result {
         return Ok(());
     }
     let text = match stage() {
-        Stage::After => "MPI has been finalized; nothing may follow",
-        _ => "MPI is not initialized (MPI_Init comes first)",
+        Stage::After => "MPI has been finalized; no further calls are allowed",
+        _ => "MPI is not initialized (call MPI_Init first)",
     };
     Err(Error::new(ERR_OTHER, text))
 }
@@ -122,7 +122,7 @@ fn enter(engine: &mut Engine) -> Result {
         Engine::Left => {
             return Err(Error::new(
                 ERR_OTHER,
-                "this process ends, and has left its job: MPI cannot be used any more",
+                "this process is ending and has left its job: MPI cannot be used any more",
             ));
         }
         // SAFETY: the call takes a number and no pointers.
@@ -173,7 +173,7 @@ pub fn initialize(level: c_int) -> Result {
     if stage() != Stage::Before {
         return Err(Error::new(
             ERR_OTHER,
-            "MPI was initialized before, and can be only once",
+            "MPI was already initialized, which is possible only once",
         ));
     }
     enter(&mut engine)?;
@@ -196,8 +196,8 @@ pub fn finalize() -> Result {
             STAGE.store(Stage::After as u8, Ordering::Release);
             return rest(&mut engine);
         }
-        Stage::Before => "MPI is not initialized (MPI_Init comes first)",
-        Stage::After => "MPI has been finalized before",
+        Stage::Before => "MPI is not initialized (call MPI_Init first)",
+        Stage::After => "MPI has already been finalized",
     };
     Err(Error::new(ERR_OTHER, text))
 }

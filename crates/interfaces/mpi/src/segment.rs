@@ -116,7 +116,7 @@ pub fn other_threads(process: c_int) -> impl Iterator<Item = c_int> {
 
 #[cold]
 fn no_memory(length: usize, why: &SystemError) -> Error {
-    let text = format!("{length} bytes of shared memory are not to be had: {why}");
+    let text = format!("{length} bytes of shared memory cannot be allocated: {why}");
     Error::new(ERR_NO_MEM, text)
 }
 

@@ -57,7 +57,7 @@ pub fn get(session: Session) -> Result<Arc<Object>> {
 fn none(session: Session) -> Error {
     let text = match session {
         SESSION_NULL => "the session is MPI_SESSION_NULL".to_owned(),
-        Session(value) => format!("{value:#x} is no session, or one that has been finalized"),
+        Session(value) => format!("{value:#x} is not a valid session; it may have been finalized"),
     };
     Error::new(ERR_SESSION, text)
 }
@@ -80,7 +80,7 @@ pub fn set(name: &CStr) -> Result<Members> {
         }
         None => Err(Error::new(
             ERR_ARG,
-            format!("no process set is called {name:?}; there are mpi://WORLD and mpi://SELF"),
+            format!("there is no process set {name:?}; the sets are mpi://WORLD and mpi://SELF"),
         )),
     }
 }

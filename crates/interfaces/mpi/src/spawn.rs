@@ -53,7 +53,7 @@ pub fn spawn(
             started.tasks.iter().for_each(|&task| kill(task));
             codes.fill(ERR_SPAWN);
             let reason = error.text();
-            let text = format!("not all processes could be started, so none is: {reason}");
+            let text = format!("not all processes could be started, so none was: {reason}");
             return Err(Error::new(ERR_SPAWN, text));
         }
         let told = tell(&started.tasks, &comm.local, &started.applications);

@@ -10,10 +10,10 @@ use crate::error::{Error, Result, not_null};
 /// `from` is valid for reads unless it is ignored. `to` is null or valid for writes.
 pub unsafe fn copy<S: Copy>(from: *const S, is_ignored: bool, to: *mut S) -> Result {
     if is_ignored {
-        let text = "the status is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE, which is none";
+        let text = "the status is MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE";
         return Err(Error::new(ERR_ARG, text));
     }
-    not_null(to, "the place of the result")?;
+    not_null(to, "the pointer to the result")?;
     // SAFETY: the caller guarantees that the statuses are valid.
     unsafe { *to = *from };
     Ok(())

@@ -37,7 +37,7 @@ pub fn require() -> Result {
 
 #[cold]
 fn not_initialized() -> Error {
-    let text = "the tool interface is not initialized: MPI_T_init_thread comes first";
+    let text = "the tool interface is not initialized: call MPI_T_init_thread first";
     Error::new(T_ERR_NOT_INITIALIZED, text)
 }
 
@@ -59,7 +59,7 @@ pub fn no_name(kind: &str, name: &CStr) -> Error {
 /// Returns the error for an invalid handle.
 #[cold]
 pub fn no_handle(kind: &str) -> Error {
-    let text = format!("this is no {kind}, or one that has been freed");
+    let text = format!("this is not a valid {kind}; it may have been freed");
     Error::new(T_ERR_INVALID_HANDLE, text)
 }
 
@@ -128,13 +128,13 @@ pub struct Category {
 pub static CATEGORIES: [Category; 2] = [
     Category {
         name: "regatta_settings",
-        description: "What the library was told, and what it is",
+        description: "Settings and properties of the library",
         control: control::ALL.len(),
         performance: 0,
     },
     Category {
         name: "regatta_traffic",
-        description: "Messages of this process, and what is open",
+        description: "Messages and open objects of this process",
         control: 0,
         performance: performance::ALL.len(),
     },

@@ -154,7 +154,7 @@ fn none(win: Win) -> Error {
     }
     let text = match win {
         WIN_NULL => "the window is MPI_WIN_NULL".to_owned(),
-        Win(value) => format!("{value:#x} is no window, or one that has been freed"),
+        Win(value) => format!("{value:#x} is not a valid window; it may have been freed"),
     };
     Error::new(ERR_WIN, text)
 }
@@ -246,7 +246,7 @@ impl Window {
         match self.attached().add(base, length) {
             true => Ok(()),
             false => {
-                let text = format!("a part of the {length} bytes at {base:#x} is attached already");
+                let text = format!("a part of the {length} bytes at {base:#x} is already attached");
                 Err(Error::new(ERR_RMA_ATTACH, text))
             }
         }
@@ -258,7 +258,7 @@ impl Window {
         match self.attached().remove(base) {
             true => Ok(()),
             false => {
-                let text = format!("no memory that begins at {base:#x} is attached");
+                let text = format!("no memory that starts at {base:#x} is attached");
                 Err(Error::new(ERR_RMA_ATTACH, text))
             }
         }
@@ -269,7 +269,7 @@ impl Window {
             WIN_FLAVOR_DYNAMIC => Ok(()),
             _ => Err(Error::new(
                 ERR_RMA_FLAVOR,
-                "memory is attached to windows of MPI_Win_create_dynamic alone",
+                "memory can be attached only to windows of MPI_Win_create_dynamic",
             )),
         }
     }
@@ -314,7 +314,7 @@ impl Window {
     /// Frees the window after all processes have called this. If a process has died, frees the local part only. The
     /// window stays in all processes if one has an open epoch, or cannot delete its attributes, which `delete` does.
     pub fn end(&self, delete: impl FnOnce() -> Result) -> Result {
-        const STAYS: &str = "the window stays";
+        const STAYS: &str = "the window is kept";
         let group = self.comm.group;
         let free = self.check_between();
         let flushed = match &free {

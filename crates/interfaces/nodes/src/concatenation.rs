@@ -54,7 +54,7 @@ impl Layout {
         }
         match whole {
             0..0x8000_0000 => Ok(whole),
-            _ => Err(Fault::says("the parts are longer than a length can say")),
+            _ => Err(Fault::says("the total length of the parts is too large")),
         }
     }
 }
@@ -96,7 +96,7 @@ pub unsafe fn concatenate<F: Fn(usize) -> usize>(
     // SAFETY: the caller guarantees that the memory is valid.
     unsafe { std::ptr::copy_nonoverlapping(elsewhere.as_ptr(), to.cast(), room) };
     Err(Fault::says(format!(
-        "all parts are {whole} bytes long, and there is room for {room}; the front was kept"
+        "all parts are {whole} bytes long, and the buffer has {room} bytes; only the first {room} bytes were kept"
     )))
 }
 

@@ -25,11 +25,11 @@ impl Items {
         let whole = i64::from(size) * i64::from(items);
         if size < 0 || items < 0 || whole > i64::from(c_int::MAX) {
             return Err(Fault::says(format!(
-                "{items} items of {size} bytes are no message"
+                "{items} items of {size} bytes are not a valid message"
             )));
         }
         if base.is_null() && whole > 0 {
-            return Err(Fault::says("no buffer is given"));
+            return Err(Fault::says("the buffer is NULL"));
         }
         Ok(Items {
             base,

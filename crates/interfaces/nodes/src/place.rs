@@ -63,7 +63,7 @@ fn join() -> Result<(), Fault> {
     }
     if last != first + size - 1 {
         return Err(Fault::says(
-            "the numbers of this program's tasks do not follow each other",
+            "the numbers of this program's tasks are not consecutive",
         ));
     }
     *PLACE.get() = Place {
@@ -90,5 +90,5 @@ extern "C" fn leave() {
 /// Checks a length that a program passes.
 #[inline(always)]
 pub fn length(len: c_int) -> Result<usize, Fault> {
-    usize::try_from(len).map_err(|_| Fault::says(format!("{len} is no length")))
+    usize::try_from(len).map_err(|_| Fault::says(format!("{len} is not a valid length")))
 }

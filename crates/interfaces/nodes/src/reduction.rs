@@ -68,13 +68,17 @@ pub unsafe fn reduce(
     group: rg::Group,
 ) -> Result<(), Fault> {
     let Ok(count) = usize::try_from(items) else {
-        return Err(Fault::says(format!("{items} is no number of items")));
+        return Err(Fault::says(format!(
+            "{items} is not a valid number of items"
+        )));
     };
     if size <= 0 || size > c_int::MAX - rg::bytes(0) {
-        return Err(Fault::says(format!("{size} is no size of an item")));
+        return Err(Fault::says(format!(
+            "{size} is not a valid size of an item"
+        )));
     }
     if function.is_none() {
-        return Err(Fault::says("no function is given"));
+        return Err(Fault::says("the function is NULL"));
     }
     let operator = operator()?;
     let combining = COMBINING.get();

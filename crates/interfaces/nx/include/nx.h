@@ -59,7 +59,7 @@ extern "C" {
 #define EQUSEPID 162  /* another process has this pid */
 #define EQNOACT 163   /* there is no such process, or it is gone */
 #define EQBADFIL 164  /* the file cannot be executed */
-#define EQPARAM 165   /* an argument makes no sense */
+#define EQPARAM 165   /* an argument is not valid */
 #define EQPFIL 166    /* the name of the file is missing */
 #define EQPCNODE 167  /* the pointer for the node is NULL */
 #define EQPCPID 168   /* the pointer for the pid is NULL */

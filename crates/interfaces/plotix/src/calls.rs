@@ -13,7 +13,7 @@ use crate::life::{call, close, draw, name, open, opened};
 /// `text` is a NUL-terminated string or NULL.
 unsafe fn text<'a>(text: *const c_char) -> Result<std::borrow::Cow<'a, str>, Fault> {
     if text.is_null() {
-        return Err(Fault::says("no text is given"));
+        return Err(Fault::says("the text is NULL"));
     }
     // SAFETY: the caller guarantees that the memory is valid.
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())

@@ -80,7 +80,7 @@ impl Frames {
             }
             let drawing = decode(part);
             let drawing =
-                drawing.ok_or_else(|| format!("the part of node {node} is no drawing"))?;
+                drawing.ok_or_else(|| format!("the part of node {node} is not a drawing"))?;
             self.drawing.shapes.extend(drawing.shapes);
         }
         Ok(())
@@ -134,7 +134,7 @@ fn gather(part: &[u8]) -> Result<Vec<Vec<u8>>, Fault> {
         rg::rg_gather(len, size_of::<usize>(), all, 0, rg::WORLD)
     })?;
     // If there is not enough memory, the program ends. The other nodes, which wait for this one, get an error.
-    let (offsets, whole) = offsets(&lens).expect("parts that there can be");
+    let (offsets, whole) = offsets(&lens).expect("parts that can exist");
     let mut parts = vec![0_u8; whole];
     // SAFETY: `part` is a local slice, and `parts` has room for all parts at these offsets.
     checked(unsafe {

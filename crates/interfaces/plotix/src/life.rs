@@ -30,7 +30,7 @@ pub fn call(function: &str, work: impl FnOnce() -> Result<c_int, Fault>) -> c_in
 /// Returns the open picture. Fails if there is none.
 pub fn opened<'a>() -> Result<&'a mut Open, Fault> {
     let open = OPEN.get().as_mut();
-    open.ok_or(Fault::says("no picture is open; openpl opens one"))
+    open.ok_or(Fault::says("no picture is open; call openpl first"))
 }
 
 /// Draws with the pen of the open picture.
@@ -44,7 +44,7 @@ pub fn draw(function: &str, work: impl FnOnce(&mut Pen) -> Result<(), String>) -
 /// Opens a picture.
 pub fn open() -> Result<(), Fault> {
     if OPEN.get().is_some() {
-        return Err(Fault::says("a picture is open already; closepl ends it"));
+        return Err(Fault::says("a picture is already open; call closepl first"));
     }
     static WATCHED: Own<bool> = Own::new(false);
     if !std::mem::replace(WATCHED.get(), true) {
@@ -75,7 +75,8 @@ pub fn name(name: &str) {
 /// gathered collectively.
 extern "C" fn at_end() {
     if OPEN.get().is_some() && place().node <= 0 {
-        let left = Fault::says("a picture is left open, and is not written; closepl does that");
+        let left =
+            Fault::says("a picture is still open and is not written; call closepl to write it");
         answer(LIBRARY, "exit", Err(left));
     }
 }

@@ -44,8 +44,12 @@ impl Pen {
 
     pub fn style(&mut self, name: &str) -> Result<(), String> {
         let words: Vec<_> = Style::ALL.iter().map(|(_, word)| *word).collect();
-        self.style = Style::named(name)
-            .ok_or_else(|| format!("there are no lines {name}; there are {}", words.join(", ")))?;
+        self.style = Style::named(name).ok_or_else(|| {
+            format!(
+                "there is no line style {name}; the styles are {}",
+                words.join(", ")
+            )
+        })?;
         Ok(())
     }
 
@@ -227,7 +231,7 @@ mod tests {
         let mut pen = Pen::new();
         pen.style("dotted").unwrap();
         let fault = pen.style("wavy").unwrap_err();
-        assert!(fault.starts_with("there are no lines wavy; there are solid, dotted"));
+        assert!(fault.starts_with("there is no line style wavy; the styles are solid, dotted"));
         pen.line(0.0, 0.0, 1.0, 1.0).unwrap();
         assert!(matches!(
             pen.drawn.shapes[..],

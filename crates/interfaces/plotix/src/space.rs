@@ -24,7 +24,7 @@ impl Space {
         let scale = 1.0 / width.abs().max(height.abs());
         if width == 0.0 || height == 0.0 || !scale.is_normal() {
             return Err(format!(
-                "a space from ({}, {}) to ({}, {}) has no area that could be drawn in",
+                "a space from ({}, {}) to ({}, {}) has no area to draw in",
                 from.x, from.y, to.x, to.y
             ));
         }

@@ -406,7 +406,7 @@ pub fn add_file(path: &CStr) -> Result<(), i32> {
         Ok(text) => text,
         Err(error) => {
             said(&format!(
-                "the host file cannot be read: {error}; the virtual machine begins with this host alone"
+                "the host file cannot be read: {error}; the virtual machine starts with this host only"
             ));
             return Ok(());
         }
@@ -415,9 +415,9 @@ pub fn add_file(path: &CStr) -> Result<(), i32> {
     let text = String::from_utf8_lossy(&text).replace('\0', "\u{fffd}");
     let (text, problems) = regatta_hostfile::without_faults(&text);
     for problem in problems {
-        said(&format!("{problem}; the line is passed over"));
+        said(&format!("{problem}; the line is ignored"));
     }
-    let text = CString::new(text).expect("zeros have been replaced");
+    let text = CString::new(text).expect("zero bytes were replaced");
     // SAFETY: the string is NUL-terminated.
     let outcome = unsafe { rg::rg_add_host_file(text.as_ptr(), std::ptr::null_mut()) };
     if outcome != rg::OK {

@@ -136,7 +136,7 @@ impl Group {
     }
 
     /// Starts a reduce-scatter in which each member gets `count` elements.
-    #[allow(clippy::too_many_arguments, reason = "as the function of C has")]
+    #[allow(clippy::too_many_arguments, reason = "as in the C function")]
     fn ireduce_scatter_at(
         &self,
         input: usize,

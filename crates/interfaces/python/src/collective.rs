@@ -102,7 +102,7 @@ fn unstacked<'py>(array: &Bound<'py, PyAny>, size: usize) -> PyResult<Bound<'py,
     match first {
         Ok(first) if first == size => Ok(shape.get_slice(1, shape.len())),
         _ => Err(PyValueError::new_err(format!(
-            "the first axis of the array has to have an index for each of the {size} members, and its shape is {}; reshape it, or give an output",
+            "the first axis of the array must have the length {size}, the number of members, but its shape is {}; reshape it, or pass an output",
             shape.repr()?
         ))),
     }
@@ -112,7 +112,7 @@ fn same_length(input: &Memory, output: &Memory, times: usize, what: &str) -> PyR
     match input.len().checked_mul(times) == Some(output.len()) {
         true => Ok(()),
         false => Err(PyValueError::new_err(format!(
-            "the input has {} bytes and the output {}: {what}",
+            "the input has {} bytes and the output has {}: {what}",
             input.len(),
             output.len()
         ))),
@@ -181,7 +181,7 @@ impl Group {
         {
             let from = Memory::typed(given.as_ref().unwrap_or(input), Access::Read)?;
             let to = Memory::typed(&output, Access::Write)?;
-            same_length(&from, &to, 1, "they have to have the same length")?;
+            same_length(&from, &to, 1, "they must have the same length")?;
             let it = Reduction::of(&from, &to, op, 1)?;
             // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
             collect(py, group, || unsafe {
@@ -304,7 +304,7 @@ impl Group {
                 .map(|output| Memory::typed(output, Access::Write));
             let to = to.transpose()?;
             if let Some(to) = &to {
-                same_length(&from, to, 1, "they have to have the same length")?;
+                same_length(&from, to, 1, "they must have the same length")?;
             }
             let mut it = Reduction::of(&from, to.as_ref().unwrap_or(&from), op, 1)?;
             if !is_root {
@@ -338,7 +338,7 @@ impl Group {
                 &to,
                 &from,
                 size,
-                "the input has to have the output's length for each member",
+                "the input must have the output's length for each member",
             )?;
             let it = Reduction::of(&from, &to, op, size)?;
             // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
@@ -365,7 +365,7 @@ impl Group {
                 &from,
                 &to,
                 size,
-                "the output has to have the input's length for each member",
+                "the output must have the input's length for each member",
             )?;
             let (input, len, output) = (from.contiguous()?, from.len(), to.contiguous()?);
             // SAFETY: the memory is borrowed until the call returns, and has the given lengths.
@@ -408,7 +408,7 @@ impl Group {
                         &from,
                         to,
                         size,
-                        "the output has to have the input's length for each member",
+                        "the output must have the input's length for each member",
                     )?;
                     to.contiguous()?
                 }
@@ -439,7 +439,7 @@ impl Group {
             let from = match (is_root, &input) {
                 (true, Some(input)) => Some(Memory::of(input, Access::Read)?),
                 (true, None) => {
-                    return Err(PyValueError::new_err("the root has to give an input"));
+                    return Err(PyValueError::new_err("the root must pass an input"));
                 }
                 (false, _) => None,
             };
@@ -449,7 +449,7 @@ impl Group {
                         &to,
                         from,
                         size,
-                        "the input has to have the output's length for each member",
+                        "the input must have the output's length for each member",
                     )?;
                     from.contiguous()?
                 }
@@ -479,10 +479,10 @@ impl Group {
         {
             let from = Memory::of(&given, Access::Read)?;
             let to = Memory::of(&output, Access::Write)?;
-            same_length(&from, &to, 1, "they have to have the same length")?;
+            same_length(&from, &to, 1, "they must have the same length")?;
             if !from.len().is_multiple_of(size) {
                 return Err(PyValueError::new_err(format!(
-                    "{} bytes are not as many for each of {size} members",
+                    "{} bytes cannot be divided evenly among {size} members",
                     from.len()
                 )));
             }

@@ -99,7 +99,7 @@ pub(crate) fn lend(object: &Bound<'_, PyAny>) -> PyResult<Lent> {
 }
 
 fn dimensions(tensor: &Tensor, size: usize) -> PyResult<Vec<(usize, isize)>> {
-    let invalid = || PyBufferError::new_err("the tensor has a shape that is none");
+    let invalid = || PyBufferError::new_err("the tensor has an invalid shape");
     let ndim = usize::try_from(tensor.ndim).map_err(|_| invalid())?;
     let mut found = Vec::with_capacity(ndim);
     let mut packed = size as isize;

@@ -83,7 +83,7 @@ impl Element {
         };
         found.ok_or_else(|| {
             PyTypeError::new_err(format!(
-                "elements of {} bytes of kind {:?} have no such reduction: it takes integers, floats of 4, 8 and 16 bytes and truth values in the byte order of this machine, and sums of complex numbers; convert the array with astype",
+                "elements of {} bytes of kind {:?} do not support this reduction: it takes integers, floats of 4, 8 and 16 bytes and truth values in the byte order of this machine, and sums of complex numbers; convert the array with astype",
                 self.size, self.kind
             ))
         })

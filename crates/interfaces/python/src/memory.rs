@@ -118,7 +118,7 @@ impl Memory {
         if has_buffers || !object.hasattr("__dlpack__")? {
             if has_buffers && access == Access::Write {
                 let error = PyBufferError::new_err(
-                    "memory that is received into has to be writable, and this is not; receive into a bytearray or an array of your own",
+                    "the receive buffer must be writable, but this one is not; use a bytearray or a writable array",
                 );
                 error.set_cause(py, Some(refused));
                 return Err(error);
@@ -128,7 +128,7 @@ impl Memory {
         let lent = dlpack::lend(object)?;
         if lent.is_read_only && access == Access::Write {
             return Err(PyBufferError::new_err(
-                "memory that is received into has to be writable, and this tensor is not",
+                "the receive buffer must be writable, but this tensor is not",
             ));
         }
         let size = lent.element.size;
@@ -163,7 +163,7 @@ impl Memory {
     pub(crate) fn contiguous(&self) -> PyResult<*mut c_void> {
         self.block().ok_or_else(|| {
             PyBufferError::new_err(
-                "collectives take memory whose elements follow each other in the order of their indices; copy it with numpy.ascontiguousarray first",
+                "collectives need C-contiguous memory; copy it with numpy.ascontiguousarray first",
             )
         })
     }
@@ -202,7 +202,7 @@ impl Memory {
     ) -> PyResult<()> {
         let Lender::Buffer(buffer) = &self.lender else {
             return Err(PyBufferError::new_err(
-                "the tensor has too many rows that do not follow each other; make it contiguous first",
+                "the tensor has too many rows that are not adjacent in memory; make it contiguous first",
             ));
         };
         match copy(ptr::from_ref(&**buffer).cast_mut(), self.len as isize) {

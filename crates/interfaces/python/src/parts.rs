@@ -81,7 +81,7 @@ pub(crate) fn places(
 ) -> PyResult<Vec<(usize, usize)>> {
     let invalid = || {
         PyValueError::new_err(
-            "this message holds no object; receive it with recv, as it was sent with send",
+            "this message does not contain an object; receive it with recv, because it was sent with send",
         )
     };
     // SAFETY: the GIL is held, so no other code changes the bytes meanwhile.

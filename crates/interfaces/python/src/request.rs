@@ -52,7 +52,7 @@ impl Kept {
         match memory.block().is_some() || memory.views().is_some() {
             true => Ok(Kept::Lent(memory)),
             false => Err(PyBufferError::new_err(
-                "a started receive takes memory of at most 65536 rows that do not follow each other; receive into a contiguous array and copy that",
+                "a nonblocking receive supports at most 65536 rows that are not adjacent in memory; receive into a contiguous array and copy that",
             )),
         }
     }
@@ -126,7 +126,7 @@ impl Request {
             Ok(inner) => Ok(inner),
             Err(std::sync::TryLockError::Poisoned(error)) => Ok(error.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => Err(PyValueError::new_err(
-                "another thread waits for this request; one at a time may use it: to be able to cancel it, have that thread call test in turn, or await it in asyncio and cancel the task",
+                "another thread waits for this request, and only one thread at a time may use it; to be able to cancel it, let that thread call test in a loop, or await it in asyncio and cancel the task",
             )),
         }
     }

@@ -12,7 +12,7 @@ use crate::groups::Group;
 use crate::waiting::blocking;
 
 fn text(text: &str) -> PyResult<CString> {
-    CString::new(text).map_err(|_| PyValueError::new_err(format!("{text:?} has a zero byte in it")))
+    CString::new(text).map_err(|_| PyValueError::new_err(format!("{text:?} contains a zero byte")))
 }
 
 /// A list of texts for C: pointers that end with NULL.

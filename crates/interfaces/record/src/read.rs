@@ -210,9 +210,9 @@ pub enum Fault {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Fault::Strange => "it is no record of a profile",
-            Fault::Version => "another version of Regatta has written it",
-            Fault::Size => "it is cut, or its size was changed",
+            Fault::Strange => "it is not a record of a profile",
+            Fault::Version => "it was written by another version of Regatta",
+            Fault::Size => "it is truncated, or its size was changed",
         })
     }
 }

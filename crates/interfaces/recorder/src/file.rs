@@ -63,7 +63,8 @@ pub(crate) fn open(wanted: &Settings) -> Result<(), String> {
     let name: String = host.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     let name = format!("{name}-{}-{}{ENDING}", std::process::id(), now());
     let folder = open_folder(&wanted.folder)?;
-    let made = CString::new(name.as_str()).map_err(|_| "the host's name has a zero".to_owned());
+    let made =
+        CString::new(name.as_str()).map_err(|_| "the host's name contains a zero byte".to_owned());
     let mapped = made.and_then(|file| make(folder, &file, words(wanted.events) * 8));
     // SAFETY: this function has opened the descriptor and does not use it any more.
     unsafe { libc::close(folder) };
@@ -114,7 +115,7 @@ fn open_folder(path: &CStr) -> Result<libc::c_int, String> {
         // SAFETY: this function has opened `folder` and does not use it any more.
         unsafe { libc::close(folder) };
         let folder = shown(path);
-        return Err(format!("the directory {folder} is not this user's alone"));
+        return Err(format!("other users can access the directory {folder}"));
     }
     Ok(folder)
 }
@@ -138,7 +139,7 @@ fn make(folder: libc::c_int, name: &CStr, bytes: usize) -> Result<*mut libc::c_v
     unsafe { libc::close(file) };
     mapped.map_err(|error| {
         leave_reason(folder, name, &error);
-        format!("no room for {} KiB ({error})", bytes / 1024)
+        format!("no space for {} KiB ({error})", bytes / 1024)
     })
 }
 
@@ -254,5 +255,5 @@ fn shown(path: &CStr) -> String {
 
 fn failed(what: &str) -> String {
     let error = Error::last_os_error();
-    format!("{what} cannot be made or opened ({error})")
+    format!("{what} cannot be created or opened ({error})")
 }

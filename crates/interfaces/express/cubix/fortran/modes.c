@@ -64,7 +64,7 @@ static char *take(struct unit *unit, size_t *len)
     size_t whole = is.st_size > unit->taken ? (size_t)(is.st_size - unit->taken) : 0;
     char *part = malloc(whole ? whole : 1);
     if (!part)
-        give_up("there is no memory for what this node has written");
+        give_up("out of memory for the output of this node");
     while (got < whole) {
         ssize_t more = pread(unit->memory, part + got, whole - got, unit->taken + (off_t)got);
         if (more <= 0)
@@ -84,17 +84,17 @@ static int write_parts(const struct unit *unit, const char *part, size_t len)
     int failed = 0;
 
     if (!lens)
-        give_up("there is no memory");
+        give_up("out of memory");
     size_t *offsets = lens + nodes;
     int code = rg_gather(&len, sizeof len, lens, 0, RG_WORLD);
     for (int i = 0; i < nodes; i++) {
         offsets[i] = whole;
         if (__builtin_add_overflow(whole, lens[i], &whole))
-            give_up("nodes say that they have written more than there can be");
+            give_up("nodes report that they have written more data than is possible");
     }
     char *all = malloc(whole ? whole : 1);
     if (!all)
-        give_up("there is no memory for what the nodes have written");
+        give_up("out of memory for the output of the nodes");
     if (code == RG_OK)
         code = rg_gatherv(part, len, all, lens, offsets, 0, RG_WORLD);
     failed = code == RG_OK ? write_all(unit->file, all, whole) : regatta_failed();
@@ -209,7 +209,7 @@ static int change(const char *call, int number, enum mode mode)
     else
         code = unit_to_memory(unit);
     if (code != 0)
-        return unit_failed(call, number, "cannot be given another mode");
+        return unit_failed(call, number, "cannot change its mode");
     unit->mode = mode;
     return 0;
 }

@@ -129,7 +129,7 @@ unsafe fn describe_alltoallw(comm: Comm, send: Typed, recv: Typed) -> Result<Col
         // Both may be MPI_BOTTOM: then the datatypes have the addresses.
         let same = send.address == recv.address && !send.address.is_null();
         if same && gives.iter().chain(&takes).any(|it| it.bytes() > 0) {
-            let text = "sendbuf and recvbuf are the same (MPI_IN_PLACE as sendbuf says that)";
+            let text = "sendbuf and recvbuf are the same (use MPI_IN_PLACE as sendbuf for that)";
             return Err(Error::new(ERR_BUFFER, text));
         }
         Ok(intercommunicator::exchange(

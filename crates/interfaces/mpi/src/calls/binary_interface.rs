@@ -66,7 +66,7 @@ fn check_facts(hints: &Hints) -> Result {
         let size = builtin::size(datatype).unwrap_or_default();
         if value.trim().parse() != Ok(size) {
             let text = format!(
-                "{} is {value}, and {name} has {size} bytes here; compile without options that change the sizes of types",
+                "{} is {value}, but {name} has {size} bytes here; compile without options that change the sizes of types",
                 key.to_string_lossy()
             );
             return Err(Error::new(ERR_ABI, text));
@@ -80,7 +80,7 @@ pub unsafe fn abi_set_fortran_info(info: Info) -> Result {
     check_facts(&hints)?;
     let mut fortran = fortran();
     if fortran.facts.is_some() {
-        let text = "the facts of Fortran have been set before, and stay";
+        let text = "the Fortran values have already been set and cannot change";
         return Err(Error::new(ERR_ABI, text));
     }
     fortran.facts = Some(hints);
@@ -100,7 +100,7 @@ fn check_size(logical_size: c_int) -> Result<usize> {
         1 | 2 | 4 | 8 | 16 => Ok(logical_size as usize),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("logical_size is {logical_size}; it is 1, 2, 4, 8 or 16"),
+            format!("logical_size is {logical_size}; it must be 1, 2, 4, 8 or 16"),
         )),
     }
 }
@@ -113,7 +113,7 @@ pub unsafe fn abi_set_fortran_booleans(
     let size = check_size(logical_size)?;
     let mut fortran = fortran();
     if fortran.booleans.is_some() {
-        let text = "the values of Fortran's logicals have been set before, and stay";
+        let text = "the values of Fortran logicals have already been set and cannot change";
         return Err(Error::new(ERR_ABI, text));
     }
     // SAFETY: the caller guarantees that the values have this size.
@@ -142,7 +142,7 @@ pub unsafe fn abi_get_fortran_booleans(
         return Err(Error::new(ERR_ARG, text));
     }
     for (bytes, to) in [(yes, logical_true), (no, logical_false)] {
-        not_null(to, "the place of a logical")?;
+        not_null(to, "the pointer to a logical")?;
         // SAFETY: the caller guarantees that the destinations have this size.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), size) };
     }

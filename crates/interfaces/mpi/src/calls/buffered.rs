@@ -46,14 +46,14 @@ fn attached() -> std::sync::MutexGuard<'static, Vec<Attached>> {
 fn attach(owner: BufferOwner, buffer: *mut c_void, length: i64) -> Result {
     process::require()?;
     if length < 0 {
-        let text = format!("the size is {length}; it is 0 or more");
+        let text = format!("the size is {length}; it must be 0 or more");
         return Err(Error::new(ERR_ARG, text));
     }
     let mut attached = attached();
     if attached.iter().any(|it| it.owner == owner) {
         return Err(Error::new(
             ERR_BUFFER,
-            "a buffer is attached already: detach it first",
+            "a buffer is already attached: detach it first",
         ));
     }
     attached.push(Attached {
@@ -101,14 +101,14 @@ fn check_room(comm: Comm, bytes: usize) -> Result {
     };
     let found = own.or_else(process).or_else(session);
     let Some(found) = found else {
-        let text = "no buffer is attached for it (MPI_Buffer_attach comes first)";
+        let text = "no buffer is attached (call MPI_Buffer_attach first)";
         return Err(Error::new(ERR_BUFFER, text));
     };
     let wanted = bytes as i64 + OVERHEAD;
     if found.address != BUFFER_AUTOMATIC && found.length < wanted {
         let length = found.length;
         let text = format!(
-            "the attached buffer has {length} bytes, and the message needs {wanted} (of MPI_BSEND_OVERHEAD {OVERHEAD} are in it)"
+            "the attached buffer has {length} bytes, and the message needs {wanted}, including MPI_BSEND_OVERHEAD ({OVERHEAD})"
         );
         return Err(Error::new(ERR_BUFFER, text));
     }

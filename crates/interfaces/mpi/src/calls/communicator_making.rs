@@ -103,7 +103,7 @@ fn colour_of(color: c_int) -> Result<Option<c_int>> {
         UNDEFINED => Ok(None),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the color is {color}; it is 0 or more, or MPI_UNDEFINED"),
+            format!("the color is {color}; it must be 0 or more, or MPI_UNDEFINED"),
         )),
     }
 }
@@ -157,7 +157,7 @@ fn kind_colour(comm: &Communicator, split_type: c_int, hints: &Hints) -> Result<
         }
         _ => Err(Error::new(
             ERR_ARG,
-            format!("split_type is {split_type}, which is no MPI_COMM_TYPE_ constant"),
+            format!("split_type is {split_type}, which is not an MPI_COMM_TYPE_ constant"),
         )),
     }
 }

@@ -29,12 +29,12 @@ pub fn comm_test_inter(comm: Arc<Communicator>, flag: Out<c_int>) -> Result {
 
 /// Returns the error for a call that requires an intercommunicator.
 pub(crate) fn no_inter() -> Error {
-    Error::new(ERR_COMM, "the communicator is no intercommunicator")
+    Error::new(ERR_COMM, "the communicator is not an intercommunicator")
 }
 
 /// Returns the error for a call that requires an intracommunicator.
 pub(crate) fn no_intra() -> Error {
-    let text = "the communicator is an intercommunicator, and the call is not for these";
+    let text = "the communicator is an intercommunicator, which the call does not support";
     Error::new(ERR_COMM, text)
 }
 
@@ -124,13 +124,14 @@ unsafe fn free(comm: Out<Comm>, waits: bool) -> Result {
     let found = get(handle)?;
     if matches!(handle, COMM_WORLD | COMM_SELF) {
         let name = found.name();
-        let text = format!("the communicator is {name:?}, which stays until MPI_Finalize");
+        let text =
+            format!("the communicator is {name:?}, which cannot be freed before MPI_Finalize");
         return Err(Error::new(ERR_COMM, text));
     }
     // SAFETY: the program guarantees that its attribute callbacks may be called.
     let deleted = unsafe { found.attributes.delete_all(handle) };
     match waits {
-        true => agree_on_outcome(found.group, deleted, "the communicator stays")?,
+        true => agree_on_outcome(found.group, deleted, "the communicator is kept")?,
         false => deleted?,
     }
     communicator::remove(handle)?;

@@ -27,7 +27,7 @@ pub(crate) unsafe fn array<'a>(count: c_int, requests: *mut Request) -> Result<&
     match usize::try_from(count) {
         Err(_) => Err(Error::new(
             ERR_COUNT,
-            format!("the count is {count}; it is 0 or more"),
+            format!("the count is {count}; it must be 0 or more"),
         )),
         Ok(0) => Ok(&mut []),
         Ok(_) if requests.is_null() => Err(Error::new(

@@ -60,7 +60,7 @@ fn limit(hints: &Hints) -> Result<f64> {
         .and_then(|it| it.trim().parse::<f64>().ok());
     let seconds = seconds.filter(|it| it.is_finite() && *it >= 0.0);
     seconds.ok_or_else(|| {
-        let text = format!("the hint timeout is {said:?}; it is a number of seconds");
+        let text = format!("the hint timeout is {said:?}; it must be a number of seconds");
         Error::new(ERR_INFO_VALUE, text)
     })
 }
@@ -177,7 +177,7 @@ fn say(socket: c_int, bytes: &[u8]) -> std::io::Result<()> {
 /// Exchanges task and process id with the other end of a socket, and returns those of the peer.
 fn introduce(fd: c_int) -> Result<[c_int; 2]> {
     if fd < 0 {
-        let text = format!("fd is {fd}, which is no descriptor");
+        let text = format!("fd is {fd}, which is not a file descriptor");
         return Err(Error::new(ERR_ARG, text));
     }
     // SAFETY: the call has no arguments and no preconditions.

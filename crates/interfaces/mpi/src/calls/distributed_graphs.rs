@@ -27,7 +27,7 @@ unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<
             0 => Ok(Vec::new()),
             _ => Err(Error::new(
                 ERR_ARG,
-                format!("{name} is MPI_WEIGHTS_EMPTY, and there are {count} edges"),
+                format!("{name} is MPI_WEIGHTS_EMPTY, but there are {count} edges"),
             )),
         };
     }
@@ -37,7 +37,7 @@ unsafe fn weights_of(weights: *const c_int, count: usize, name: &str) -> Result<
         None => Ok(given.to_vec()),
         Some(weight) => Err(Error::new(
             ERR_ARG,
-            format!("{name} has the weight {weight}; weights are 0 or more"),
+            format!("{name} has the weight {weight}; weights must be 0 or more"),
         )),
     }
 }
@@ -123,7 +123,7 @@ pub unsafe fn dist_graph_create(
         let sources = ranks_of(&comm, sources, n, "sources")?;
         let degrees = array(degrees, n, "degrees")?;
         if let Some(degree) = degrees.iter().find(|degree| **degree < 0) {
-            let text = format!("degrees has {degree}; it is 0 or more");
+            let text = format!("degrees has {degree}; it must be 0 or more");
             return Err(Error::new(ERR_ARG, text));
         }
         let count = degrees.iter().sum();

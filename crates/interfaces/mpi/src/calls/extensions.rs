@@ -102,7 +102,7 @@ pub fn comm_ack_failed(
     num_acked: Out<c_int>,
 ) -> Result {
     let most = usize::try_from(num_to_ack).map_err(|_| {
-        let text = format!("num_to_ack is {num_to_ack}; it is 0 or more");
+        let text = format!("num_to_ack is {num_to_ack}; it must be 0 or more");
         Error::new(ERR_ARG, text)
     })?;
     acknowledge(&comm, most)?;

@@ -18,7 +18,7 @@ pub(crate) fn check_offset(offset: i64) -> Result {
         0.. => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the offset is {offset}; it is 0 or more"),
+            format!("the offset is {offset}; it must be 0 or more"),
         )),
     }
 }
@@ -88,15 +88,15 @@ unsafe fn end(
 ) -> Result {
     let mut state = file.state();
     let Some(split) = &state.split else {
-        let text = "no access has begun that this call could end";
+        let text = "no access that this call could end is in progress";
         return Err(Error::new(ERR_IO, text));
     };
     if split.direction != direction || discriminant(&split.position) != discriminant(&position) {
-        let text = format!("the access that has begun is ended by {}", split.end());
+        let text = format!("the access in progress must be ended by {}", split.end());
         return Err(Error::new(ERR_IO, text));
     }
     if split.buffer != buffer as usize {
-        let text = "the buffer is not that of the access that has begun";
+        let text = "the buffer is not that of the access in progress";
         return Err(Error::new(ERR_IO, text));
     }
     // SAFETY: the caller guarantees that the pointer is valid.

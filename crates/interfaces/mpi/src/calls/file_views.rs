@@ -70,7 +70,7 @@ fn displacement(file: &Open, disp: i64) -> Result<i64> {
         _ => Err(Error::new(
             ERR_ARG,
             format!(
-                "the displacement is {disp}; it is 0 or more, or MPI_DISPLACEMENT_CURRENT in a file that is open with MPI_MODE_SEQUENTIAL"
+                "the displacement is {disp}; it must be 0 or more, or MPI_DISPLACEMENT_CURRENT in a file that is open with MPI_MODE_SEQUENTIAL"
             ),
         )),
     }
@@ -121,15 +121,17 @@ fn sought(file: &Open, offset: i64, whence: c_int, current: i64) -> Result<i64> 
         SEEK_CUR => current,
         SEEK_END => file.end()?,
         _ => {
-            let text =
-                format!("whence is {whence}; it is MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");
+            let text = format!(
+                "whence is {whence}; it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END"
+            );
             return Err(Error::new(ERR_ARG, text));
         }
     };
     from.checked_add(offset)
         .filter(|&to| to >= 0)
         .ok_or_else(|| {
-            let text = format!("the offset is {offset} from {from}; a pointer is 0 or more");
+            let text =
+                format!("the offset is {offset} from {from}; a file pointer must be 0 or more");
             Error::new(ERR_ARG, text)
         })
 }
@@ -159,7 +161,7 @@ pub fn file_seek_shared(file: Arc<Open>, offset: i64, whence: c_int) -> Result {
     let all = allgather(file.comm.hidden, own)?;
     if all.iter().any(|it| it[..3] != own[..3]) {
         let text = format!(
-            "the offset is {offset} and whence {whence} here, and others on other processes"
+            "the offset is {offset} and whence is {whence} here, but they differ on other processes"
         );
         return Err(Error::new(ERR_NOT_SAME, text));
     }

@@ -85,7 +85,7 @@ fn check_size(size: i64) -> Result {
         0.. => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the size is {size}; it is 0 or more"),
+            format!("the size is {size}; it must be 0 or more"),
         )),
     }
 }

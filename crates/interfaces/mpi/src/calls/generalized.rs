@@ -151,7 +151,7 @@ pub unsafe fn grequest_start(
 pub unsafe fn grequest_complete(request: Request) -> Result {
     let open = tags().get_or_insert_default().remove(&request);
     let Open { tag, completed } = open.ok_or_else(|| {
-        let text = "the request is no generalized one, or has been completed already";
+        let text = "the request is not a generalized one, or is already complete";
         Error::new(ERR_REQUEST, text)
     })?;
     completed.store(true, Ordering::Release);

@@ -40,7 +40,7 @@ unsafe fn described(
     // SAFETY: the caller guarantees that the array has this many elements.
     let ends = unsafe { array(indx, nnodes, "indx")? };
     if ends.first().is_some_and(|first| *first < 0) || ends.windows(2).any(|it| it[0] > it[1]) {
-        let text = format!("indx is {ends:?}; its numbers are 0 or more and never fall");
+        let text = format!("indx is {ends:?}; its numbers must be 0 or more and never decrease");
         return Err(Error::new(ERR_ARG, text));
     }
     // SAFETY: the caller guarantees that the array has this many elements.

@@ -50,7 +50,7 @@ pub(crate) unsafe fn array<'a>(
             Ok(unsafe { std::slice::from_raw_parts(from, count) })
         }
         Err(_) => {
-            let text = format!("the length of {name} is {count}; it is 0 or more");
+            let text = format!("the length of {name} is {count}; it must be 0 or more");
             Err(Error::new(ERR_ARG, text))
         }
     }
@@ -80,7 +80,7 @@ unsafe fn described(
         return Err(no_intra());
     }
     if ndims < 0 {
-        let text = format!("ndims is {ndims}; it is 0 or more");
+        let text = format!("ndims is {ndims}; it must be 0 or more");
         return Err(Error::new(ERR_DIMS, text));
     }
     // SAFETY: the caller guarantees that the arrays have this many elements.
@@ -91,7 +91,7 @@ unsafe fn described(
         )
     };
     if let Some(dim) = dims.iter().find(|dim| **dim < 0) {
-        let text = format!("a dimension of the grid is {dim}; it is 0 or more");
+        let text = format!("a dimension of the grid is {dim}; it must be 0 or more");
         return Err(Error::new(ERR_DIMS, text));
     }
     let grid = Grid {
@@ -290,7 +290,7 @@ pub unsafe fn dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Resu
         }
     };
     if count == 0 && fixed != i64::from(nnodes) {
-        let text = format!("the grid {given:?} has not {nnodes} processes");
+        let text = format!("the grid {given:?} does not have {nnodes} processes");
         return Err(Error::new(ERR_DIMS, text));
     }
     let chosen = dims::balanced((i64::from(nnodes) / fixed) as c_int, count);

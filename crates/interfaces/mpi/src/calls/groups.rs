@@ -17,7 +17,10 @@ pub(crate) unsafe fn ranks_of<'a>(n: c_int, ranks: *const c_int) -> Result<&'a [
             // SAFETY: the caller guarantees that the array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(ranks, n) })
         }
-        Err(_) => Err(Error::new(ERR_ARG, format!("n is {n}; it is 0 or more"))),
+        Err(_) => Err(Error::new(
+            ERR_ARG,
+            format!("n is {n}; it must be 0 or more"),
+        )),
     }
 }
 
@@ -29,7 +32,10 @@ unsafe fn ranges_of<'a>(n: c_int, ranges: *const [c_int; 3]) -> Result<&'a [[c_i
             // SAFETY: the caller guarantees that the array has this many elements.
             Ok(unsafe { std::slice::from_raw_parts(ranges, n) })
         }
-        Err(_) => Err(Error::new(ERR_ARG, format!("n is {n}; it is 0 or more"))),
+        Err(_) => Err(Error::new(
+            ERR_ARG,
+            format!("n is {n}; it must be 0 or more"),
+        )),
     }
 }
 

@@ -83,7 +83,7 @@ pub unsafe fn info_get(
         // SAFETY: the caller guarantees that the text is NUL-terminated.
         let key = unsafe { key_of(key)? };
         if valuelen < 0 {
-            let text = format!("valuelen is {valuelen}; it is 0 or more");
+            let text = format!("valuelen is {valuelen}; it must be 0 or more");
             return Err(Error::new(ERR_ARG, text));
         }
         let found = hints.get(key);

@@ -24,11 +24,11 @@ pub unsafe fn alloc_mem(size: i64, info: Info, baseptr: Out<*mut c_void>) -> Res
     process::require()?;
     let alignment = alignment(info)?;
     let length = usize::try_from(size)
-        .map_err(|_| Error::new(ERR_ARG, format!("the size is {size}; it is 0 or more")))?;
+        .map_err(|_| Error::new(ERR_ARG, format!("the size is {size}; it must be 0 or more")))?;
     let mut block = std::ptr::null_mut();
     // SAFETY: the pointer is written; the alignment is a power of two and a multiple of a pointer's size.
     if unsafe { libc::posix_memalign(&mut block, alignment, length.max(1)) } != 0 {
-        let text = format!("{size} bytes of memory are not to be had");
+        let text = format!("{size} bytes of memory cannot be allocated");
         return Err(Error::new(ERR_NO_MEM, text));
     }
     baseptr.put(block);

@@ -36,7 +36,7 @@ pub unsafe fn reduce_local(
     let length = reduction.of.packed_size(count)?;
     for buffer in [inbuf, inoutbuf.cast_const()] {
         if length != 0 && buffer as usize == IN_PLACE {
-            let text = "a buffer is MPI_IN_PLACE, which this call does not know";
+            let text = "a buffer is MPI_IN_PLACE, which this call does not support";
             return Err(Error::new(ERR_BUFFER, text));
         }
         reduction.of.check_buffer(buffer, length)?;

@@ -117,7 +117,7 @@ fn check_external32(name: &CStr) -> Result {
         b"external32" => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the data representation is {name:?}; packing knows external32"),
+            format!("the data representation is {name:?}; packing supports only external32"),
         )),
     }
 }
@@ -127,7 +127,7 @@ fn external_size(of: &Type, count: i64) -> Result<usize> {
     of.packed_size(count)?;
     let one = of.map().signature.totals().external;
     one.checked_mul(count as usize).ok_or_else(|| {
-        let text = format!("{count} elements of this datatype are longer than memory");
+        let text = format!("{count} elements of this datatype exceed the address space");
         Error::new(ERR_COUNT, text)
     })
 }
@@ -241,7 +241,7 @@ pub fn status_set_elements(status: &mut Status, datatype: Datatype, count: i64) 
     let signature = &of.map().signature;
     let one = signature.totals().elements as i64;
     let wrong = || {
-        let text = format!("{count} is no number of elements of this datatype");
+        let text = format!("{count} is not a valid number of elements of this datatype");
         Error::new(ERR_COUNT, text)
     };
     let bytes = match (count, one) {

@@ -21,7 +21,7 @@ fn elements(
     check_count(partitions)?;
     let one = datatype::block(datatype, count)?;
     let total = count.checked_mul(i64::from(partitions)).ok_or_else(|| {
-        let text = format!("{partitions} partitions of {count} elements are more than memory has");
+        let text = format!("{partitions} partitions of {count} elements exceed the address space");
         Error::new(ERR_COUNT, text)
     })?;
     let all = datatype::block(datatype, total)?;

@@ -126,10 +126,7 @@ fn start_one(request: Request) -> Result {
     let mut operation = found.operation();
     let started = match operation.as_mut() {
         Some(inner) => inner.start(),
-        None => Err(Error::new(
-            ERR_REQUEST,
-            "the request is not persistent: it was started when it was made",
-        )),
+        None => Err(Error::new(ERR_REQUEST, "the request is not persistent")),
     };
     started.map_err(|error| error.on(Object::Comm(found.comm())))?;
     let staged = operation.as_ref().is_some_and(|inner| inner.has_stages());

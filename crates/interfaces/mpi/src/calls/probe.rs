@@ -167,7 +167,7 @@ fn take(message: &mut Message) -> Result<Option<Arc<Taken>>> {
             return Err(Error::new(ERR_REQUEST, "the message is MPI_MESSAGE_NULL"));
         }
         Message(handle) => Some(MESSAGES.remove(handle).ok_or_else(|| {
-            let text = format!("{handle:#x} is no message, or one that has been received");
+            let text = format!("{handle:#x} is not a valid message; it may have been received");
             Error::new(ERR_REQUEST, text)
         })?),
     };

@@ -69,7 +69,7 @@ unsafe fn command(
 ) -> Result<Command> {
     not_null(program, "command")?;
     if maxprocs < 0 {
-        let text = format!("maxprocs is {maxprocs}; it is 0 or more");
+        let text = format!("maxprocs is {maxprocs}; it must be 0 or more");
         return Err(Error::new(ERR_ARG, text));
     }
     // SAFETY: the caller guarantees that the texts are NUL-terminated.
@@ -139,7 +139,7 @@ pub unsafe fn comm_spawn_multiple(
     check_root(&comm, root)?;
     let given = || {
         if count <= 0 {
-            let text = format!("count is {count}; it is 1 or more");
+            let text = format!("count is {count}; it must be 1 or more");
             return Err(Error::new(ERR_COUNT, text));
         }
         not_null(array_of_commands, "array_of_commands")?;

@@ -53,8 +53,9 @@ unsafe fn describe_reduce_scatter(
     unsafe {
         let counts = counts.list(comm.size() as usize)?;
         let total = counts.iter().try_fold(0i64, |sum, &it| sum.checked_add(it));
-        let total = total
-            .ok_or_else(|| Error::new(ERR_COUNT, "the counts together are more than memory"))?;
+        let total = total.ok_or_else(|| {
+            Error::new(ERR_COUNT, "the sum of the counts exceeds the address space")
+        })?;
         let what = Reduced {
             count: total,
             ..what
@@ -106,7 +107,7 @@ impl ScatterCounts {
         match list.iter().find(|&&it| it < 0) {
             None => Ok(list),
             Some(count) => {
-                let text = format!("a count is {count}; it is 0 or more");
+                let text = format!("a count is {count}; it must be 0 or more");
                 Err(Error::new(ERR_COUNT, text))
             }
         }

@@ -26,7 +26,7 @@ fn level_of(hints: &Hints) -> Result<c_int> {
     let named = |&level: &c_int| level_name(level).as_bytes() == name.to_bytes();
     levels.into_iter().find(named).ok_or_else(|| {
         let text = format!(
-            "the hint thread_level is {name:?}; it is MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
+            "the hint thread_level is {name:?}; it must be MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE"
         );
         Error::new(ERR_INFO_VALUE, text)
     })

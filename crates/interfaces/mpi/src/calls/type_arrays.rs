@@ -15,7 +15,7 @@ fn check_order(order: c_int) -> Result {
         ORDER_C | ORDER_FORTRAN => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the order is {order}; it is MPI_ORDER_C or MPI_ORDER_FORTRAN"),
+            format!("the order is {order}; it must be MPI_ORDER_C or MPI_ORDER_FORTRAN"),
         )),
     }
 }
@@ -25,7 +25,7 @@ fn dimensions(count: c_int) -> Result<usize> {
         1.. => Ok(count as usize),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("the number of dimensions is {count}; it is 1 or more"),
+            format!("the number of dimensions is {count}; it must be 1 or more"),
         )),
     }
 }
@@ -55,7 +55,7 @@ pub unsafe fn type_create_subarray(
         let (size, part, start) = (sizes[index], parts[index], starts[index]);
         if size < 1 || part < 1 || part > size || start < 0 || start > size - part {
             let text = format!(
-                "dimension {index} has the size {size}, and the part {part} elements from {start} on: it has to lie inside"
+                "dimension {index} has the size {size}, but the part covers {part} elements from {start} on; it must lie inside the dimension"
             );
             return Err(Error::new(ERR_ARG, text));
         }
@@ -121,7 +121,7 @@ fn coordinates(size: c_int, rank: c_int, processes: &[c_int]) -> Result<Vec<i64>
     });
     if product != Some(i64::from(size)) || !(0..size).contains(&rank) {
         let text = format!(
-            "the grid of processes is {processes:?}, the number of processes {size}, the rank {rank}: the grid has as many places as there are processes, and the rank is one of them"
+            "the grid of processes is {processes:?}, the number of processes {size}, the rank {rank}: the grid must have {size} positions, and the rank must be less than {size}"
         );
         return Err(Error::new(ERR_ARG, text));
     }
@@ -146,7 +146,7 @@ fn share_of(mut share: Share, kind: c_int, argument: c_int) -> Result<Share> {
     let wrong = |text: String| Err(Error::new(ERR_ARG, text));
     if size < 1 {
         return wrong(format!(
-            "a dimension of the array has {size} elements; it is 1 or more"
+            "a dimension of the array has {size} elements; it must be 1 or more"
         ));
     }
     let default = argument == DISTRIBUTE_DFLT_DARG;
@@ -154,14 +154,14 @@ fn share_of(mut share: Share, kind: c_int, argument: c_int) -> Result<Share> {
         DISTRIBUTE_NONE if processes == 1 => size,
         DISTRIBUTE_NONE => {
             return wrong(format!(
-                "a dimension that is not distributed has {processes} processes; it is 1"
+                "a dimension that is not distributed has {processes} processes; it must have 1"
             ));
         }
         DISTRIBUTE_BLOCK if default => size / processes + i64::from(size % processes != 0),
         DISTRIBUTE_CYCLIC if default => 1,
         DISTRIBUTE_BLOCK | DISTRIBUTE_CYCLIC if argument < 1 => {
             return wrong(format!(
-                "a distribution argument is {argument}; it is 1 or more"
+                "a distribution argument is {argument}; it must be 1 or more"
             ));
         }
         DISTRIBUTE_BLOCK if i64::from(argument) * processes < size => {
@@ -170,7 +170,7 @@ fn share_of(mut share: Share, kind: c_int, argument: c_int) -> Result<Share> {
             ));
         }
         DISTRIBUTE_BLOCK | DISTRIBUTE_CYCLIC => i64::from(argument),
-        _ => return wrong(format!("{kind} is no kind of distribution")),
+        _ => return wrong(format!("{kind} is not a kind of distribution")),
     };
     Ok(share)
 }

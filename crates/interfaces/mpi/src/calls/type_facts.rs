@@ -96,7 +96,7 @@ fn refuse_counts(of: &Type) -> Result {
         true => Ok(()),
         false => Err(Error::new(
             ERR_TYPE,
-            "the datatype was made with large counts, which the call with _c tells",
+            "the datatype was made with large counts; use the call with the suffix _c",
         )),
     }
 }
@@ -157,7 +157,7 @@ pub unsafe fn type_get_contents_c(
 ) -> Result {
     let made = found.made();
     if made.combiner == COMBINER_NAMED {
-        let text = format!("{} is predefined, and has no contents", found.called());
+        let text = format!("{} is predefined and has no contents", found.called());
         return Err(Error::new(ERR_TYPE, text));
     }
     room(

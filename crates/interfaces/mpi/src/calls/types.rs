@@ -77,14 +77,14 @@ impl Making {
 
 #[cold]
 fn too_large() -> Error {
-    let text = "the datatype's size or its bounds are no 64-bit numbers";
+    let text = "the datatype's size or bounds exceed 64 bits";
     Error::new(ERR_ARG, text)
 }
 
 /// Returns a count as `usize`. Fails if it is negative.
 fn length(count: i64) -> Result<usize> {
     usize::try_from(count).map_err(|_| {
-        let text = format!("the count is {count}; it is 0 or more");
+        let text = format!("the count is {count}; it must be 0 or more");
         Error::new(ERR_COUNT, text)
     })
 }
@@ -94,7 +94,7 @@ fn block_length(length: i64) -> Result {
         0.. => Ok(()),
         _ => Err(Error::new(
             ERR_ARG,
-            format!("a block length is {length}; it is 0 or more"),
+            format!("a block length is {length}; it must be 0 or more"),
         )),
     }
 }

@@ -140,10 +140,7 @@ fn check_predefined(datatype: Datatype) -> Result {
     let of = datatype::committed(datatype)?;
     match of.predefined_handle() {
         Some(_) => Ok(()),
-        None => Err(Error::new(
-            ERR_TYPE,
-            "the datatype is none of the predefined ones",
-        )),
+        None => Err(Error::new(ERR_TYPE, "the datatype is not predefined")),
     }
 }
 
@@ -192,7 +189,7 @@ pub unsafe fn compare_and_swap(
     let basic = builtin::basic(datatype);
     if basic.is_none_or(|it| !matches!(it.kind, Signed | Unsigned | Logical | Bytes | Letter)) {
         check_predefined(datatype)?;
-        let text = "the datatype is neither one of integers nor of truth values nor MPI_BYTE";
+        let text = "the datatype is not an integer, a logical or MPI_BYTE";
         return Err(Error::new(ERR_TYPE, text));
     }
     for (address, name) in [

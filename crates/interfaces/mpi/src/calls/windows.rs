@@ -16,14 +16,14 @@ use crate::window::{self, Reach, Window, Wish, get, held};
 /// Checks the arguments of a call that makes a window.
 fn wish(flavor: c_int, base: usize, size: i64, unit: i64, info: Info) -> Result<Wish> {
     if size < 0 {
-        let text = format!("the size is {size}; it is 0 or more");
+        let text = format!("the size is {size}; it must be 0 or more");
         return Err(Error::new(ERR_SIZE, text));
     }
     let unit = c_int::try_from(unit)
         .ok()
         .filter(|&it| it > 0)
         .ok_or_else(|| {
-            let text = format!("disp_unit is {unit}; it is more than 0, and an int");
+            let text = format!("disp_unit is {unit}; it must be a positive int");
             Error::new(ERR_DISP, text)
         })?;
     Ok(Wish {
@@ -68,7 +68,7 @@ pub unsafe fn win_create(
     let given = wish(WIN_FLAVOR_CREATE, base as usize, size, disp_unit, info);
     let given = given.and_then(|wish| match base.is_null() && size != 0 {
         true => {
-            let text = format!("base is a null pointer, and the size {size}");
+            let text = format!("base is a null pointer, but the size is {size}");
             Err(Error::new(ERR_BASE, text))
         }
         false => Ok(wish),
@@ -143,10 +143,14 @@ pub unsafe fn win_create_dynamic(info: Info, comm: Comm, win: *mut Win) -> Resul
 }
 
 pub unsafe fn win_attach(window: &Window, base: *mut c_void, size: i64) -> Result {
-    let length = usize::try_from(size)
-        .map_err(|_| Error::new(ERR_SIZE, format!("the size is {size}; it is 0 or more")))?;
+    let length = usize::try_from(size).map_err(|_| {
+        Error::new(
+            ERR_SIZE,
+            format!("the size is {size}; it must be 0 or more"),
+        )
+    })?;
     if base.is_null() && length != 0 || (base as usize).checked_add(length).is_none() {
-        let text = format!("there are no {size} bytes at {base:?} to attach");
+        let text = format!("{size} bytes at {base:?} cannot be attached");
         return Err(Error::new(ERR_BASE, text));
     }
     window.attach(base as usize, length)
@@ -164,7 +168,7 @@ pub unsafe fn win_shared_query(
     baseptr: Out<*mut c_void>,
 ) -> Result {
     if window.flavor == WIN_FLAVOR_DYNAMIC {
-        let text = "a dynamic window has no memory that processes share";
+        let text = "a dynamic window has no shared memory";
         return Err(Error::new(ERR_RMA_FLAVOR, text));
     }
     if disp_unit.is_null() {

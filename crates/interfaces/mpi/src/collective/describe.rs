@@ -39,7 +39,7 @@ pub fn fits(gave: Part, got: Part) -> Result {
         Ordering::Less => ERR_COUNT,
     };
     let text = format!(
-        "this process gives itself {} bytes, and takes {}; both have to be as many",
+        "this process sends {} bytes to itself but receives {}; both lengths must be equal",
         gave.bytes, got.bytes
     );
     Err(Error::new(class, text))
@@ -51,7 +51,7 @@ pub fn distinct(gives: &Memory, takes: &Memory) -> Result {
         false => Ok(()),
         true => Err(Error::new(
             ERR_BUFFER,
-            "sendbuf and recvbuf are the same (MPI_IN_PLACE as sendbuf says that)",
+            "sendbuf and recvbuf are the same (use MPI_IN_PLACE as sendbuf for that)",
         )),
     }
 }
@@ -66,7 +66,7 @@ pub fn elsewhere((one, part): (&Memory, Part), (all, own): (&Memory, Part)) -> R
         false => Ok(()),
         true => Err(Error::new(
             ERR_BUFFER,
-            "one buffer is this process' own part of the other (MPI_IN_PLACE says that)",
+            "one buffer is this process' own part of the other (use MPI_IN_PLACE for that)",
         )),
     }
 }
@@ -103,7 +103,7 @@ impl Typed {
             return Err(Error::new(ERR_BUFFER, text));
         }
         if parts > 0 && (self.counts.is_null() || self.displs.is_null() || self.types.is_null()) {
-            let text = format!("a list of {name} is a null pointer");
+            let text = format!("an array of {name} is a null pointer");
             return Err(Error::new(ERR_ARG, text));
         }
         let part = |at| {

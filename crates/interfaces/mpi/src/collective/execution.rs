@@ -432,7 +432,7 @@ impl Operation for Begun {
             }
             _ => Err(Error::new(
                 ERR_REQUEST,
-                "the request is started already, or not persistent",
+                "the request is already started, or not persistent",
             )),
         }
     }

@@ -135,7 +135,7 @@ impl Element {
     /// Returns the size of `count` elements in bytes. Fails if they would not fit into memory.
     pub fn bytes(&self, count: i64) -> Result<usize> {
         let Ok(number) = usize::try_from(count) else {
-            let text = format!("the count is {count}; it is 0 or more");
+            let text = format!("the count is {count}; it must be 0 or more");
             return Err(Error::new(ERR_COUNT, text));
         };
         let bytes = number.checked_mul(self.size);
@@ -165,7 +165,7 @@ impl Element {
 }
 
 fn too_long(count: usize) -> Error {
-    let text = format!("{count} elements of this datatype are longer than memory");
+    let text = format!("{count} elements of this datatype exceed the address space");
     Error::new(ERR_COUNT, text)
 }
 

@@ -24,7 +24,7 @@ struct Neighbours {
 
 fn neighbours(comm: &Communicator) -> Result<Neighbours> {
     let topology = comm.topology.as_ref().ok_or_else(|| {
-        let text = "the communicator has no topology, so that nobody is a neighbour";
+        let text = "the communicator has no topology, so processes have no neighbours";
         Error::new(ERR_TOPOLOGY, text)
     })?;
     let (sources, destinations) = topology.neighbours(comm.rank);

@@ -32,7 +32,7 @@ fn join_sides_by(
 ) -> Result<Made> {
     if local.is_empty() || remote.is_empty() || !groups::filtered(&local, &remote, true).is_empty()
     {
-        let text = "the two sides have processes in common, or one has none";
+        let text = "the two sides have processes in common, or one is empty";
         return Err(Error::new(ERR_COMM, text));
     }
     let low = local[0] < remote[0];
@@ -80,7 +80,7 @@ impl LeaderExchange {
         let words = [&[own], &comm.local[..]].concat();
         let theirs = exchange(&words)?;
         match theirs.split_first() {
-            Some((&class, [])) => Err(Error::new(class, "the other side has given up")),
+            Some((&class, [])) => Err(Error::new(class, "the other side has failed")),
             Some((&other, others)) => Ok(LeaderExchange {
                 tag: match comm.local.first() < others.first() {
                     true => own,
@@ -88,7 +88,7 @@ impl LeaderExchange {
                 },
                 others: others.to_vec(),
             }),
-            None => Err(Error::new(ERR_INTERN, "the other side has said nothing")),
+            None => Err(Error::new(ERR_INTERN, "the other side has not answered")),
         }
     }
 }

@@ -286,7 +286,7 @@ fn ranks_in(comm: &Communicator, group: &Members) -> Result<Vec<c_int>> {
         None => Ok(ranks),
         Some(at) => Err(Error::new(
             ERR_GROUP,
-            format!("the process with rank {at} in the group is none of the communicator's"),
+            format!("the process with rank {at} in the group is not in the communicator"),
         )),
     }
 }

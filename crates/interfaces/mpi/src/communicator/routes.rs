@@ -194,7 +194,7 @@ pub(super) fn none(comm: Comm) -> Error {
     }
     let text = match comm {
         COMM_NULL => "the communicator is MPI_COMM_NULL".to_owned(),
-        Comm(value) => format!("{value:#x} is no communicator, or one that has been freed"),
+        Comm(value) => format!("{value:#x} is not a valid communicator; it may have been freed"),
     };
     Error::new(ERR_COMM, text)
 }

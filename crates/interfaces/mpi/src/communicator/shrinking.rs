@@ -41,7 +41,7 @@ pub fn shrink(comm: &Communicator) -> Result<Made> {
         making::free(Some(survivors));
         agreed?;
         if flag & ABLE == 0 {
-            let text = "another process could not make its part of the smaller communicator";
+            let text = "another process could not create the smaller communicator";
             return Err(made.err().unwrap_or_else(|| Error::new(ERR_OTHER, text)));
         }
     }
@@ -78,7 +78,7 @@ fn made_of(comm: &Communicator, survivors: rg::Group) -> Result<Made> {
         for group in [hidden, own] {
             making::free(Some(group));
         }
-        let text = "a process has failed while the communicator was made smaller";
+        let text = "a process failed while the communicator was shrunk";
         return Err(Error::new(PROC_FAILED, text));
     }
     let low = comm.base == 0;

@@ -276,14 +276,14 @@ impl Type {
     /// Returns the size of `count` elements in bytes. Fails if the count is negative or the size too large.
     pub fn packed_size(&self, count: i64) -> Result<usize> {
         if count < 0 {
-            let text = format!("the count is {count}; it is 0 or more");
+            let text = format!("the count is {count}; it must be 0 or more");
             return Err(Error::new(ERR_COUNT, text));
         }
         let size = self.size().checked_mul(count);
         // The offsets of all elements must not overflow either.
         let size = size.filter(|_| self.extent().checked_mul(count).is_some());
         size.map(|size| size as usize).ok_or_else(|| {
-            let text = format!("{count} elements of this datatype are longer than memory");
+            let text = format!("{count} elements of this datatype exceed the address space");
             Error::new(ERR_COUNT, text)
         })
     }

@@ -103,7 +103,7 @@ pub fn committed(datatype: Datatype) -> Result<Arc<Type>> {
         true => Ok(found),
         false => Err(Error::new(
             ERR_TYPE,
-            "the datatype is not committed (MPI_Type_commit comes before its use in messages)",
+            "the datatype is not committed (call MPI_Type_commit before its use in messages)",
         )),
     }
 }
@@ -135,7 +135,7 @@ pub unsafe fn duplicate(datatype: Datatype, of: &Arc<Type>) -> Result<Datatype> 
 pub unsafe fn free(datatype: Datatype) -> Result {
     let found = get(datatype)?;
     if found.predefined_handle().is_some() {
-        let text = format!("{} is predefined, and cannot be freed", found.called());
+        let text = format!("{} is predefined and cannot be freed", found.called());
         return Err(Error::new(ERR_TYPE, text));
     }
     if found.is_freed() {

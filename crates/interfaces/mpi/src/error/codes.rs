@@ -67,7 +67,7 @@ pub fn text(code: c_int) -> Result<CString> {
 }
 
 fn unknown(code: c_int) -> Error {
-    Error::new(ERR_ARG, format!("{code} is no code of an error"))
+    Error::new(ERR_ARG, format!("{code} is not an error code"))
 }
 
 fn add(of: impl FnOnce(c_int) -> c_int) -> c_int {
@@ -92,7 +92,7 @@ pub fn add_class() -> c_int {
 /// Adds a code of a class and returns it.
 pub fn add_code(of: c_int) -> Result<c_int> {
     if class(of)? != of {
-        let text = format!("{of} is the code of an error, and no class");
+        let text = format!("{of} is an error code, not an error class");
         return Err(Error::new(ERR_ARG, text));
     }
     Ok(add(|_| of))
@@ -113,18 +113,18 @@ pub fn remove(code: c_int, is_class: bool) -> Result {
     let class = added.get(&code).ok_or_else(|| not_added(code))?.class;
     if (class == code) != is_class {
         let text = match is_class {
-            true => format!("{code} is no class, but a code of class {class}"),
+            true => format!("{code} is not an error class, but a code of class {class}"),
             false => format!("{code} is a class"),
         };
         return Err(Error::new(ERR_ARG, text));
     }
     if added.get(&code).is_some_and(|it| !it.text.is_empty()) {
-        let text = format!("{code} still has a text; that is removed first");
+        let text = format!("{code} still has an error string; remove it first");
         return Err(Error::new(ERR_OTHER, text));
     }
     let codes = added.values().filter(|it| it.class == code).count();
     if is_class && codes > 1 {
-        let text = format!("class {code} still has codes; they are removed first");
+        let text = format!("class {code} still has codes; remove them first");
         return Err(Error::new(ERR_OTHER, text));
     }
     added.remove(&code);
@@ -133,7 +133,7 @@ pub fn remove(code: c_int, is_class: bool) -> Result {
 }
 
 fn not_added(code: c_int) -> Error {
-    let text = format!("{code} is no code that this program has added");
+    let text = format!("{code} is not a code that this program has added");
     Error::new(ERR_ARG, text)
 }
 
@@ -161,15 +161,15 @@ texts! {
     ERR_ROOT c"the rank of a root is invalid"
     ERR_GROUP c"a group is invalid"
     ERR_OP c"an operator is invalid, or not for this datatype"
-    ERR_TOPOLOGY c"the communicator has not the topology that the call needs"
+    ERR_TOPOLOGY c"the communicator does not have the topology that the call needs"
     ERR_DIMS c"the dimensions of a topology are invalid"
     ERR_ARG c"an argument is invalid"
-    ERR_UNKNOWN c"an unknown error"
-    ERR_TRUNCATE c"a message was longer than its buffer, which has the front of it"
-    ERR_OTHER c"another error, which its own text tells"
+    ERR_UNKNOWN c"unknown error"
+    ERR_TRUNCATE c"a message was longer than its buffer, which holds its first bytes"
+    ERR_OTHER c"another error; its error string describes it"
     ERR_INTERN c"an error inside the library"
     ERR_PENDING c"the request is not complete, and has not failed"
-    ERR_IN_STATUS c"some requests have failed; the statuses tell which"
+    ERR_IN_STATUS c"some requests have failed; see their statuses"
     ERR_ACCESS c"access to the file is denied"
     ERR_AMODE c"the mode in which a file is to be opened is invalid"
     ERR_ASSERT c"an assertion is invalid"
@@ -177,7 +177,7 @@ texts! {
     ERR_BASE c"the base of a window is invalid"
     ERR_CONVERSION c"a function that converts data has failed"
     ERR_DISP c"a displacement is invalid"
-    ERR_DUP_DATAREP c"there is a data representation of this name already"
+    ERR_DUP_DATAREP c"a data representation with this name already exists"
     ERR_FILE_EXISTS c"the file exists"
     ERR_FILE_IN_USE c"the file is in use"
     ERR_FILE c"a file handle is invalid"
@@ -195,7 +195,7 @@ texts! {
     ERR_NO_SUCH_FILE c"there is no such file"
     ERR_PORT c"the name of a port is invalid, or the port is closed"
     ERR_QUOTA c"the quota is used up"
-    ERR_READ_ONLY c"the file or its file system may only be read"
+    ERR_READ_ONLY c"the file or its file system is read-only"
     ERR_RMA_ATTACH c"memory cannot be attached to the window"
     ERR_RMA_CONFLICT c"accesses to a window conflict"
     ERR_RMA_RANGE c"the target memory is not part of the window"
@@ -209,12 +209,12 @@ texts! {
     ERR_WIN c"a window is invalid"
     ERR_RMA_FLAVOR c"the window is not of the kind that the call needs"
     ERR_PROC_ABORTED c"a process has aborted"
-    ERR_VALUE_TOO_LARGE c"a value is too large for its place"
+    ERR_VALUE_TOO_LARGE c"a value is too large for its variable"
     ERR_SESSION c"a session is invalid"
     ERR_ERRHANDLER c"an error handler is invalid"
-    ERR_ABI c"the setting of the binary interface is invalid, or was made before"
+    ERR_ABI c"the ABI setting is invalid, or was already made"
     PROC_FAILED c"a process that the call depends on has failed"
-    PROC_FAILED_PENDING c"a process that may send has failed; acknowledge it to go on"
+    PROC_FAILED_PENDING c"a process that may send has failed; acknowledge its failure to continue"
     REVOKED c"the communicator is revoked"
     T_ERR_CANNOT_INIT c"the tool interface cannot be initialized"
     T_ERR_NOT_ACCESSIBLE c"the value cannot be accessed"
@@ -226,7 +226,7 @@ texts! {
     T_ERR_INVALID_ITEM c"the index of an item is out of range"
     T_ERR_INVALID_SESSION c"a session of the tool interface is invalid"
     T_ERR_INVALID_HANDLE c"a handle of the tool interface is invalid"
-    T_ERR_INVALID_NAME c"nothing in the tool interface has this name"
+    T_ERR_INVALID_NAME c"the tool interface has no item with this name"
     T_ERR_OUT_OF_HANDLES c"there are no more handles of the tool interface"
     T_ERR_OUT_OF_SESSIONS c"there are no more sessions of the tool interface"
     T_ERR_CVAR_SET_NOT_NOW c"the control variable cannot be set now"

@@ -151,7 +151,7 @@ fn check(file: &Open, view: &View, direction: Direction, memory: Memory) -> Resu
     if !length.is_multiple_of(view.unit) {
         let unit = view.unit;
         let text = format!(
-            "the access is of {length} bytes in the file, the view's etype has {unit}: only whole etypes are accessed"
+            "the access covers {length} bytes in the file, but the view's etype has {unit} bytes: accesses must cover whole etypes"
         );
         return Err(Error::new(ERR_IO, text));
     }
@@ -300,7 +300,7 @@ unsafe fn access_view(
     let from = view.bytes(offset)?;
     let last = from.checked_add(length.saturating_sub(1));
     if !last.is_some_and(|last| view.has_place(last)) {
-        let text = format!("the offset is {offset}: the access ends where no file can be");
+        let text = format!("the offset is {offset}: the access exceeds the maximum file size");
         return Err(Error::new(ERR_ARG, text));
     }
     let bytes = Transfer {

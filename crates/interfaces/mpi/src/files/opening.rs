@@ -29,16 +29,18 @@ fn check_amode(amode: c_int) -> Result {
         | MODE_APPEND;
     let wrong = |text: &str| Err(Error::new(ERR_AMODE, format!("amode is {amode}: {text}")));
     if amode & !all != 0 {
-        return wrong("it has bits that are no MPI_MODE_ constants of files");
+        return wrong("it has bits other than the MPI_MODE_ constants for files");
     }
     if ways.iter().filter(|&&it| amode & it != 0).count() != 1 {
-        return wrong("one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR is to be in it");
+        return wrong(
+            "it must contain exactly one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and MPI_MODE_RDWR",
+        );
     }
     if amode & MODE_RDONLY != 0 && amode & (MODE_CREATE | MODE_EXCL) != 0 {
-        return wrong("MPI_MODE_CREATE and MPI_MODE_EXCL do not go with MPI_MODE_RDONLY");
+        return wrong("MPI_MODE_CREATE and MPI_MODE_EXCL cannot be combined with MPI_MODE_RDONLY");
     }
     if amode & MODE_RDWR != 0 && amode & MODE_SEQUENTIAL != 0 {
-        return wrong("MPI_MODE_SEQUENTIAL does not go with MPI_MODE_RDWR");
+        return wrong("MPI_MODE_SEQUENTIAL cannot be combined with MPI_MODE_RDWR");
     }
     Ok(())
 }
@@ -123,7 +125,7 @@ fn open_all(comm: &Communicator, name: &CStr, amode: c_int) -> Result<(Posix, Sh
 /// Opens a file. Each process passes its name and hints, or the error of an invalid argument; then all fail.
 pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) -> Result<File> {
     if comm.remote.is_some() {
-        let text = "the communicator is an intercommunicator; files are opened by the processes of one side";
+        let text = "the communicator is an intercommunicator; use a communicator of one side";
         return Err(Error::new(ERR_COMM, text));
     }
     // An error in some processes is an error in all, so none waits for the others.
@@ -135,7 +137,7 @@ pub fn open(comm: &Communicator, amode: c_int, given: Result<(&CStr, Hints)>) ->
         return Err(failed.error(UNOPENED));
     }
     if all.iter().any(|it| it[0] != amode) {
-        let text = format!("amode is {amode} here, and another number on other processes");
+        let text = format!("amode is {amode} here, but differs on other processes");
         return Err(Error::new(ERR_NOT_SAME, text));
     }
     let inherited = Inherited::named(c"");

@@ -61,7 +61,7 @@ pub fn find(name: &CStr) -> Result<Representation> {
     let found = registered.iter().find(|it| it.name.as_c_str() == name);
     found.cloned().map(Representation::User).ok_or_else(|| {
         let text = format!(
-            "there is no data representation {name:?}; there are native, internal, external32, and what MPI_Register_datarep has added"
+            "there is no data representation {name:?}; the representations are native, internal, external32, and those added by MPI_Register_datarep"
         );
         Error::new(ERR_UNSUPPORTED_DATAREP, text)
     })
@@ -77,7 +77,7 @@ pub fn register(
 ) -> Result {
     let mut registered = registered();
     if predefined(name).is_some() || registered.iter().any(|it| it.name.as_c_str() == name) {
-        let text = format!("there is a data representation {name:?} already");
+        let text = format!("a data representation {name:?} already exists");
         return Err(Error::new(ERR_DUP_DATAREP, text));
     }
     registered.push(Arc::new(User {
@@ -91,7 +91,7 @@ pub fn register(
 }
 
 fn too_large() -> Error {
-    Error::new(ERR_ARG, "the datatype's bounds in the file are no numbers")
+    Error::new(ERR_ARG, "the datatype's bounds in the file are too large")
 }
 
 /// Returns for each dimension the size of the array, the size of the subarray, and its start.
@@ -204,7 +204,7 @@ impl Representation {
     fn not_portable(&self) -> Error {
         let name = String::from_utf8_lossy(self.name()).into_owned();
         let text = format!(
-            "elements of the datatype have other sizes in the representation {name}, and it is made with displacements in bytes; make it with displacements in elements"
+            "elements of the datatype have different sizes in the representation {name}, but the datatype was made with displacements in bytes; make it with displacements in elements"
         );
         Error::new(ERR_CONVERSION, text)
     }
@@ -402,7 +402,8 @@ impl User {
         match extent {
             1.. => Ok(extent),
             _ => {
-                let text = format!("an element has {extent} bytes in the file; it has 1 or more");
+                let text =
+                    format!("an element has {extent} bytes in the file; it must have at least 1");
                 Err(Error::new(ERR_CONVERSION, text))
             }
         }

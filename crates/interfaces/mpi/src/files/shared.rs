@@ -231,7 +231,7 @@ impl Shared {
             }
             [class, ..] => {
                 let failed = Failed { rank: 0, class };
-                Err(failed.error("the shared pointer stays where it is"))
+                Err(failed.error("the shared file pointer is unchanged"))
             }
         }
     }

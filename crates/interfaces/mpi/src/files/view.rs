@@ -86,7 +86,7 @@ impl View {
         }
         if size % unit != 0 {
             let text = format!(
-                "the filetype has {size} bytes of data, the etype {unit}: it is to be made of etypes"
+                "the filetype has {size} bytes of data, the etype {unit}: the filetype must consist of whole etypes"
             );
             return Err(wrong(text));
         }
@@ -172,7 +172,7 @@ impl View {
         let bytes = bytes.and_then(|it| it.checked_mul(self.unit));
         bytes.filter(|&it| self.has_place(it)).ok_or_else(|| {
             wrong(format!(
-                "the offset is {offset}; it is 0 or more, and no further than files can be"
+                "the offset is {offset}; it must be 0 or more, and within the maximum file size"
             ))
         })
     }
@@ -251,7 +251,7 @@ impl View {
     pub fn check_data(&self, length: usize) -> Result {
         match self.tile() == 0 && length != 0 {
             true => {
-                let text = "the view's filetype has no data, so there is no place for any";
+                let text = "the view's filetype contains no data, so no data can be accessed";
                 Err(Error::new(ERR_IO, text))
             }
             false => Ok(()),
@@ -275,9 +275,9 @@ fn check_order(map: &Map, written: bool) -> Result<Order> {
         end = end.max(begin + block);
     });
     let text = if falls {
-        "the filetype's displacements are 0 or more, and none is less than the one before"
+        "the filetype's displacements must be 0 or more and must not decrease"
     } else if overlaps && written {
-        "bytes are twice in the filetype; the file is open for writing, where they may not be"
+        "the filetype contains bytes twice, which is not allowed in a file that is open for writing"
     } else {
         return Ok(match first {
             _ if overlaps => Order::Overlapping,

@@ -38,7 +38,7 @@ pub fn create(function: UserFunction, commutative: bool) -> Result<Op> {
 /// Frees an operator: its handle is invalid from now on. Operations that still need the operator keep it.
 pub fn free(op: Op) -> Result {
     if let Some(name) = name(op) {
-        let text = format!("{name} is predefined, and cannot be freed");
+        let text = format!("{name} is predefined and cannot be freed");
         return Err(Error::new(ERR_OP, text));
     }
     USERS.remove(op.0).map(drop).ok_or_else(|| none(op))

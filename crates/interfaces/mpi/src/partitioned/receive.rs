@@ -223,11 +223,11 @@ impl Operation for Receiving {
 
     fn start(&mut self) -> Result {
         if self.state != State::Inactive {
-            let text = "the request is active: it has been started, and not completed";
+            let text = "the request is active: it was started and is not complete";
             return Err(Error::new(ERR_REQUEST, text));
         }
         if !self.known && self.left == 0 {
-            let text = "the receive met no send that it could take, and cannot be started again";
+            let text = "the receive matched no valid send and cannot be started again";
             return Err(Error::new(ERR_REQUEST, text));
         }
         self.bytes = 0;
@@ -304,7 +304,7 @@ pub fn arrived(request: Request, partition: c_int) -> Result<bool> {
     }
     let found = requests::find(request)?;
     let none = || {
-        let text = "the request is no partitioned receive (MPI_Precv_init makes those)";
+        let text = "the request is not a partitioned receive (MPI_Precv_init)";
         Error::new(ERR_REQUEST, text)
     };
     let object = crate::error::Object::Comm(found.comm());

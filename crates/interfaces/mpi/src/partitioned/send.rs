@@ -125,7 +125,7 @@ pub fn find(request: Request) -> Result<Arc<Send>> {
     }
     drop(sends);
     let comm = requests::find(request)?.comm();
-    let text = "the request is no partitioned send (MPI_Psend_init makes those)";
+    let text = "the request is not a partitioned send (MPI_Psend_init)";
     Err(Error::new(ERR_REQUEST, text).on(Object::Comm(comm)))
 }
 
@@ -143,7 +143,7 @@ impl Send {
     fn send(&self, partitions: impl Iterator<Item = c_int> + Clone) -> Result {
         let mut round = self.round();
         if !round.active {
-            let text = "the request is not started, or complete: MPI_Start comes before MPI_Pready";
+            let text = "the request is not started, or complete: call MPI_Start before MPI_Pready";
             return Err(Error::new(ERR_REQUEST, text));
         }
         self.mark(&mut round, partitions.clone())?;
@@ -172,7 +172,7 @@ impl Send {
                     false => Ok(()),
                     true => Err(Error::new(
                         ERR_ARG,
-                        format!("partition {partition} is ready already"),
+                        format!("partition {partition} is already ready"),
                     )),
                 }
             });
@@ -265,7 +265,7 @@ impl Operation for Sending {
 
     fn start(&mut self) -> Result {
         if self.state != State::Inactive {
-            let text = "the request is active: it has been started, and not completed";
+            let text = "the request is active: it was started and is not complete";
             return Err(Error::new(ERR_REQUEST, text));
         }
         let (wake, request) = wake_up::sleep()?;

@@ -40,7 +40,7 @@ pub trait Operation: Send {
 
     /// Starts a persistent operation.
     fn start(&mut self) -> Result {
-        let text = "the request is not persistent: it was started when it was made";
+        let text = "the request is not persistent";
         Err(Error::new(crate::abi::ERR_REQUEST, text))
     }
 

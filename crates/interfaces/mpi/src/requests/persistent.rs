@@ -52,7 +52,7 @@ impl<F: FnMut() -> Result<Request> + Send> Operation for Persistent<F> {
 
     fn start(&mut self) -> Result {
         if self.begun.is_some() {
-            let text = "the request is active: it has been started, and not completed";
+            let text = "the request is active: it was started and is not complete";
             return Err(Error::new(ERR_REQUEST, text));
         }
         self.begun = Some(dissolve((self.begin)()?)?);

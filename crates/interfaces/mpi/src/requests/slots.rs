@@ -377,7 +377,7 @@ fn none(request: Request) -> Error {
     let text = match request {
         REQUEST_NULL => "the request is MPI_REQUEST_NULL".to_owned(),
         Request(value) => {
-            format!("{value:#x} is no request, or one that is complete or has been freed")
+            format!("{value:#x} is not a valid request; it may be complete or freed")
         }
     };
     Error::new(ERR_REQUEST, text)

@@ -60,7 +60,7 @@ pub static ALL: [Variable; 9] = [
     },
     setting(
         "REGATTA_BUFFER",
-        "How much a process keeps of messages that came before their receives",
+        "Maximum size of unexpected messages that a process keeps",
     ),
     setting(
         "REGATTA_WAIT",
@@ -68,19 +68,19 @@ pub static ALL: [Variable; 9] = [
     ),
     setting(
         "REGATTA_FOOTPRINT",
-        "How much shared memory messages cycle through: narrow, wide, non-temporal or learn (the default)",
+        "Amount of shared memory that messages rotate over: narrow, wide, non-temporal or learn (the default)",
     ),
     setting(
         "REGATTA_UNREACHABLE",
-        "Seconds after which processes that cannot reach each other give each other up, or wait",
+        "Seconds after which processes that cannot reach each other give up, or wait",
     ),
     setting(
         "REGATTA_BYPASS",
-        "Whether small messages to other hosts may go past TCP/IP: use (the default) or off",
+        "Whether small messages to other hosts may bypass TCP/IP: use (the default) or off",
     ),
     setting(
         "REGATTA_RECORDS_PER_KEY",
-        "After how many records a connection between hosts changes its key",
+        "Number of records after which a connection between hosts changes its key",
     ),
 ];
 
@@ -163,6 +163,6 @@ pub unsafe fn read(handle: T_cvar_handle, to: *mut c_void) -> Result {
 /// Returns an error: no variable can be written.
 pub fn write(handle: T_cvar_handle) -> Result {
     let name = ALL[find(handle)?.variable].name;
-    let text = format!("{name} can only be read: it is set before the program starts");
+    let text = format!("{name} is read-only: set it before the program starts");
     Err(Error::new(T_ERR_CVAR_SET_NEVER, text))
 }

@@ -41,7 +41,7 @@ static STARTED: AtomicUsize = AtomicUsize::new(0);
 pub static ALL: [Variable; 5] = [
     Variable {
         name: "regatta_messages_sent",
-        description: "Messages that sends of all modes have begun, to whomever",
+        description: "Messages started by sends of all modes",
         source: Source::Counter(&MESSAGES),
     },
     Variable {
@@ -51,12 +51,12 @@ pub static ALL: [Variable; 5] = [
     },
     Variable {
         name: "regatta_receives",
-        description: "Receives that have begun, blocking or not",
+        description: "Receives that were started, blocking or not",
         source: Source::Counter(&RECEIVES),
     },
     Variable {
         name: "regatta_requests",
-        description: "Requests that are neither complete and waited for nor freed",
+        description: "Requests that are not yet completed or freed",
         source: Source::Level(|| requests::open() as u64),
     },
     Variable {
@@ -156,7 +156,7 @@ impl Handle {
         if !self.variable.is_continuous() {
             return Ok(());
         }
-        let text = format!("{} can only be read", self.variable.name);
+        let text = format!("{} is read-only", self.variable.name);
         Err(Error::new(T_ERR_PVAR_NO_WRITE, text))
     }
 
@@ -164,7 +164,7 @@ impl Handle {
         if !self.variable.is_continuous() {
             return Ok(());
         }
-        let text = format!("{} is neither started nor stopped", self.variable.name);
+        let text = format!("{} cannot be started or stopped", self.variable.name);
         Err(Error::new(T_ERR_PVAR_NO_STARTSTOP, text))
     }
 }
@@ -206,7 +206,7 @@ pub fn begin() -> Result<T_pvar_session> {
 }
 
 fn no_session() -> Error {
-    let text = "this is no session of performance variables, or one that has been freed";
+    let text = "this is not a valid session of performance variables; it may have been freed";
     Error::new(T_ERR_INVALID_SESSION, text)
 }
 

@@ -56,7 +56,7 @@ impl Update {
     pub fn new(op: Op, datatype: Datatype) -> Result<Update> {
         let of = datatype::committed(datatype)?;
         let leaf = leaf(&of).ok_or_else(|| {
-            let text = "the datatype has elements of several predefined types; accumulates are for those of one";
+            let text = "the datatype has elements of several predefined types; accumulates need elements of one type";
             Error::new(ERR_TYPE, text)
         })?;
         let found = leaf.predefined_handle().unwrap_or(datatype);

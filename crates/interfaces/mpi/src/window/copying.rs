@@ -130,7 +130,7 @@ fn failed(process: c_int) -> Error {
         ),
         Some(libc::EFAULT) => Error::new(
             ERR_RMA_RANGE,
-            "the target has no memory at this place that can be reached so",
+            "the target has no accessible memory at this address",
         ),
         _ => Error::new(
             ERR_OTHER,

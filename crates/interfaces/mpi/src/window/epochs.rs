@@ -89,7 +89,9 @@ pub fn check_assert(given: c_int, allowed: c_int) -> Result {
         0 => Ok(()),
         _ => Err(Error::new(
             ERR_ASSERT,
-            format!("assert is {given}; of MPI_MODE_ this call knows those whose sum is {allowed}"),
+            format!(
+                "assert is {given}; this call accepts only MPI_MODE_ constants that are bits of {allowed}"
+            ),
         )),
     }
 }
@@ -151,7 +153,7 @@ impl Window {
         match right || rank == PROC_NULL {
             true => Ok(()),
             false => Err(wrong(format!(
-                "there is no epoch in which process {rank} may be reached (MPI_Win_fence, MPI_Win_start or MPI_Win_lock begin one)"
+                "no epoch for process {rank} is open (MPI_Win_fence, MPI_Win_start or MPI_Win_lock starts one)"
             ))),
         }
     }
@@ -233,7 +235,7 @@ impl Window {
         let ranks = groups::translate(&members, &all, &self.comm.local)?;
         match ranks.contains(&UNDEFINED) {
             true => {
-                let text = "the group has processes that the window does not have";
+                let text = "the group has processes that are not in the window";
                 Err(Error::new(ERR_GROUP, text))
             }
             false => Ok(ranks),
@@ -359,7 +361,7 @@ impl Window {
             LOCK_SHARED => false,
             _ => {
                 let text = format!(
-                    "lock_type is {kind}; it is MPI_LOCK_EXCLUSIVE ({LOCK_EXCLUSIVE}) or MPI_LOCK_SHARED ({LOCK_SHARED})"
+                    "lock_type is {kind}; it must be MPI_LOCK_EXCLUSIVE ({LOCK_EXCLUSIVE}) or MPI_LOCK_SHARED ({LOCK_SHARED})"
                 );
                 return Err(Error::new(ERR_LOCKTYPE, text));
             }
@@ -369,7 +371,7 @@ impl Window {
             let epochs = self.epochs();
             match &epochs.access {
                 Access::Locked(locks) if locks.iter().any(|it| it.0 == rank) => {
-                    return Err(wrong(format!("process {rank} is locked already")));
+                    return Err(wrong(format!("process {rank} is already locked")));
                 }
                 Access::Locked(_) => {}
                 _ => epochs.check_free()?,

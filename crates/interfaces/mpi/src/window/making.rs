@@ -60,7 +60,7 @@ pub fn create(comm: &Communicator, given: Result<Wish>) -> Result<Arc<Window>> {
     let can_copy = parts.iter().all(|it| it.can_copy);
     let some_alone = told.len() > 1 && parts.iter().any(|it| it.alone);
     if wish.flavor == WIN_FLAVOR_SHARED && (hosts_apart || some_alone) {
-        let text = "the processes do not share memory (MPI_Comm_split_type makes communicators of those that do)";
+        let text = "the processes do not share memory (MPI_Comm_split_type makes communicators of processes that do)";
         return Err(Error::new(ERR_RMA_SHARED, text));
     }
     let base = parts[made.rank as usize].base as usize;

@@ -50,7 +50,7 @@ fn plan(told: &[Told], local: &[c_int], wish: &Wish) -> Option<(usize, Vec<usize
 fn too_large() -> Error {
     Error::new(
         ERR_SIZE,
-        "the memory of all processes is longer than addresses are",
+        "the memory of all processes exceeds the address space",
     )
 }
 
@@ -104,7 +104,7 @@ pub(super) fn share(
 
 #[cold]
 fn no_segment(length: usize) -> Error {
-    let text = format!("{length} bytes of memory for the window are not to be had on its host");
+    let text = format!("{length} bytes of memory for the window cannot be allocated on its host");
     Error::new(ERR_NO_MEM, text)
 }
 

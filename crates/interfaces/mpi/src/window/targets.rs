@@ -166,7 +166,7 @@ impl<'a> Spot<'a> {
     pub fn new(target: &'a Target, displacement: i64, elements: Elements) -> Result<Spot<'a>> {
         let is_dynamic = target.unit == 0;
         if displacement < 0 && !is_dynamic {
-            let text = format!("the displacement is {displacement}; it is 0 or more");
+            let text = format!("the displacement is {displacement}; it must be 0 or more");
             return Err(Error::new(ERR_RMA_RANGE, text));
         }
         let offset = match is_dynamic {
@@ -187,7 +187,7 @@ impl<'a> Spot<'a> {
             _ => {
                 let (rank, size) = (target.rank, target.size);
                 let text = format!(
-                    "the displacement is {displacement}, and from there the elements leave the {size} bytes that process {rank} has in the window"
+                    "the displacement is {displacement}, and the elements from there exceed the {size} bytes of process {rank} in the window"
                 );
                 Err(Error::new(ERR_RMA_RANGE, text))
             }

@@ -106,7 +106,7 @@ pub fn check_lengths(own: usize, theirs: usize) -> Result {
         true => Ok(()),
         false => Err(Error::new(
             ERR_TRUNCATE,
-            format!("here the elements have {own} bytes, and at the target {theirs}"),
+            format!("the elements have {own} bytes here, but {theirs} bytes at the target"),
         )),
     }
 }

@@ -16,7 +16,7 @@ pub const NO_FILE: i32 = -7;
 pub const DENIED: i32 = -8;
 /// Out of memory.
 pub const NO_MEM: i32 = -10;
-/// The message cannot be decoded here.
+/// The message cannot be decoded on this host.
 pub const BAD_MSG: i32 = -12;
 /// The virtual machine does not answer.
 pub const SYS_ERR: i32 = -14;
@@ -26,7 +26,7 @@ pub const NO_BUF: i32 = -15;
 pub const NO_SUCH_BUF: i32 = -16;
 /// The name of a group is missing.
 pub const NULL_GROUP: i32 = -17;
-/// The task is in the group already.
+/// The task is already in the group.
 pub const DUP_GROUP: i32 = -18;
 /// No such group.
 pub const NO_GROUP: i32 = -19;

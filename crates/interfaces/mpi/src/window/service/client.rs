@@ -148,7 +148,7 @@ fn refused(rank: c_int, class: c_int) -> Error {
         PROC_FAILED => {
             format!("a process has ended while it held a lock of process {rank}; free the window")
         }
-        _ => format!("process {rank} could not do it (error {class})"),
+        _ => format!("the access failed at process {rank} (error {class})"),
     };
     Error::new(class, text)
 }

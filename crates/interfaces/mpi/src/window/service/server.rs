@@ -112,7 +112,7 @@ fn reply(window: &Window, source: c_int, tag: c_int, answer: u64, data: &[u8]) {
 
 #[cold]
 pub(super) fn wrong() -> Error {
-    Error::new(ERR_INTERN, "the request is none")
+    Error::new(ERR_INTERN, "the request is not valid")
 }
 
 /// A message to the service.
