@@ -246,7 +246,7 @@ fn a_program_that_does_not_call_regatta_is_told_so() {
     let profiled = profile(1, "/bin/true".as_ref(), &[]).run();
     let problems = profiled.problems();
     assert!(
-        problems.contains("no task has called libregatta.so"),
+        problems.contains("no task called libregatta.so"),
         "{problems}"
     );
     assert_eq!(profiled.ended.status, 0);
@@ -292,7 +292,7 @@ fn a_full_disk_is_said_and_the_program_runs() {
     }
     let ended = ended.passed();
     let ended = ended.said("runs without a profile: no room for");
-    let ended = ended.said("could not make a record in /mnt/regatta-profile-");
+    let ended = ended.said("could not write a record in /mnt/regatta-profile-");
     assert!(!ended.text.contains("libregatta.so"), "{}", ended.story());
 }
 
@@ -303,7 +303,7 @@ fn a_program_that_may_write_small_files_only_is_not_ended_by_its_record() {
     assert_eq!(profiled.ended.status, 0, "{}", profiled.ended.story());
     let problems = profiled.problems();
     assert!(
-        problems.contains("could not make a record") && problems.contains("File too large"),
+        problems.contains("could not write a record") && problems.contains("File too large"),
         "{problems}"
     );
 }

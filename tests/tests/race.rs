@@ -324,7 +324,7 @@ fn an_interrupted_race_has_the_status_of_the_signal_and_waits_for_nobody() {
         let running = hanging(&out, &HEAT);
         let asked = Instant::now();
         running.signal(signal);
-        let said = "interrupted: what was measured until then is kept";
+        let said = "interrupted: finished measurements are kept";
         running.end().ended_with(status).said(said);
         // A launch may take 40 seconds.
         assert!(asked.elapsed() < Duration::from_secs(15));
@@ -350,12 +350,12 @@ fn what_cannot_be_raced_is_told() {
     uneven
         .run()
         .ended_with(1)
-        .said("3 tasks cannot be dealt evenly to 2 hosts");
+        .said("3 tasks cannot be distributed evenly over 2 hosts");
     let without = race(&out, "hosts", "limit", &[]).env("PATH", "/nonexistent");
     without
         .run()
         .ended_with(1)
-        .said("takes the command unshare");
+        .said("needs the command unshare");
 }
 
 #[test]
@@ -489,7 +489,7 @@ fn the_question_of_1991_is_asked_of_both_interfaces() {
     let small = ["--tasks", "1,2,3", "--bytes", "2048"];
     let raced = interfaces_race(&out, suite, &small).run();
     // The race takes microseconds, printed beside the 2 s that Express took for the vectors.
-    let said = raced.passed().said("Then: Express by NX on an iPSC/2");
+    let said = raced.passed().said("Then: Express against NX on an iPSC/2");
     let line = said.text.lines().find(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.first() == Some(&"vector-exchange") && words.contains(&"221x")
@@ -724,7 +724,7 @@ fn bounds_of_interfaces_are_held_against_regatta_s_own() {
         "2,32",
     ];
     let raced = interfaces_race(&out, "interfaces", &points).run();
-    let said = raced.passed().said("What the interfaces keep to");
+    let said = raced.passed().said("Bounds of the interfaces");
     // Three sizes and a barrier for each of the two environments, and vectors for one of them.
     let verdict = said
         .text

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// A console of the virtual machine with PVM's commands; starts the machine if it does not run
+/// Open a console of the virtual machine with PVM's commands; starts the machine if it does not run
 #[derive(Args)]
 pub struct Arguments {
     /// The name of this host

@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Refusal> {
         What::Man { folder } => manual(folder).map_err(|error| {
             let folder = folder.display();
             Refusal::of_regatta(format!(
-                "the manual pages cannot be written to {folder} ({error}); name a folder that is there and that this user may write to"
+                "the manual pages cannot be written to {folder} ({error}); name an existing folder that this user may write to"
             ))
         }),
         What::Completion { shell } => {

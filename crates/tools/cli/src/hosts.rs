@@ -16,11 +16,11 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Args)]
 #[command(next_help_heading = "Several hosts")]
 pub struct Hosts {
-    /// Run on these hosts, as alpha,beta:4,localhost; `:4` gives a host four tasks instead of one per core
+    /// Run on these hosts, such as alpha,beta:4,localhost; `:4` gives a host four tasks instead of one per core
     #[arg(long = "host", value_name = "HOST,...", value_parser = list)]
     host: Vec<List>,
 
-    /// Run on the hosts in this file: a line each, as `alpha`, `alpha:4` or `alpha slots=4`
+    /// Run on the hosts in this file, one per line: `alpha`, `alpha:4` or `alpha slots=4`
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
 
@@ -28,36 +28,35 @@ pub struct Hosts {
     #[arg(long, value_name = "N", value_parser = crate::run::tasks)]
     per_host: Option<u32>,
 
-    /// How ranks are dealt to the hosts
+    /// How ranks are distributed over the hosts
     #[arg(long, value_enum, value_name = "HOW", default_value = "block")]
     map: Dealing,
 
-    /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
+    /// The command that runs `sh` on a host; {host} stands for its name [default: ssh, which must work without prompts]
     #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH", value_parser = command)]
     rsh: Option<String>,
 
-    /// Where tasks are to be reached: an interface (eth0) or a network (10.0.0.0/8) [default: the first address of each
-    /// host that the others can connect to]
+    /// Network of the tasks: an interface (eth0) or a range of addresses (10.0.0.0/8) [default: the first address of each host that the others can connect to]
     #[arg(long, value_name = "NAME|NETWORK", value_parser = Choice::parse)]
     interface: Option<Choice>,
 
-    /// Where the tasks of other hosts run [default: in a directory of the same name as this one]
+    /// Working directory of the tasks on other hosts [default: the path of the current directory]
     #[arg(long, value_name = "DIRECTORY", value_parser = directory)]
     directory: Option<PathBuf>,
 
-    /// Do not encrypt what travels between hosts; tasks still prove to each other that they belong to the job
+    /// Do not encrypt messages between hosts; tasks still authenticate each other as members of the job
     #[arg(long)]
     trusted_network: bool,
 
-    /// Send this program to the hosts, even if they have the right one
+    /// Send this program to the hosts, even if the right version is installed there
     #[arg(long)]
     send_agent: bool,
 
-    /// How long a host may take to answer when the job starts [default: 10, or 30 in a job of Slurm]
+    /// How long a host may take to answer when the job starts [default: 10, or 30 in a Slurm job]
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::some_seconds)]
     connect_timeout: Option<Duration>,
 
-    /// Take more tasks than the job of Slurm has room for, evenly on its nodes
+    /// Allow more tasks than the Slurm job has room for, spread evenly over its nodes
     #[arg(long)]
     oversubscribe: bool,
 
@@ -65,12 +64,11 @@ pub struct Hosts {
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::silence, default_value = "10")]
     host_timeout: Duration,
 
-    /// How long tasks that cannot reach each other wait before each counts as dead for the other: "wait", for as long as it
-    /// takes, or so many seconds
+    /// Seconds after which two tasks that cannot reach each other treat each other as dead, or `wait` for no limit
     #[arg(long, value_name = "wait|SECONDS", env = "REGATTA_UNREACHABLE", value_parser = patience, default_value = "wait")]
     unreachable: Patience,
 
-    /// Say which host got what, and which address was chosen for it
+    /// Report the tasks, the cores and the address of each host
     #[arg(short, long)]
     verbose: bool,
 }
@@ -301,27 +299,25 @@ fn name_of(host: &listed::Host, all: &[listed::Host]) -> String {
 pub fn one(text: &str) -> Result<Host, String> {
     match &hosts::parse_list(text)?[..] {
         [host] => Ok(host.clone()),
-        _ => Err("this host has one name".to_owned()),
+        _ => Err("only one name can be given for this host".to_owned()),
     }
 }
 
 /// Parses a command that leads to hosts.
 pub fn command(text: &str) -> Result<String, String> {
-    let words = shlex::split(text).ok_or("a quote in it is not closed")?;
+    let words = shlex::split(text).ok_or("it has an unclosed quote")?;
     match words.first() {
         Some(program) if !program.is_empty() => Ok(text.to_owned()),
-        _ => Err(
-            "it names no command; leave --rsh out, and REGATTA_RSH unset, for your ssh".to_owned(),
-        ),
+        _ => Err("it is empty; omit --rsh and unset REGATTA_RSH to use ssh".to_owned()),
     }
 }
 
 fn directory(text: &str) -> Result<PathBuf, String> {
     match text.is_empty() {
         false => Ok(PathBuf::from(text)),
-        true => Err(
-            "it names no directory; leave it out for one of the same name as this one".to_owned(),
-        ),
+        true => {
+            Err("it is empty; omit --directory to use the path of the current directory".to_owned())
+        }
     }
 }
 

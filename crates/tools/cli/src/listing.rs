@@ -10,10 +10,10 @@ use serde_json::json;
 use crate::machine::Which;
 use crate::say;
 
-/// Lists the hosts of the virtual machine, those that do not answer, and says whether this host may take on work.
+/// List the hosts of the virtual machine and those that do not answer, and whether this host accepts work.
 #[derive(Args)]
 pub struct Arguments {
-    /// Go on, and report changes as they happen
+    /// Keep running, and report changes as they happen
     #[arg(short, long)]
     watch: bool,
 
@@ -108,7 +108,7 @@ fn cut(unreached: &Unreached) -> String {
     let since = ago(unreached.since_ms);
     let what = match unreached.given_up {
         false => "cannot reach each other",
-        true => "could not reach each other for too long, and each counts as dead for the other",
+        true => "could not reach each other for too long, and treat each other as dead",
     };
     format!("job {job}: task {task} on {host} and task {other} on {peer} {what} (since {since})")
 }

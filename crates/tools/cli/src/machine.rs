@@ -23,7 +23,7 @@ pub struct Which {
     #[arg(long = "vm", value_name = "NAME", env = "REGATTA_VM", default_value = DEFAULT)]
     machine: String,
 
-    /// Answer in JSON
+    /// Print the answer as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,20 +46,19 @@ impl Which {
 /// How hosts are reached when they are added.
 #[derive(Args)]
 struct Reaching {
-    /// The command that runs `sh` on a host, with {host} for its name [default: your ssh, which must not ask anything]
+    /// The command that runs `sh` on a host; {host} stands for its name [default: ssh, which must work without prompts]
     #[arg(long, value_name = "COMMAND", env = "REGATTA_RSH", value_parser = hosts::command)]
     rsh: Option<String>,
 
-    /// Which of their addresses the hosts are to have: those of an interface (eth0) or of a network (10.0.0.0/8)
-    /// [default: the first address of each that the others can connect to]
+    /// Network of the hosts: an interface (eth0) or a range of addresses (10.0.0.0/8) [default: the first address of each host that the others can connect to]
     #[arg(long, value_name = "NAME|NETWORK", value_parser = Choice::parse)]
     interface: Option<Choice>,
 
-    /// Send this program to the hosts, even if they have the right one
+    /// Send this program to the hosts, even if the right version is installed there
     #[arg(long)]
     send_agent: bool,
 
-    /// How long a host may take to answer [default: 10, or 30 for the nodes of a job of Slurm]
+    /// How long a host may take to answer [default: 10, or 30 for the nodes of a Slurm job]
     #[arg(long, value_name = "SECONDS", value_parser = crate::run::some_seconds)]
     connect_timeout: Option<Duration>,
 }
@@ -89,8 +88,7 @@ impl Reaching {
 
 /// Start a virtual machine: a daemon here, and one on each of these hosts.
 ///
-/// Jobs started by `regatta run` then run on all its hosts. Hosts can be added and removed at any time, from any of them; the
-/// machine goes on when one is lost, this one included, as long as a majority is left. Inside a job of Slurm, and with no host
+/// Jobs started by `regatta run` then run on all its hosts. Hosts can be added and removed at any time, from any of them; the machine continues when one is lost, this one included, as long as a majority remains. Inside a job of Slurm, and with no host
 /// named, the hosts are the job's nodes, and the machine ends with the job.
 #[derive(Args)]
 #[command(after_help = "\
@@ -98,17 +96,17 @@ Examples:
   regatta up alpha beta             this host and two others, by ssh
   regatta run ./solver              a task for each core of all three
   regatta add gamma:4               one more, for four tasks at a time
-  regatta hosts --watch             who is there, who does not answer, and why
+  regatta hosts --watch             which hosts are in, which do not answer, and why
   regatta down                      ends everything")]
 pub struct Up {
-    /// Other hosts, as ssh knows them; `alpha:4` lets alpha have four tasks at a time instead of one per core
+    /// Other hosts, as ssh knows them; `alpha:4` allows four tasks at a time on alpha instead of one per core
     #[arg(value_name = "HOST", value_parser = hosts::list)]
     hosts: Vec<List>,
 
     #[command(flatten)]
     reaching: Reaching,
 
-    /// The name of this host in the machine; `NAME:4` lets it have four tasks at a time [default: its host name]
+    /// The name of this host in the machine; `NAME:4` allows four tasks at a time [default: its host name]
     #[arg(long = "as", value_name = "NAME", value_parser = hosts::one)]
     own: Option<Host>,
 
@@ -123,7 +121,7 @@ pub struct Up {
 /// Add hosts to the virtual machine: all of them, or none.
 #[derive(Args)]
 pub struct Add {
-    /// Hosts, as ssh knows them; `alpha:4` lets alpha have four tasks at a time instead of one per core
+    /// Hosts, as ssh knows them; `alpha:4` allows four tasks at a time on alpha instead of one per core
     #[arg(value_name = "HOST", required = true, value_parser = hosts::list)]
     hosts: Vec<List>,
 
@@ -134,7 +132,7 @@ pub struct Add {
     which: Which,
 }
 
-/// Have hosts leave the virtual machine; what runs there is ended.
+/// Remove hosts from the virtual machine; tasks that run there are ended.
 #[derive(Args)]
 pub struct Remove {
     /// Hosts, as `regatta hosts` names them
@@ -145,10 +143,9 @@ pub struct Remove {
     which: Which,
 }
 
-/// Vouch that the hosts which do not answer are dead, so that this side of a split goes on without a majority.
+/// Declare the hosts that do not answer dead, so that this side of a split continues without a majority.
 ///
-/// Only you can know. If they live, both sides go on until they hear of each other; then the majority that was agreed on last goes on, and
-/// this side ends what it runs and joins it.
+/// Only you can know this. If they are alive, both sides continue until they reach each other; then the last agreed majority continues, and this side ends its tasks and joins it.
 #[derive(Args)]
 pub struct Vouch {
     #[command(flatten)]
@@ -189,7 +186,7 @@ fn check_others(arguments: &Up, own: &Host) -> Result<(), Refusal> {
     match others.iter().find(is_this) {
         None => Ok(()),
         Some(Host { name, .. }) => Err(Refusal::usage(format!(
-            "the host {name} is this one, which is in the virtual machine that is begun here anyway: leave it out. `--as {name}:4` gives it a name and a number of tasks"
+            "the host {name} is this host, which is always part of a machine that is started here: omit it. `--as {name}:4` sets its name and number of tasks"
         ))),
     }
 }
@@ -291,7 +288,7 @@ fn hold_here(across: &Across, nodes: Option<&Nodes>, tie: &commands::Tie) -> Res
 fn print_added(which: &Which, added: &[Added]) -> Result<(), Refusal> {
     for Added { name, address } in added {
         let object = json!({"event": "added", "host": name, "address": address});
-        which.print(&format!("{name} is in, at {address}"), &object)?;
+        which.print(&format!("{name} has joined, at {address}"), &object)?;
     }
     Ok(())
 }
@@ -319,7 +316,7 @@ pub fn remove(arguments: &Remove) -> Result<(), Refusal> {
 /// Runs `regatta vouch`.
 pub fn vouch(arguments: &Vouch) -> Result<(), Refusal> {
     let note = commands::vouch(&arguments.which.place()?)?;
-    let words = note.unwrap_or_else(|| "this side goes on with the hosts that answer".to_owned());
+    let words = note.unwrap_or_else(|| "this side continues with the hosts that answer".to_owned());
     arguments
         .which
         .print(&words, &json!({"event": "vouched", "note": words}))

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Message passing on one machine or many: run programs as tasks, race libraries, see what is here.
+/// Message passing on one machine or many: run programs as tasks, race libraries, examine this host.
 #[derive(Parser)]
 #[command(
     name = "regatta",

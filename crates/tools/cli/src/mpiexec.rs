@@ -20,7 +20,7 @@ use regatta_launch::{Form, Plan, Refusal};
 use crate::{Cli, Command, run, say};
 use parse::{Request, Shows};
 
-/// Run programs of MPI by the options of `mpiexec`: `regatta mpiexec --help` lists them
+/// Run MPI programs with the options of `mpiexec`; `regatta mpiexec --help` lists them
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
@@ -53,49 +53,49 @@ const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 
 /// The help text.
 const HELP: &str = "\
-mpiexec of Regatta: runs programs of MPI
+mpiexec of Regatta: runs MPI programs
 
 Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS] ...]
 
 Options begin with one hyphen or two, and those with a value take it as the next word or after `=`.
 
-Of a section, up to the next colon:
-  -n, -np N               So many processes [one section: as `regatta run`; several: 1]
-  -soft LIST              Numbers of processes that would do; the largest is taken
+Options of a section (up to the next colon):
+  -n, -np N               Number of processes [one section: as `regatta run`; several: 1]
+  -soft LIST              Acceptable numbers of processes; the largest is used
   -wdir DIR               The directory of the processes
-  -path DIRS              Where the program is searched for
-  -env NAME VALUE         A variable
+  -path DIRS              Directories in which the program is searched
+  -env NAME VALUE         Sets an environment variable
 
-Of the job:
-  -host, -hosts, -H LIST  Hosts, each maybe with `:` and its number of processes
-  -f, -hostfile FILE      Hosts, one a line, maybe with `:N` or `slots=N`
-  -ppn, -npernode, -N N   So many processes on each host
+Options of the job:
+  -host, -hosts, -H LIST  Hosts, each optionally with `:` and its number of processes
+  -f, -hostfile FILE      File of hosts, one per line, optionally with `:N` or `slots=N`
+  -ppn, -npernode, -N N   Number of processes on each host
   -map-by HOW             slot: neighbours share a host; node: hosts in turn; ppr:N:node: N on each host
-  -bind-to WHERE          none, core, or user:LIST, such as user:0,2-5 [default: a core each where there are enough]
-  -report-bindings        Each process tells its host and cores on standard error
-  -oversubscribe          Allow more processes than the job of Slurm has room for
+  -bind-to WHERE          none, core, or user:LIST, such as user:0,2-5 [default: one core each if there are enough]
+  -report-bindings        Each process prints its host and cores to standard error
+  -oversubscribe          Allow more processes than the Slurm job has room for
   -cpu-set LIST           As -bind-to user:LIST
-  -launcher-exec COMMAND  What reaches hosts in the place of ssh
+  -launcher-exec COMMAND  Command that reaches hosts in place of ssh
   -iface NAME             The network between the hosts: an interface, or a range of addresses
-  -genv NAME VALUE        A variable
-  -x NAME[=VALUE]         A variable, by default with its value here
+  -genv NAME VALUE        Sets an environment variable
+  -x NAME[=VALUE]         Sets an environment variable [default: its value here]
   -l, -prepend-rank       Put the rank before each line of output
-  -outfile-pattern FILE   Write standard output to files: %r is the rank, %h the host; those of other hosts are written there
+  -outfile-pattern FILE   Write standard output to files: %r is the rank, %h the host; files of other hosts' processes are written on those hosts
   -errfile-pattern FILE   The same for standard error
   -output-filename DIR    Write both below DIR, as DIR/1/rank.N/stdout and stderr
   -merge-stderr-to-stdout  Standard error goes where standard output goes
-  -output WORDS           Of tag, merge, dir=DIR, as the options above
-  -stdin 0|none           Who has the standard input [0]
-  -timeout SECONDS        End the job after so long; also the variable MPIEXEC_TIMEOUT
-  -disable-auto-cleanup   Let the others go on when a process fails
+  -output WORDS           A list of tag, merge and dir=DIR, like the options above
+  -stdin 0|none           Process that reads standard input [0]
+  -timeout SECONDS        End the job after this time; also set by the variable MPIEXEC_TIMEOUT
+  -disable-auto-cleanup   Let the other processes continue when one fails
   -usize N                The value of MPI_UNIVERSE_SIZE
-  -configfile FILE        Read sections from a file, one a line
+  -configfile FILE        Read sections from a file, one per line
   -h, --help              Print this
   -V, --version           Print the version
 
-Ignored, because nothing follows from them here: -arch, -initial-errhandler, -launcher, -rmk, -mca and its like, -tune, -prefix, -genvall, -envall,
--genvlist, -envlist (variables are passed on in any case), -nooversubscribe, -allow-run-as-root, -use-hwthread-cpus, -quiet, -verbose.
-Not followed, which is said: -timestamp-output, -xterm, -rankmap, -get-stack-traces, -report-state-on-timeout.
+Ignored, because they have no effect here: -arch, -initial-errhandler, -launcher, -rmk, -mca and similar, -tune, -prefix, -genvall, -envall,
+-genvlist, -envlist (all variables are passed on anyway), -nooversubscribe, -allow-run-as-root, -use-hwthread-cpus, -quiet, -verbose.
+Not supported; a warning is printed: -timestamp-output, -xterm, -rankmap, -get-stack-traces, -report-state-on-timeout.
 ";
 
 /// Prints help or version of mpiexec.
@@ -105,7 +105,7 @@ fn show(what: Shows) -> Result<u8, Refusal> {
         Shows::Version => say::line(concat!(
             "mpiexec (Regatta) ",
             env!("CARGO_PKG_VERSION"),
-            ", for programs of MPI 5.0"
+            ", MPI 5.0"
         ))?,
     }
     Ok(0)
@@ -142,7 +142,7 @@ fn start(request: &Request, form: Form) -> Result<u8, Refusal> {
         Ok(Cli {
             command: Command::Run(arguments),
         }) => arguments,
-        Ok(_) => return Err(Refusal::usage("that is no program to run")),
+        Ok(_) => return Err(Refusal::usage("this is not a program to run")),
         Err(error) => {
             say::usage(&error);
             return Ok(2);

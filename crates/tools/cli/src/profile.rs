@@ -9,19 +9,19 @@ use regatta_profile::{Options, Session, Shown};
 
 use crate::run;
 
-/// Run a program as `regatta run` does, and show where its time goes: calls and messages, functions, a time line
+/// Run a program like `regatta run`, and show where its time goes: calls, messages, functions, and a timeline
 #[derive(Args)]
 #[group(skip)]
 #[command(after_help = "\
-Takes the options of `regatta run`; the exit status is that of the job. Programs of all interfaces in C and Fortran can be profiled (the
+Accepts the options of `regatta run`; the exit status is that of the job. Programs of all interfaces in C and Fortran can be profiled (the
 own one, PVM, NX, Express, CrOS III, Cubix) when they are linked with the shared libraries.
 
 Examples:
   regatta profile -n 4 ./solver                     (tables here, pictures in regatta-profile.html)
   regatta profile -n 4 --rate 0 ./solver            (without samples of the processor)
-  regatta profile --host alpha,beta ./solver        (records of other hosts are fetched by the command that leads there)")]
+  regatta profile --host alpha,beta ./solver        (records of other hosts are fetched with the command that reaches them)")]
 pub struct Arguments {
-    /// The file for the page with the pictures
+    /// The file for the HTML page
     #[arg(
         long,
         value_name = "FILE",
@@ -34,11 +34,11 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", help_heading = "Profile")]
     records: Option<PathBuf>,
 
-    /// The newest events of each task that are kept for the time line, up to 4194304 (40 bytes each)
+    /// Number of the newest events of each task that are kept for the timeline, up to 4194304 (40 bytes each)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 22), default_value = "32768", help_heading = "Profile")]
     events: u32,
 
-    /// Samples per second of processor time, for the times of functions; 0: none
+    /// Samples per second of processor time, for the times of functions; 0 for none
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(0..=1000), default_value = "100", help_heading = "Profile")]
     rate: u32,
 

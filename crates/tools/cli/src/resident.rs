@@ -16,15 +16,15 @@ use regatta_launch::{OWN_PROGRAM, Refusal};
 use crate::hosts::{self, Site};
 use crate::say;
 
-/// Begin a resident job, unless it exists; started by the first program that wants to join it.
+/// Start a resident job, unless it exists; the first program that wants to join it runs this.
 #[derive(Args)]
 pub struct Arguments {
     /// The job's name
     name: String,
-    /// End when standard input is closed, and write to standard error; fails if the job exists already
+    /// End when standard input is closed, and write to standard error; fails if the job already exists
     #[arg(long)]
     leash: bool,
-    /// Begin it for a program on another host, whose environment is read from standard input
+    /// Start it for a program on another host, whose environment is read from standard input
     #[arg(long, conflicts_with = "leash")]
     asked: bool,
 }
@@ -129,8 +129,11 @@ fn read_environment() -> Result<Vec<(OsString, OsString)>, Refusal> {
     say::line(format_args!("\n{READY}"))?;
     let mut said = Vec::new();
     let heard = std::io::stdin().read_to_end(&mut said);
-    let strange =
-        || Refusal::usage("`regatta resident --asked` is for `regatta resident` on another host");
+    let strange = || {
+        Refusal::usage(
+            "`regatta resident --asked` is called by `regatta resident` on another host, not by hand",
+        )
+    };
     heard.map_err(|_| strange())?;
     let variables: Vec<(String, String)> = serde_json::from_slice(&said).map_err(|_| strange())?;
     let sound = |name: &str| !name.is_empty() && !name.contains(['=', '\0']);

@@ -9,12 +9,12 @@ use regatta_launch::{Bind, Form, MAX_TASKS, OnFailure, Plan, Refusal, cores};
 
 use crate::hosts;
 
-/// Run a program as N tasks of one job, on this host or on several, and leave nothing behind.
+/// Run a program as N tasks of one job, on this host or on several, and end everything that it started.
 #[derive(Args)]
 #[command(after_help = "\
 The exit status is that of the first task that failed (128 + the signal when it was killed), 0 when none did,
-2 for an option that makes no sense, 124 after --timeout, 125 when Regatta itself could not do it, 126 when PROGRAM
-cannot be executed, 127 when there is none. Task 0 has the standard input; the others read from /dev/null.
+2 for an invalid option, 124 after --timeout, 125 when Regatta itself failed, 126 when PROGRAM
+cannot be executed, 127 when it does not exist. Task 0 reads standard input; the others read from /dev/null.
 
 Examples:
   regatta run -n 4 ./hello
@@ -23,12 +23,11 @@ Examples:
   regatta run --host alpha,beta:4 ./solver               (alpha's cores, and four tasks on beta; by ssh)
   regatta up alpha beta && regatta run ./solver          (on all hosts of the virtual machine; see `regatta up`)")]
 pub struct Arguments {
-    /// Number of tasks [default: one per usable core, or per slot of the hosts, or as many as the job of Slurm asked for]
+    /// Number of tasks [default: one per usable core, or per slot of the hosts, or as requested from Slurm]
     #[arg(short = 'n', long = "tasks", value_name = "N", value_parser = tasks)]
     tasks: Option<u32>,
 
-    /// Cores of the tasks: `none`, `core` (task i on the i-th core), or a list like 0,2-5 [default: a core each
-    /// when there are enough that no other job uses, otherwise none]
+    /// Cores of the tasks: `none`, `core` (task i on the i-th core), or a list like 0,2-5 [default: one core each if enough cores are free of other jobs, otherwise none]
     #[arg(long, value_name = "WHERE", value_parser = bind)]
     bind: Option<Bind>,
 
@@ -44,7 +43,7 @@ pub struct Arguments {
     )]
     machine: Option<String>,
 
-    /// Put `[rank] ` before each line of output, and keep lines whole
+    /// Put `[rank] ` before each line of output; lines of different tasks are never mixed
     #[arg(short, long, conflicts_with = "json")]
     label: bool,
 
@@ -52,19 +51,19 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     timeout: Option<Duration>,
 
-    /// What happens to the other tasks when one has failed
+    /// What happens to the other tasks when one fails
     #[arg(long, value_enum, value_name = "WHAT", default_value = "stop")]
     on_failure: Others,
 
-    /// How many seconds tasks may go on after a signal that asks for the end, or with --on-failure=stop after a failure
+    /// Seconds that tasks may continue after a signal to end, or with --on-failure=stop after a failure
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "10")]
     grace: Duration,
 
-    /// Maximum number of tasks that the job may ever have, when tasks start others [default: 65536]
+    /// Maximum number of tasks that the job may have in total, including tasks that tasks start [default: 65536]
     #[arg(long, value_name = "N", value_parser = most_tasks)]
     most_tasks: Option<u32>,
 
-    /// Write one JSON object per line: the tasks' starts, lines and ends, and the job's end
+    /// Write one JSON object per line for each start, output line and end of a task, and for the end of the job
     #[arg(long)]
     json: bool,
 
@@ -130,9 +129,9 @@ pub fn tasks(text: &str) -> Result<u32, String> {
     match text.parse::<u64>() {
         Ok(0) => Err("a job needs at least one task".to_owned()),
         Ok(number) => {
-            u32::try_from(number).map_err(|_| "no host can hold that many tasks".to_owned())
+            u32::try_from(number).map_err(|_| "no host can run that many tasks".to_owned())
         }
-        Err(_) => Err("the number of tasks is a whole number, like -n 4".to_owned()),
+        Err(_) => Err("the number of tasks must be a whole number, like -n 4".to_owned()),
     }
 }
 
@@ -155,7 +154,7 @@ pub fn some_seconds(text: &str) -> Result<Duration, String> {
     let time = seconds(text)?;
     match time.is_zero() {
         false => Ok(time),
-        true => Err("in no time nothing can happen: give a number of seconds above 0".to_owned()),
+        true => Err("the time must be above 0: give a number of seconds, like 30".to_owned()),
     }
 }
 
@@ -165,7 +164,7 @@ pub fn silence(text: &str) -> Result<Duration, String> {
     match time < MIN_SILENCE {
         false => Ok(time),
         true => Err(
-            "a host in good health is silent for as long now and then: give 0.1 or more".to_owned(),
+            "this is too short, because healthy hosts are silent that long at times: give 0.1 or more".to_owned(),
         ),
     }
 }

@@ -37,7 +37,7 @@ fn unwritten(error: &std::io::Error) -> Refusal {
             status: BROKEN_PIPE,
         },
         _ => Refusal::of_regatta(format!(
-            "the answer cannot be written to standard output ({error}), so it is lost; what was asked for has been done. Make room there, or send it elsewhere"
+            "the answer cannot be written to standard output ({error}) and is lost, but the command has been carried out. Free space at its destination, or redirect it"
         )),
     }
 }

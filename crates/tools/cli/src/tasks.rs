@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::machine::Which;
 use crate::say;
 
-/// The jobs of the virtual machine and their tasks on all hosts.
+/// List the jobs of the virtual machine and their tasks on all hosts.
 #[derive(Args)]
 pub struct List {
     #[command(flatten)]
@@ -27,7 +27,7 @@ Examples:
   regatta kill alpha:1234.3         ends its task 3, wherever it runs
   regatta kill -s USR1 alpha:1234   sends a signal to all its tasks")]
 pub struct Kill {
-    /// Which signal, by its name or number
+    /// The signal, by its name or number
     #[arg(short, long, value_name = "SIGNAL", default_value = "TERM", value_parser = signal)]
     signal: i32,
 
@@ -61,14 +61,14 @@ pub fn list(arguments: &List) -> Result<(), Refusal> {
     }
     say::text(table)?;
     for Leader { job, host, output } in leaders {
-        let output = output.map(|path| format!("; what it writes since then is in {path} there"));
+        let output = output.map(|path| format!("; its output since then is in {path} there"));
         let output = output.unwrap_or_default();
         regatta_launch::warn(&format!(
-            "the launcher of {job} is lost with its host, and {host} goes on in its place{output}"
+            "the launcher of {job} is lost with its host, and {host} has taken over{output}"
         ));
     }
     for host in silent {
-        regatta_launch::warn(&format!("the host {host} did not say what runs there"));
+        regatta_launch::warn(&format!("the host {host} did not report what runs there"));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub fn read(words: &[String]) -> Result<Arguments, String> {
             "" => words
                 .next()
                 .cloned()
-                .ok_or_else(|| format!("after {word} comes a word")),
+                .ok_or_else(|| format!("{word} needs a value")),
             inline => Ok(inline.to_owned()),
         };
         match word.as_bytes() {
@@ -28,19 +28,21 @@ pub fn read(words: &[String]) -> Result<Arguments, String> {
             [b'-', b'd', ..] => arguments.debug = Some(mask(&value(&word[2..])?)?),
             [b'-', b's' | b'S', ..] => {
                 return Err(format!(
-                    "{word} starts the daemon of another host; hosts are reached by ssh here, and nobody starts daemons there"
+                    "{word} starts the daemon of another host; it has no use here, because hosts are reached by ssh"
                 ));
             }
             [b'-', b'f'] => {
-                return Err("-f keeps the daemon of another host in the foreground; there is no such daemon here".to_owned());
+                return Err("-f keeps the daemon of another host in the foreground; Regatta has no such daemon".to_owned());
             }
             [b'-', ..] => {
                 return Err(format!(
-                    "there is no option {word}; there are -nNAME and -dMASK, and a host file"
+                    "unknown option {word}; the options are -nNAME and -dMASK, and a host file"
                 ));
             }
             _ if arguments.hostfile.is_some() => {
-                return Err(format!("{word} would be a second host file"));
+                return Err(format!(
+                    "only one host file can be given, and {word} is a second one"
+                ));
             }
             _ => arguments.hostfile = Some(word.clone()),
         }
@@ -56,7 +58,7 @@ fn mask(text: &str) -> Result<String, String> {
         None => text.parse(),
     };
     read.map(|mask| format!("0x{mask:x}"))
-        .map_err(|_| format!("-d{text}: a mask is a number"))
+        .map_err(|_| format!("-d{text}: the mask must be a number"))
 }
 
 impl Arguments {
@@ -118,12 +120,12 @@ mod tests {
         assert!(arguments(&["-S", "-d0", "1"]).unwrap_err().contains("ssh"));
         assert!(arguments(&["-f"]).unwrap_err().contains("foreground"));
         assert!(arguments(&["-z"]).unwrap_err().contains("-z"));
-        assert!(arguments(&["-n"]).unwrap_err().contains("comes a word"));
+        assert!(arguments(&["-n"]).unwrap_err().contains("needs a value"));
         assert!(arguments(&["-dx"]).unwrap_err().contains("number"));
         assert!(
             arguments(&["a", "b"])
                 .unwrap_err()
-                .contains("second host file")
+                .contains("only one host file")
         );
     }
 }

@@ -30,24 +30,24 @@ type Page = (&'static str, &'static [&'static str], &'static str);
 fn page(verb: Verb) -> Page {
     match verb {
         Verb::Add => (
-            "Have hosts join the machine",
+            "Add hosts to the machine",
             &["add host ...", "add 'host option=value ...' ..."],
             "Options are those of a host file: lo dx ep wd sp bx so ip id.",
         ),
         Verb::Alias => (
-            "Give words another name, or list such names",
+            "Define aliases of commands, or list them",
             &["alias [name [word ...]]"],
             "",
         ),
         Verb::Conf => ("List the hosts of the machine", &["conf"], CONF),
         Verb::Delete => (
-            "Have hosts leave the machine; what runs there is ended",
+            "Remove hosts from the machine; tasks that run there are ended",
             &["delete host ..."],
             "",
         ),
-        Verb::Echo => ("Print the words that follow", &["echo [word ...]"], ""),
+        Verb::Echo => ("Print the arguments", &["echo [word ...]"], ""),
         Verb::Export => (
-            "Pass variables on to tasks that are spawned, or list those passed on",
+            "Pass variables on to spawned tasks, or list the variables passed on",
             &["export [variable ...]"],
             "",
         ),
@@ -61,37 +61,41 @@ fn page(verb: Verb) -> Page {
             &["halt"],
             "",
         ),
-        Verb::Help => ("Say what a command does", &["help [command]"], ""),
+        Verb::Help => ("Describe a command", &["help [command]"], ""),
         Verb::Id => ("Show this console's tid", &["id"], ""),
-        Verb::Idump => ("Tell about this console's memory", &["idump [how]"], ""),
+        Verb::Idump => ("Show this console's memory", &["idump [how]"], ""),
         Verb::Jobs => (
             "List the jobs that send their output here",
             &["jobs [-l]"],
-            "-l   their tasks in full",
+            "-l   with all of their tasks",
         ),
         Verb::Kill => (
             "End tasks",
             &["kill [-c] tid ..."],
             "-c   the tasks started by tid, instead of tid itself",
         ),
-        Verb::Mstat => ("Show how hosts are", &["mstat host ..."], ""),
+        Verb::Mstat => ("Show the state of hosts", &["mstat host ..."], ""),
         Verb::Names => (
-            "List what is in the mailbox",
+            "List the entries of the mailbox",
             &["names [pattern]"],
             "In a pattern * stands for anything.",
         ),
         Verb::Ps => ("List tasks", &["ps [-alx] [-hTID] [-nHOST]"], PS),
-        Verb::Pstat => ("Show how tasks are", &["pstat tid ..."], ""),
+        Verb::Pstat => ("Show the state of tasks", &["pstat tid ..."], ""),
         Verb::Put => (
-            "Leave a number in the mailbox",
+            "Put a number into the mailbox",
             &["put name flags number"],
             "Flags are a sum: 1 outlives this console, 2 one of several, 4 may be overwritten.",
         ),
-        Verb::Quit => ("Leave the console; the machine goes on", &["quit"], ""),
+        Verb::Quit => (
+            "Leave the console; the machine keeps running",
+            &["quit"],
+            "",
+        ),
         Verb::Reset => (
-            "End all tasks and take out what dead tasks left in the mailbox",
+            "End all tasks and remove the mailbox entries of dead tasks",
             &["reset", "reset info [name [index]]"],
-            "With info no task is ended, and only what bears the name, and the index, is taken out.",
+            "With info, no task is ended; only the entries with this name and index are removed.",
         ),
         Verb::Setenv => (
             "Show or change variables of the environment",
@@ -110,7 +114,7 @@ fn page(verb: Verb) -> Page {
             SPAWN,
         ),
         Verb::Tickle => (
-            "Ask the machine's process something",
+            "Query the machine's daemon",
             &["tickle number [number ...]"],
             "",
         ),
@@ -119,9 +123,9 @@ fn page(verb: Verb) -> Page {
             TRACE,
             "",
         ),
-        Verb::Unalias => ("Forget names given by alias", &["unalias name ..."], ""),
+        Verb::Unalias => ("Remove aliases", &["unalias name ..."], ""),
         Verb::Unexport => (
-            "No longer pass variables on",
+            "Stop passing variables on",
             &["unexport [variable ...]"],
             "",
         ),
@@ -151,7 +155,7 @@ FLAG is a number, then what its bits mean:
   H R T   starts hosts, decides where tasks go, starts tasks for the machine";
 
 const SPAWN: &str = "\
--NUMBER            so many tasks; otherwise one
+-NUMBER            number of tasks; otherwise one
 -HOST[:DIR]        on this host, in this directory
 --host=IP[:DIR]    on the host of this address
 -ARCH[:DIR]        on hosts of this architecture

@@ -101,7 +101,9 @@ impl Jobs {
         if let Some(job) = self.running.get_mut(&number).filter(|job| job.is_over()) {
             let flushed = job.file.as_mut().map_or(Ok(()), |file| file.flush());
             if let Err(error) = flushed {
-                told.extend(format!("[{number}] its file was not written: {error}\n").into_bytes());
+                told.extend(
+                    format!("[{number}] the output file was not written: {error}\n").into_bytes(),
+                );
             }
             if let Some(trace) = &mut job.trace {
                 told.extend(trace.end(number));
@@ -123,7 +125,8 @@ impl Jobs {
         }
         if let Some(file) = &mut job.file {
             if let Err(error) = file.write_all(&told) {
-                told = format!("[{number}] its file takes no more: {error}\n").into_bytes();
+                told =
+                    format!("[{number}] writing to the output file failed: {error}\n").into_bytes();
                 job.file = None;
             } else {
                 told.clear();
@@ -282,7 +285,7 @@ mod tests {
         shown(&mut jobs, A, Output::Begun);
         assert_eq!(
             shown(&mut jobs, A, text("one\n")),
-            "[1] its file takes no more: full\n"
+            "[1] writing to the output file failed: full\n"
         );
         assert_eq!(shown(&mut jobs, A, text("two\n")), "[1:t40001] two\n");
     }

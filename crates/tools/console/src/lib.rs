@@ -45,7 +45,9 @@ pub fn pvmd(words: &[String]) -> ExitCode {
     let started = checked(words).and_then(|words| library::Library::start(&words));
     match started {
         Ok((_, library::Found::Started)) => ExitCode::SUCCESS,
-        Ok((_, library::Found::Running)) => refuse("pvmd3", "the virtual machine runs already"),
+        Ok((_, library::Found::Running)) => {
+            refuse("pvmd3", "the virtual machine is already running")
+        }
         Err(sentence) => refuse("pvmd3", &sentence),
     }
 }

@@ -415,7 +415,7 @@ fn the_mailbox_is_shown_and_filled() {
     );
     assert_eq!(
         said(&mut console, "put x y 7"),
-        "put: flags and what is put are numbers\n"
+        "put: the flags and the value must be numbers\n"
     );
 }
 

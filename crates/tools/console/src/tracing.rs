@@ -105,7 +105,9 @@ impl Trace {
         let flushed = self.file.as_mut().map_or(Ok(()), |file| file.flush());
         match flushed {
             Ok(()) => Vec::new(),
-            Err(error) => format!("[{number}] its trace was not written: {error}\n").into_bytes(),
+            Err(error) => {
+                format!("[{number}] the trace file was not written: {error}\n").into_bytes()
+            }
         }
     }
 
@@ -115,7 +117,7 @@ impl Trace {
                 Ok(()) => return Vec::new(),
                 Err(error) => {
                     self.file = None;
-                    let why = format!("[{number}] its trace's file takes no more: {error}\n");
+                    let why = format!("[{number}] writing to the trace file failed: {error}\n");
                     return why.into_bytes();
                 }
             }

@@ -38,7 +38,7 @@ pub(crate) fn from_hosts(
                 }
             }
             Err(problem) => problems.push(format!(
-                "the records of the tasks of {name} could not be fetched ({problem}); they are in {} there, if it is up",
+                "the records of the tasks on {name} could not be fetched ({problem}); they are in {} on that host",
                 folder.display()
             )),
         }
@@ -81,7 +81,7 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
     let told = input
         .write_all(text.as_bytes())
         .and_then(|()| input.flush());
-    told.map_err(|error| format!("its shell does not listen: {error}"))?;
+    told.map_err(|error| format!("its shell accepts no input: {error}"))?;
     // The thread ends with the shell.
     let (sender, receiver) = channel();
     let reader = std::thread::Builder::new().spawn(move || {
@@ -97,7 +97,7 @@ fn fetch(mut input: ChildStdin, output: ChildStdout, folder: &Path) -> Result<Fi
             }
         }
     });
-    reader.map_err(|error| format!("there is no thread to read them: {error}"))?;
+    reader.map_err(|error| format!("no thread can be started to read them: {error}"))?;
     let stream = Stream {
         receiver,
         piece: Vec::new(),
@@ -124,7 +124,7 @@ impl Read for Stream {
                 Ok(piece) => piece,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(std::io::Error::other("it said nothing for too long"));
+                    return Err(std::io::Error::other("it was silent for too long"));
                 }
             };
         }
@@ -161,7 +161,7 @@ pub(crate) fn parse(from: &mut impl BufRead) -> Result<Files, String> {
             .ok()
             .filter(|&size| size <= MAX_RECORD_BYTES);
         let (true, Some(size)) = (is_name(name), size) else {
-            return Err("it sent something else".to_owned());
+            return Err("it sent invalid data".to_owned());
         };
         let mut bytes = Vec::new();
         let read = from.take(size).read_to_end(&mut bytes);

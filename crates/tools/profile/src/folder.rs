@@ -26,7 +26,7 @@ impl Folder {
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| {
             let path = path.display();
-            format!("no folder {path} can be made for the records of the tasks: {error}")
+            format!("the folder {path} for the records of the tasks cannot be created: {error}")
         })?;
         Ok(Folder(path))
     }
@@ -78,7 +78,9 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
         .open(path)?;
     let known = file.metadata()?;
     if !known.is_file() || known.len() > MAX_RECORD_BYTES {
-        return Err(std::io::Error::other("it is no file of a record's size"));
+        return Err(std::io::Error::other(
+            "it does not have the size of a record",
+        ));
     }
     let mut bytes = Vec::new();
     file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes)?;

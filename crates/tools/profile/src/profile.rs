@@ -115,7 +115,7 @@ impl Profile {
             if strange {
                 let host = &self.tasks[places[0]].record.head.host;
                 self.problems.push(format!(
-                    "the clock of {host} differs from those of other hosts by more than the job has taken: its tasks are shown as if they had begun with the first"
+                    "the clock of {host} differs from those of other hosts by more than the duration of the job: its tasks are shown as if they had started with the first task"
                 ));
             }
         }
@@ -135,9 +135,7 @@ impl Profile {
         if self.tasks.is_empty() {
             if all_could_record && !matches!(began.status, 125..=127) {
                 self.problems.push(
-                    "no task has a record, so there is nothing to be said of its messages. Either no task has called libregatta.so: link the \
-                     program with the shared library (programs of the Rust interface, and those with libregatta.a, have the library in \
-                     themselves). Or it could not make a record, and has said so on standard error"
+                    "no task has a record, so there is no profile. Either no task called libregatta.so: link the program with the shared library (programs of the Rust interface, and those with libregatta.a, contain the library). Or no task could write a record; then the cause was printed to standard error"
                         .to_owned(),
                 );
             }
@@ -154,10 +152,10 @@ impl Profile {
             };
             let room = match all_could_record {
                 true => "",
-                false => "it could not make one, as said above, or ",
+                false => "it could not write one (see above), or ",
             };
             self.problems.push(format!(
-                "there is no record of task {shown}{more}: {room}it never called libregatta.so, or its host is lost, or came while the job ran (records lie in {} there)",
+                "there is no record of task {shown}{more}: {room}it never called libregatta.so, or its host is lost, or joined while the job ran (its records are in {} there)",
                 began.folder.display()
             ));
         }
@@ -247,9 +245,9 @@ fn read(files: Files, longest: u64, problems: &mut Vec<String>) -> Vec<Record> {
         match Record::read(&bytes) {
             Ok(record) if record.fits(longest) => records.push(record),
             Ok(_) => problems.push(format!(
-                "the file {name} is left out: it is damaged, for the job has not taken as long as its numbers say"
+                "the file {name} is ignored: it is damaged, because its times exceed the duration of the job"
             )),
-            Err(fault) => problems.push(format!("the file {name} is left out: {fault}")),
+            Err(fault) => problems.push(format!("the file {name} is ignored: {fault}")),
         }
     }
     records
@@ -328,12 +326,12 @@ impl Task {
                 format!(", within {}{peer}", call.name())
             });
             said.push(format!(
-                "task {number} was killed, or ended by _exit{within}; its numbers are of the time before"
+                "task {number} was killed, or ended by _exit{within}; its numbers cover the time before"
             ));
         }
         if head.unrecorded > 0 {
             said.push(format!(
-                "task {number} has more threads than can be recorded; {} of their calls are not in the numbers",
+                "task {number} has more threads than can be recorded; {} of their calls are not counted",
                 head.unrecorded
             ));
         }

@@ -80,7 +80,7 @@ pub(crate) fn text(
         end += &format!("note: {}\n", plain(problem));
     }
     if let Some(report) = report {
-        end += &format!("The page with the pictures: {}\n", report.display());
+        end += &format!("HTML page: {}\n", report.display());
     }
     parts.push(end);
     parts.retain(|part| !part.is_empty());
@@ -118,7 +118,7 @@ fn times(profile: &Profile) -> String {
     }
     table.rows.push(sum);
     format!(
-        "Where the time goes (idle: thereof without the processor)\n{}",
+        "Where the time goes (idle: part of it without a processor)\n{}",
         table.text()
     )
 }
@@ -238,7 +238,7 @@ fn of_functions(functions: &Functions) -> String {
     let mut lines = String::new();
     for row in functions.rows.iter().take(MAX_ROWS) {
         let file = match row.file.is_empty() {
-            true => "  (a call of Regatta's)".to_owned(),
+            true => "  (a call of Regatta)".to_owned(),
             false => format!("  ({})", plain(&row.file)),
         };
         // The last column is text of any length.
@@ -304,7 +304,7 @@ fn events(profile: &Profile, messages: &Messages) -> String {
         _ => format!(", {} older ones were overwritten (--events)", count(lost)),
     };
     format!(
-        "Events: {}{older}; {} messages with both ends; receivers waited {} for senders that had not begun\n",
+        "Events: {}{older}; {} messages recorded at both ends; receivers waited {} for senders that had not started\n",
         count(there as u64),
         count(messages.arrows.len() as u64),
         time(late)

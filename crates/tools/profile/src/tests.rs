@@ -165,9 +165,12 @@ fn what_is_missing_is_said() {
     ];
     let of = Profile::of(files.into(), &began(3), Vec::new());
     let said = of.problems.join("\n");
-    assert!(said.contains("the file b.record is left out"), "{said}");
+    assert!(said.contains("the file b.record is ignored"), "{said}");
     assert!(said.contains("no record of task 0, 1: it never"), "{said}");
-    assert!(said.contains("records lie in /tmp/records there"), "{said}");
+    assert!(
+        said.contains("its records are in /tmp/records there"),
+        "{said}"
+    );
     assert!(
         said.contains("task 2 was killed, or ended by _exit, within rg_recv, about task 0"),
         "{said}"
@@ -180,18 +183,18 @@ fn a_task_that_had_no_room_for_its_record_is_no_sign_of_a_wrong_library() {
     let of = Profile::of([unrecorded.clone()].into(), &began(1), Vec::new());
     let said = of.problems.join("\n");
     assert!(
-        said.contains("process 7 of h could not make a record in /tmp/records (No space"),
+        said.contains("process 7 of h could not write a record in /tmp/records (No space"),
         "{said}"
     );
     assert!(!said.contains("libregatta.so"), "{said}");
     let files = [("a.record".to_owned(), record(0, &[])), unrecorded];
     let said = Profile::of(files.into(), &began(2), Vec::new()).problems;
-    let part = "no record of task 1: it could not make one, as said above, or it never called";
+    let part = "no record of task 1: it could not write one (see above), or it never called";
     assert!(said.join("\n").contains(part), "{said:?}");
     // Without such a file both causes are named.
     let said = Profile::of(Files::new(), &began(1), Vec::new()).problems;
-    assert!(said[0].contains("no task has called libregatta.so"));
-    assert!(said[0].contains("could not make a record"), "{said:?}");
+    assert!(said[0].contains("no task called libregatta.so"));
+    assert!(said[0].contains("could not write a record"), "{said:?}");
 }
 
 #[test]
@@ -201,7 +204,7 @@ fn a_damaged_record_is_left_out_with_a_sentence() {
     let of = profile(&[record(0, &[]), record(1, &damaged)]);
     let text = table::text(&of, &functions::of(&of), &messages::of(&of), None);
     assert!(!text.contains("18446744"), "{text}");
-    let part = "the file 1.record is left out: it is damaged, for the job has not taken as long";
+    let part = "the file 1.record is ignored: it is damaged, because its times exceed the duration";
     assert!(text.contains(part), "{text}");
 }
 

@@ -46,8 +46,7 @@ impl Unrecorded {
             };
             let error = std::io::Error::from_raw_os_error(*error);
             format!(
-                "process {shown}{more} of {host} could not make a record in {} ({error}), so its calls are not in the numbers: make room there, or give \
-                 fewer events room (--events)",
+                "process {shown}{more} of {host} could not write a record in {} ({error}), so its calls are not counted: free space there, or record fewer events (--events)",
                 folder.display()
             )
         };
@@ -82,7 +81,7 @@ mod tests {
         assert_eq!(others.len(), 4);
         let said = found.problems("/tmp/x".as_ref());
         let part =
-            "process 7, 8 of host could not make a record in /tmp/x (No space left on device";
+            "process 7, 8 of host could not write a record in /tmp/x (No space left on device";
         assert!(said.len() == 1 && said[0].starts_with(part), "{said:?}");
     }
 }

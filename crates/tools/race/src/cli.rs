@@ -39,7 +39,7 @@ pub struct Race {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Hold the results of one race against those of another
+    /// Compare the results of two races
     Compare {
         /// Folder or results.json of the first race
         a: PathBuf,
@@ -53,9 +53,9 @@ enum Action {
         #[command(flatten)]
         form: Forms,
     },
-    /// Print a table of all operations, with their suites and what each is, in Markdown
+    /// Print a Markdown table of all operations with their suites and descriptions
     Operations,
-    /// Get the peers: Open MPI and MPICH from PyPI, MPICH and PVM from the distribution
+    /// Install the peers: Open MPI and MPICH from PyPI, MPICH and PVM from the distribution
     Prepare {
         /// Folder for peers [default: regatta/peers in the cache folder]
         #[arg(long, value_name = "DIR")]
@@ -101,7 +101,7 @@ struct Options {
     /// Operations, such as one-to-one or broadcast [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     operation: Vec<String>,
-    /// Environments, such as regatta or openmpi [default: all that are here]
+    /// Environments, such as regatta or openmpi [default: all that are installed]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     environment: Vec<String>,
     /// Numbers of tasks [default: 2, 4, 8, 16, 32; spawn: 1, 10, 100]
@@ -110,7 +110,7 @@ struct Options {
     /// Sizes of messages in bytes [default: 0 to 16 MiB], or of the problems of applications
     #[arg(long, value_name = "N", value_delimiter = ',')]
     bytes: Vec<u64>,
-    /// The network that messages cross; all but `local` take namespaces, so root or a user namespace
+    /// The network between the tasks; all but `local` need network namespaces, and thus root or a user namespace
     #[arg(long, value_name = "NAME", default_value = "local")]
     network: Network,
     /// Number of hosts, unless the network is `local`
@@ -128,19 +128,19 @@ struct Options {
     /// Milliseconds per point in each launch
     #[arg(long, value_name = "MS")]
     budget: Option<f64>,
-    /// Race one environment against itself: every point must end in a tie
+    /// Race one environment against itself; every point must be a tie
     #[arg(long)]
     aa: bool,
-    /// With --aa: the second one is made so many per cent slower on purpose, and every point must show it
+    /// With --aa: slow the second one down by this many per cent; every point must show it
     #[arg(long, value_name = "PERCENT", requires = "aa", value_parser = clap::value_parser!(u32).range(1..=100))]
     delay: Option<u32>,
-    /// Seed of the order of launches [default: the time]
+    /// Seed of the order of launches [default: the current time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Folder for the results [default: results/race-SECONDS]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Resume the interrupted race in DIR: run its command again for the points that it did not reach
+    /// Resume the interrupted race in DIR: repeat its command for the points that were not measured
     #[arg(long, value_name = "DIR", conflicts_with_all = [
         "suite", "operation", "environment", "tasks", "bytes", "network", "hosts", "quick", "full", "launches", "budget", "aa", "seed", "out",
     ])]
@@ -154,7 +154,7 @@ struct Options {
     /// Print the results as JSON instead of the table
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Do not show progress
     #[arg(long)]
     quiet: bool,
 }
@@ -207,7 +207,9 @@ fn compare_files(a: &Path, b: &Path) -> Result<ExitCode> {
     }
     let differences = compare::differences(&first, &second);
     if differences.is_empty() {
-        bail!("the two races have no point in common: race the same operations, tasks and sizes");
+        bail!(
+            "the two races have no point in common: run both with the same operations, tasks and sizes"
+        );
     }
     say::text(compare::render(
         &differences,
@@ -302,13 +304,13 @@ impl Options {
     /// programs from it would be run.
     fn of_command(self, command: &str) -> Result<Options> {
         let words = shlex::split(command)
-            .with_context(|| format!("the command of that race cannot be read again: {command}"))?;
+            .with_context(|| format!("the command of that race cannot be parsed: {command}"))?;
         let again = Again::try_parse_from(&words).map_err(|error| {
-            anyhow::anyhow!("the command of that race cannot be read again ({command}): {error}")
+            anyhow::anyhow!("the command of that race cannot be parsed ({command}): {error}")
         })?;
         if let (Some(peers), None) = (&again.options.peers, &self.peers) {
             bail!(
-                "that race took its peers from {}: say --peers again if you trust the programs there",
+                "that race used peers from {}: pass --peers again if you trust the programs there",
                 peers.display()
             );
         }
@@ -398,7 +400,7 @@ impl Options {
         let operations = operations::all().map(|operation| operation.name);
         check_names("operation", &self.operation, operations)?;
         if self.budget.is_some_and(|ms| !(ms.is_finite() && ms > 0.0)) {
-            bail!("--budget takes a number of milliseconds above 0");
+            bail!("--budget needs a number of milliseconds above 0");
         }
         self.check_tasks()?;
         // An operation with a host may have one task, which is its only node.
@@ -441,11 +443,11 @@ impl Options {
                 let here = names.join(", ");
                 match known {
                     true => bail!(
-                        "the environment {asked:?} is not installed on this machine (`regatta race prepare` installs what it can); these are: {here}"
+                        "the environment {asked:?} is not installed on this machine (`regatta race prepare` installs most peers); installed: {here}"
                     ),
-                    false => bail!(
-                        "no environment \"{asked}\" is known to the race; these are installed on this machine: {here}"
-                    ),
+                    false => {
+                        bail!("unknown environment \"{asked}\"; installed on this machine: {here}")
+                    }
                 }
             }
         }
@@ -478,7 +480,7 @@ impl Options {
         let even = |tasks: &u32| tasks.is_multiple_of(self.hosts);
         match self.tasks.first() {
             Some(tasks) if !self.network.is_local() && !self.tasks.iter().any(even) => bail!(
-                "{tasks} tasks cannot be dealt evenly to {} hosts: ask for a multiple",
+                "{tasks} tasks cannot be distributed evenly over {} hosts: use a multiple of that number",
                 self.hosts
             ),
             _ => Ok(()),
@@ -507,7 +509,7 @@ fn check_names<'a>(
     for name in asked {
         if !known.contains(&name.as_str()) {
             bail!(
-                "no {what} is called {name:?}; these are the names: {}",
+                "unknown {what} {name:?}; the names are: {}",
                 known.join(", ")
             );
         }
@@ -546,7 +548,9 @@ fn peer_notes(competitors: &[Competitor]) -> Vec<String> {
 /// Adds a copy of the only environment, to race it against itself.
 fn twin(competitors: &mut Vec<Competitor>, delay: Option<u32>) -> Result<(String, String)> {
     let [one] = competitors.as_slice() else {
-        bail!("--aa races one environment against itself: name it, like --aa --environment limit");
+        bail!(
+            "--aa races one environment against itself: name it, such as --aa --environment limit"
+        );
     };
     let mut again = Competitor {
         name: format!("{}{AA_SUFFIX}", one.name),
@@ -571,7 +575,7 @@ fn judge_twins(results: &Results, a: &str, b: &str, delay: Option<u32>) -> ExitC
     let sentence = match delay {
         None if ties > 0 && faster + slower == 0 => {
             say::aside(format_args!(
-                "A/A passed: no point has a side, {ties} of {} are ties.",
+                "A/A passed: no point has a winner, {ties} of {} are ties.",
                 differences.len()
             ));
             return ExitCode::SUCCESS;
@@ -682,7 +686,10 @@ mod tests {
             Ok(())
         );
         let error = check("race --network hosts --hosts 4 --tasks 6").unwrap_err();
-        assert!(error.contains("6 tasks cannot be dealt evenly"), "{error}");
+        assert!(
+            error.contains("6 tasks cannot be distributed evenly"),
+            "{error}"
+        );
         assert_eq!(check("race --network hosts --hosts 4 --tasks 6,8"), Ok(()));
     }
 

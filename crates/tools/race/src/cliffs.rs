@@ -113,13 +113,13 @@ pub fn render(results: &Results) -> String {
     }
     let [cliffs, none, open] = count(&checks);
     let mut text = format!(
-        "\nCliffs: {} by the better peer; a cliff is a ratio above {CLIFF_RATIO:.1} with its whole interval\n\n",
+        "\nCliffs: {} by the better peer; a cliff is a ratio whose whole interval is above {CLIFF_RATIO:.1}\n\n",
         results.ours()
     );
     text.push_str(&align(&cells));
     let _ = writeln!(
         text,
-        "  {cliffs} cliffs, {none} points that are none, {open} not decided, {} without a figure of {}",
+        "  {cliffs} cliffs, {none} points without a cliff, {open} not decided, {} without a figure of {}",
         missing(results).len(),
         results.ours()
     );
@@ -176,7 +176,7 @@ mod tests {
         let place = |word: &str| text.find(word).expect(word);
         assert!(place("type-vector") < place("comm-dup") && place("comm-dup") < place("file-open"));
         assert!(
-            text.contains("2 cliffs, 1 points that are none, 0 not decided, 1 without a figure"),
+            text.contains("2 cliffs, 1 points without a cliff, 0 not decided, 1 without a figure"),
             "{text}"
         );
     }

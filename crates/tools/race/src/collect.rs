@@ -98,8 +98,8 @@ pub fn rows(
 pub const CANNOT: &str = "cannot run: ";
 
 /// Flags of planned points without a figure or a known reason.
-const NO_FIGURE: &str = "no figure: its program came to its end and printed none";
-const NOT_LAUNCHED: &str = "not launched before the time was up";
+const NO_FIGURE: &str = "no figure: its program ended without printing one";
+const NOT_LAUNCHED: &str = "not launched before time ran out";
 
 /// Flag of a point that was not yet measured when the race was interrupted.
 pub const INTERRUPTED: &str = "interrupted";

@@ -125,7 +125,7 @@ pub fn warnings(a: &Results, b: &Results) -> Vec<String> {
     let drift = y.line_ns / x.line_ns;
     if x.line_ns > 0.0 && y.line_ns > 0.0 && (drift - 1.0).abs() > crate::collect::UNSTEADY {
         warnings.push(format!(
-            "the machine itself changed: a cache line took {}, then {}; differences of that size are the machine's",
+            "the machine itself changed: a cache line took {}, then {}; differences of that size come from the machine",
             nanoseconds(x.line_ns),
             nanoseconds(y.line_ns)
         ));

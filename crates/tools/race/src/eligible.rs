@@ -22,10 +22,10 @@ pub fn check_tasks(names: &[String], tasks: &[u32]) -> Result<()> {
     };
     match tasks.iter().find(|number| !fits(**number)) {
         Some(1) => bail!(
-            "one task is a number only for spawn and for the nodes of a host: name such operations with --operation"
+            "one task is possible only for spawn and for the nodes of a host: name such operations with --operation"
         ),
         Some(number) => bail!(
-            "{number} tasks are a number only for spawn and notify, the others take {least} to {most}: name them with --operation"
+            "{number} tasks are possible only for spawn and notify, the other operations take {least} to {most}: name them with --operation"
         ),
         None => Ok(()),
     }
@@ -35,12 +35,12 @@ pub fn check_tasks(names: &[String], tasks: &[u32]) -> Result<()> {
 pub fn uneven_notes(wishes: &Wishes, hosts: u32) -> Vec<String> {
     let uneven = |tasks: &u32| !tasks.is_multiple_of(hosts);
     let asked = wishes.tasks.iter().filter(|tasks| uneven(tasks)).map(|tasks| {
-        format!("{tasks} tasks cannot be dealt evenly to {hosts} hosts: points with them are left out")
+        format!("{tasks} tasks cannot be distributed evenly over {hosts} hosts: their points are omitted")
     });
     let fixed = operations::all().filter(|one| is_asked(wishes, one));
     let fixed = fixed.filter_map(|one| Some((one.name, one.exactly?)));
     let fixed = fixed.filter(|(_, tasks)| uneven(tasks)).map(|(name, tasks)| {
-        format!("{name} takes {tasks} tasks, which cannot be dealt evenly to {hosts} hosts: it is left out")
+        format!("{name} takes {tasks} tasks, which cannot be distributed evenly over {hosts} hosts: it is omitted")
     });
     asked.chain(fixed).collect()
 }
@@ -152,7 +152,7 @@ mod tests {
         };
         let told = uneven_notes(&wishes, 4);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("6 tasks cannot be dealt evenly to 4 hosts"));
+        assert!(told[0].starts_with("6 tasks cannot be distributed evenly over 4 hosts"));
         assert!(told[1].starts_with("one-to-one takes 2 tasks"));
         assert_eq!(uneven_notes(&wishes, 2), Vec::<String>::new());
     }

@@ -223,7 +223,7 @@ pub fn render(results: &Results) -> String {
         return String::new();
     }
     let mut text = format!(
-        "\nGuidelines: no operation takes more than {MAX_GUIDELINE_RATIO:.1} times as long as its expression by others; broken is one with its whole interval\n\n"
+        "\nGuidelines: no operation takes more than {MAX_GUIDELINE_RATIO:.1} times as long as its expression by other operations; one is broken if the whole interval is above that\n\n"
     );
     let head = ["environment", "broken", "kept", "not decided"];
     let mut cells = vec![head.map(str::to_owned).to_vec()];

@@ -185,7 +185,7 @@ pub fn render(results: &Results) -> String {
         lines.push(line(fit));
     }
     let mut text = String::from(
-        "\nLogGP, of two tasks: latency L and overhead o of a small message, gap g between two, G per byte of a long one; ± half of the 95 % interval\n\n",
+        "\nLogGP between two tasks: latency L and overhead o of a small message, gap g between two messages, G per byte of a long message; ± half of the 95 % interval\n\n",
     );
     text.push_str(&align(&lines));
     let _ = writeln!(

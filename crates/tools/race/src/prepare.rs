@@ -62,7 +62,7 @@ pub fn wheel(peers: &Path, name: &str) -> Result<String> {
         .context("a venv is needed: install python3-venv")?;
     let pip = folder.join("bin/pip");
     quietly(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", name]))
-        .context("is PyPI within reach?")?;
+        .context("check that PyPI can be reached")?;
     Ok(format!("installed into {}", folder.display()))
 }
 

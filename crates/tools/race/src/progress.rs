@@ -19,7 +19,7 @@ impl Progress {
     pub fn new(launches: usize, quiet: bool) -> Progress {
         let bar = (!quiet && stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template(
-                "{bar:30} {pos}/{len} launches, {elapsed} gone, {eta} to go  {msg}",
+                "{bar:30} {pos}/{len} launches, {elapsed} elapsed, {eta} left  {msg}",
             );
             let bar = ProgressBar::new(launches as u64);
             bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -55,7 +55,8 @@ const SPEED_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_FOLDER_NAMES: u32 = 1000;
 
 /// The note of a race that was asked to stop, and the error if nothing was measured.
-pub(crate) const INTERRUPTED: &str = "the race was interrupted: what was measured until then is kept, and the measurement that was under way is lost";
+pub(crate) const INTERRUPTED: &str =
+    "the race was interrupted: finished measurements are kept, and the one in progress is lost";
 pub(crate) const NOTHING_YET: &str = "the race was interrupted before anything was measured";
 
 /// The definition of a race.
@@ -243,9 +244,7 @@ impl Race {
         if let Some(before) = &self.before {
             groups = before.narrow(groups);
             if groups.is_empty() {
-                bail!(
-                    "everything that the race had planned was measured: there is nothing to resume"
-                );
+                bail!("all planned points of the race were measured: there is nothing to resume");
             }
         }
         let sources = Sources::write(work, self.network)?;
@@ -259,7 +258,7 @@ impl Race {
         groups.retain(|group| programs.has(group));
         if groups.is_empty() {
             let why: String = self.notes.iter().map(|note| format!("\n{note}")).collect();
-            bail!("nothing to race: no environment that is here does what was asked for{why}");
+            bail!("nothing to race: no installed environment supports the requested points{why}");
         }
         Ok((programs, groups))
     }
@@ -313,7 +312,7 @@ impl Race {
             }
         }
         self.notes
-            .extend(last.map(|round| format!("time was up after {round} rounds of launches")));
+            .extend(last.map(|round| format!("time ran out after {round} rounds of launches")));
         self.notes.extend(self.time_note(few));
         self.repeat(&mut field, &mut progress, started, no_later);
         if stop.is_asked() {
@@ -328,7 +327,7 @@ impl Race {
     /// Returns a sentence on how long a race of these groups takes, of which `playing` take turns.
     fn time_sentence(&self, groups: &[Group], playing: &[usize]) -> String {
         format!(
-            "the race will take about {}, and {} at most",
+            "the race will take about {}, at most {}",
             minutes(estimate(&self.wishes, groups, playing)),
             minutes(longest_race(self.wishes.effort)),
         )
@@ -339,7 +338,7 @@ impl Race {
         let time = minutes(longest_race(self.wishes.effort));
         (few > 0).then(|| {
             format!(
-                "a race of this kind takes {time} at most: {few} launches of the first {MIN_ROUNDS} rounds were left out, so their points have wide intervals, or none"
+                "this kind of race is limited to {time}: {few} launches of the first {MIN_ROUNDS} rounds were omitted, so their points have wide intervals, or none"
             )
         })
     }

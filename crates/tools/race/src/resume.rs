@@ -88,7 +88,7 @@ pub fn check_machine(then: &Machine, now: &Machine) -> Result<()> {
     };
     if of(then) != of(now) {
         bail!(
-            "the race was run on another machine ({}) than this one ({}): their figures do not belong together, so run it again",
+            "the race was run on another machine ({}) than this one ({}), so its figures cannot be combined with new ones: run it again",
             of(then),
             of(now)
         );
@@ -158,7 +158,7 @@ pub fn merge(old: Results, new: Results) -> Results {
         {
             let (name, before, now) = (&one.name, &one.version, &environment.version);
             let note =
-                format!("{name} was {before} when the race began, and {now} when it was resumed");
+                format!("{name} was {before} when the race started, and {now} when it was resumed");
             merged.notes.push(note);
         }
     }
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(Progress::of(&merged), None, "{:?}", merged.notes);
         assert_eq!(merged.notes.len(), 1);
         assert!(
-            merged.notes[0].contains("was 1 when the race began, and 2"),
+            merged.notes[0].contains("was 1 when the race started, and 2"),
             "{:?}",
             merged.notes
         );

@@ -357,7 +357,7 @@ fn here(competitor: &Competitor, group: &Group, program: &Path) -> Command {
 fn short_cut(measured: &Measured) -> Option<String> {
     let (passed, due) = (measured.passed.bytes, measured.due);
     (passed < due).then(|| {
-        format!("not over the network: only {passed} bytes passed between hosts where at least {due} had to")
+        format!("not over the network: only {passed} bytes passed between hosts instead of at least {due}")
     })
 }
 
@@ -383,7 +383,7 @@ pub fn failure_of(finished: &Finished, output: &Output, work: &Work) -> Option<S
         .lines()
         .rev()
         .find(|line| !line.trim().is_empty() && !line.starts_with("---"));
-    let last = last.unwrap_or("it ended early without a word").trim();
+    let last = last.unwrap_or("it ended early without output").trim();
     // The text comes from another program, and is shown in tables and reports.
     let shown = last.chars().filter(|letter| !letter.is_control());
     let shown: String = shown.take(MAX_REASON_CHARS).collect();

@@ -21,7 +21,7 @@ const BEGINNING: &str = "regatta-race-";
 const PROCESSES: &str = "cgroup.procs";
 
 /// The note in the results of a race that had a group.
-pub const NOTE: &str = "the race and its programs were a group of processes with the greatest weight, so that other programs of this machine took about a hundredth of a core from them";
+pub const NOTE: &str = "the race and its programs were a group of processes with the greatest weight, so that other programs on this machine took about one percent of a core from them";
 
 /// The race's group. Dropping it moves this process back and removes the group.
 pub struct Share {

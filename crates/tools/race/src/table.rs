@@ -289,7 +289,7 @@ fn foot(results: &Results) -> String {
         "\nIn brackets: time of regatta divided by that environment's; below 1 regatta is faster (for rates: more).\n",
     );
     if results.rows.iter().any(|row| !row.flags.is_empty()) {
-        text.push_str("*: some launches failed, or the machine changed meanwhile; see the flags in results.json.\n");
+        text.push_str("*: some launches failed, or the machine changed during the race; see the flags in results.json.\n");
     }
     for environment in &results.environments {
         let _ = writeln!(

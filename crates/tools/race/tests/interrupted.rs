@@ -158,7 +158,7 @@ fn row<'a>(results: &'a Results, environment: &'a str) -> &'a Row {
 
 fn says_interrupted(results: &Results) -> bool {
     let mut notes = results.notes.iter();
-    notes.any(|note| note.contains("interrupted: what was measured until then is kept"))
+    notes.any(|note| note.contains("interrupted: finished measurements are kept"))
 }
 
 #[test]

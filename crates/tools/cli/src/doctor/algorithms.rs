@@ -18,12 +18,12 @@ type Span = (usize, &'static str);
 /// Returns the table for one host and for two, for blocking and nonblocking calls.
 pub fn table() -> String {
     let mut text = String::from(
-        "How collectives are done. BYTES are those of the message, of one member's operands, or of the longest part.\n",
+        "Algorithms of collectives. BYTES is the size of the message, of one member's operands, or of the longest part.\n",
     );
     for (hosts, place) in [(1, "on one host"), (2, "on two hosts")] {
         for (waits, calls) in [
-            (true, "calls that wait"),
-            (false, "calls that start (rg_i...)"),
+            (true, "blocking calls"),
+            (false, "nonblocking calls (rg_i...)"),
         ] {
             let _ = writeln!(text, "\n{calls}, {place}\n");
             row(&mut text, ["KIND", "MEMBERS", "BYTES", "ALGORITHM"]);
@@ -137,7 +137,7 @@ mod tests {
         let table = table();
         for line in [
             "  allreduce         2             to 16384      one round of contributions",
-            "                                  any           halves: each of the two combines one half",
+            "                                  any           halves: each of the two members combines one half",
             "                    3 to 64       to 4096       one round of contributions",
         ] {
             assert!(table.contains(line), "{line}\n{table}");

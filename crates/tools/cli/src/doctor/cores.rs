@@ -28,7 +28,7 @@ fn model() -> String {
     let guest =
         value("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     if guest {
-        format!("{name}, in a virtual machine: its cores may move, so repeat measurements")
+        format!("{name}, in a virtual machine: its cores may migrate, so repeat measurements")
     } else {
         name
     }
@@ -46,7 +46,7 @@ fn usable(allowed: &[usize]) -> Finding {
     }
     let usable = cores::usable();
     value += &format!(
-        "; a job of up to {} a core each, a larger one shares and waits by sleeping",
+        "; in a job of up to {} a core each, in a larger one tasks share cores and wait by sleeping",
         if usable == 1 {
             "1 task has".to_owned()
         } else {
@@ -58,7 +58,7 @@ fn usable(allowed: &[usize]) -> Finding {
             "raise the limit (containers: --cpus; services: CPUQuota=), or ask for fewer tasks",
         ),
         None if usable == 1 => Finding::slow(AREA, "usable", value)
-            .next("give the machine a second core: tasks take turns on one"),
+            .next("give the machine a second core: tasks share the only one"),
         None => Finding::ok(AREA, "usable", value),
     }
 }
@@ -77,11 +77,11 @@ fn sharing(allowed: &[usize]) -> Finding {
         return Finding::ok(
             AREA,
             "hardware threads",
-            "one per core: no two tasks share a core's units",
+            "one per core: tasks do not share the units of a core",
         );
     }
     let value = format!(
-        "cores {} come in pairs that share their units (SMT); tasks are put on different pairs first",
+        "cores {} come in pairs that share their units (SMT); tasks are placed on different pairs first",
         regatta_launch::words::numbers(&shared)
     );
     Finding::info(AREA, "hardware threads", value)
@@ -122,14 +122,14 @@ fn caches(allowed: &[usize]) -> Option<Finding> {
         Finding::ok(
             AREA,
             "caches",
-            format!("{value}; all usable cores share the last"),
+            format!("{value}; all usable cores share the last level"),
         )
     } else {
         Finding::info(
             AREA,
             "caches",
             format!(
-                "{value}; the usable cores do not all share the last, so some pairs are slower"
+                "{value}; the usable cores do not all share the last level, so some pairs are slower"
             ),
         )
     })

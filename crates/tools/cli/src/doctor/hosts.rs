@@ -21,15 +21,18 @@ fn host(examined: &examine::Examined) -> Vec<Finding> {
     };
     let version = env!("CARGO_PKG_VERSION");
     let there = match &agent.sent {
-        None => format!("has regatta {version}; {} tasks at once", agent.cores),
-        Some(sent) => format!("{sent}; {} tasks at once", agent.cores),
+        None => format!(
+            "has regatta {version}; runs {} tasks at a time",
+            agent.cores
+        ),
+        Some(sent) => format!("{sent}; runs {} tasks at a time", agent.cores),
     };
     let address = format!("{name}, address");
     let address = match &agent.address {
         Ok(found) => Finding::ok(
             AREA,
             address,
-            format!("{found}: the first of its addresses that the others could connect to"),
+            format!("{found}: the first of its addresses that the other hosts could connect to"),
         ),
         Err(sentence) => Finding::missing(AREA, address, sentence).essential(),
     };

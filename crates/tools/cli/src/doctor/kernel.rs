@@ -32,7 +32,7 @@ fn shared_memory() -> Finding {
     match Segment::create("regatta-doctor", TRIED_BYTES) {
         Ok(_) => Finding::ok(AREA, NAME, "anonymous (memfd), sealed, and reserved before use"),
         Err(error) => Finding::missing(AREA, NAME, format!("a sealed memfd of 1 MiB is refused: {error}"))
-            .next("raise the limit it names (those below, too); a container's seccomp profile must allow memfd_create"),
+            .next("raise the limit that the error names, and those below; in a container, the seccomp profile must allow memfd_create"),
     }
     .essential()
 }
@@ -56,15 +56,17 @@ fn membarrier() -> Finding {
         Finding::ok(
             AREA,
             NAME,
-            "global expedited: senders need no fence to see who sleeps",
+            "global expedited: senders need no fence to detect sleepers",
         )
     } else {
         Finding::slow(
             AREA,
             NAME,
-            "global expedited is refused: every send pays for a fence (some 10 ns)",
+            "global expedited is refused: every send needs a fence (about 10 ns)",
         )
-        .next("Linux 4.16 or later has it; a container's seccomp profile must allow membarrier")
+        .next(
+            "needs Linux 4.16 or later; in a container, the seccomp profile must allow membarrier",
+        )
     }
 }
 
@@ -83,8 +85,8 @@ fn pidfd() -> Finding {
 fn packet_sockets() -> Finding {
     const NAME: &str = "packet sockets";
     match regatta_launch::packet_socket_allowed() {
-        Ok(()) => Finding::ok(AREA, NAME, "this command may open them, here: one of the conditions for small messages past TCP/IP (docs/messages.md)"),
-        Err(errno) => Finding::info(AREA, NAME, format!("this command may not open them ({errno}): small messages of programs without that right go by TCP between hosts"))
+        Ok(()) => Finding::ok(AREA, NAME, "this command may open them on this host: one of the conditions for small messages to bypass TCP/IP (docs/messages.md)"),
+        Err(errno) => Finding::info(AREA, NAME, format!("this command may not open them ({errno}): small messages between hosts use TCP in programs without this privilege"))
             .next("tasks need CAP_NET_RAW: as root, by `setcap cap_net_raw=ep PROGRAM` (the loader then ignores LD_LIBRARY_PATH), or in a container with --cap-add NET_RAW"),
     }
 }

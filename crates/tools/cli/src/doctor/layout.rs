@@ -118,7 +118,7 @@ pub fn summary(findings: &[Finding]) -> String {
     match (count(FindingState::Slow), count(FindingState::Missing)) {
         (0, 0) => format!("{verdict}."),
         (slow, missing) => {
-            format!("{verdict}. {slow} slow, {missing} missing; each line says what to do.")
+            format!("{verdict}. {slow} slow, {missing} missing; each such line says what to do.")
         }
     }
 }

@@ -46,7 +46,7 @@ fn memory() -> Finding {
 fn address_space() -> Option<Finding> {
     let limit = getrlimit(Resource::As).current?;
     let value = format!(
-        "RLIMIT_AS is {}; shared segments map less room to grow into",
+        "RLIMIT_AS is {}; shared segments can grow less",
         bytes(limit)
     );
     Some(Finding::slow(AREA, "address space", value).next("ulimit -v unlimited"))
@@ -59,14 +59,14 @@ fn dev_shm() -> Finding {
             AREA,
             NAME,
             format!(
-                "{}, of no concern: Regatta's memory is anonymous (other libraries need it)",
+                "{}, not used: Regatta's memory is anonymous (other libraries need it)",
                 bytes(status.f_blocks * status.f_frsize)
             ),
         ),
         Err(_) => Finding::info(
             AREA,
             NAME,
-            "not here, of no concern: Regatta's memory is anonymous (other libraries need it)",
+            "not mounted, not used: Regatta's memory is anonymous (other libraries need it)",
         ),
     }
 }
@@ -121,7 +121,7 @@ fn files() -> Finding {
     let limit = getrlimit(Resource::Nofile);
     let show = |limit: Option<u64>| limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
     let value = format!(
-        "RLIMIT_NOFILE {}, may be raised to {}; labelled output needs 2 per task",
+        "RLIMIT_NOFILE {}, can be raised to {}; labelled output needs 2 per task",
         show(limit.current),
         show(limit.maximum)
     );

@@ -26,14 +26,14 @@ use crate::{machine, say};
 use finding::Finding;
 use layout::Look;
 
-/// Shows what this host has, what is missing and how to get it, and the path that messages would take.
+/// Show what this host provides, what is missing and how to get it, and the paths of messages.
 #[derive(Args)]
 pub struct Arguments {
     /// Write the report as one JSON object
     #[arg(long)]
     json: bool,
 
-    /// Show instead the algorithms of collectives, by kind, members and bytes
+    /// Show the algorithms of collectives instead, by kind, members and bytes
     #[arg(long, conflicts_with_all = ["json", "host"])]
     algorithms: bool,
 

@@ -14,11 +14,11 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
     let eager = geometry.eager_limit();
     let away = match single_copy.state {
         FindingState::Ok => {
-            "when the sender is away, the receiver reads the rest from its memory (CMA is allowed)"
+            "if the sender is not in a call, the receiver reads the rest from its memory (CMA is allowed)"
                 .to_owned()
         }
         _ => {
-            "when the sender is away, the rest waits for it (CMA is refused, see above)".to_owned()
+            "if the sender is not in a call, the rest waits for it (CMA is refused, see above)".to_owned()
         }
     };
     vec![
@@ -36,7 +36,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
             AREA,
             "larger",
             format!(
-                "pipelined through a shared pipe of {} or {}, as each task finds faster, both sides copying at once; {away}",
+                "pipelined through a shared pipe of {} or {}, whichever the tasks find faster, copied by both sides at once; {away}",
                 bytes(u64::from(NARROW_PIPE)),
                 bytes(u64::from(geometry.pipe))
             ),
@@ -50,7 +50,7 @@ pub fn findings(single_copy: &Finding) -> Vec<Finding> {
 fn larger() -> String {
     let eager = |tasks: u32| bytes(Geometry::for_tasks(tasks).eager_limit() as u64);
     format!(
-        "eager to {} with 32 tasks, {} with 256, {} with 1000: every pair that talks has a ring",
+        "eager to {} with 32 tasks, {} with 256, {} with 1000: every pair that communicates has a ring",
         eager(32),
         eager(256),
         eager(1000)

@@ -34,15 +34,15 @@ fn mpi(name: &'static str, mark: &str, package: &str) -> Finding {
         Some((command, version)) => {
             Finding::ok(AREA, name, format!("{version} ({})", command.display()))
         }
-        None => Finding::missing(AREA, name, "not here; the race then goes without")
-            .next("`regatta race prepare` fetches it into a private place"),
+        None => Finding::missing(AREA, name, "not installed; the race runs without it")
+            .next("`regatta race prepare` installs it into a private folder"),
     }
 }
 
 fn pvm() -> Finding {
     let root = std::env::var_os("PVM_ROOT").map_or(PathBuf::from("/usr/lib/pvm3"), PathBuf::from);
     if !root.join("lib/pvmd").exists() {
-        return Finding::missing(AREA, "PVM", "not here; the race then goes without")
+        return Finding::missing(AREA, "PVM", "not installed; the race runs without it")
             .next(install("pvm pvm-dev"));
     }
     if !Path::new("/usr/include/pvm3.h").exists() && !root.join("include/pvm3.h").exists() {

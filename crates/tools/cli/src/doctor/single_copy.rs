@@ -36,7 +36,7 @@ fn ask(owner: &mut Child) -> std::io::Result<()> {
     {
         Ok(0) => Ok(()),
         Ok(errno) => Err(Error::from_raw_os_error(errno)),
-        Err(_) => Err(Error::other("the probe gave no answer")),
+        Err(_) => Err(Error::other("the probe did not answer")),
     }
 }
 
@@ -87,12 +87,12 @@ pub fn finding() -> Finding {
         Ok(()) => Finding::ok(
             AREA,
             NAME,
-            "allowed between tasks: a large message whose sender is away is read from its memory",
+            "allowed between tasks: the receiver reads a large message from the sender's memory if the sender is not in a call",
         ),
         Err(error) => {
             let (why, next) = reason(&error);
             let value = format!(
-                "refused between tasks ({error}): {why}. Large messages then always wait for their sender to copy its half"
+                "refused between tasks ({error}): {why}. Large messages therefore wait until their sender copies its half"
             );
             Finding::slow(AREA, NAME, value).next(next)
         }
@@ -109,9 +109,9 @@ fn reason(error: &Error) -> (String, String) {
         ),
         (_, Some(scope)) if scope > 0 => (
             format!(
-                "kernel.yama.ptrace_scope is {scope}, so a process may read its own children at most"
+                "kernel.yama.ptrace_scope is {scope}, so a process may read only the memory of its children"
             ),
-            "sysctl -w kernel.yama.ptrace_scope=0 (as root), if you trust what runs as you"
+            "sysctl -w kernel.yama.ptrace_scope=0 (as root), if you trust all your processes"
                 .to_owned(),
         ),
         _ => (

@@ -13,10 +13,10 @@ const PVM: &str = "PVMSOCK";
 pub fn findings() -> Vec<Finding> {
     let mut findings = launchers(&regatta_foreign::environment);
     if std::env::var_os(PVM).is_some() {
-        let value = format!("PVM's own daemon is told of here ({PVM} is set)");
+        let value = format!("the original PVM is in the environment ({PVM} is set)");
         findings.push(
             Finding::info(AREA, "launcher", value)
-                .next("programs of PVM find each other by Regatta where its library is loaded"),
+                .next("PVM programs use Regatta if its library is loaded"),
         );
     }
     if let Some(found) = regatta_launch::slurm::describe() {
@@ -26,7 +26,7 @@ pub fn findings() -> Vec<Finding> {
         findings.push(Finding::info(
             AREA,
             "container",
-            format!("this is a container ({kind}); what it forbids stands above"),
+            format!("this is a container ({kind}); its restrictions are listed above"),
         ));
     }
     findings.push(library());
@@ -40,7 +40,7 @@ fn launchers(environment: regatta_foreign::Environment) -> Vec<Finding> {
         let (launcher, mark) = (found.launcher, &found.mark);
         let number = match found.tasks {
             Some(tasks) => format!("one of {tasks}"),
-            None => "it does not say as one of how many".to_owned(),
+            None => "the number of processes is unknown".to_owned(),
         };
         let value = format!("started by {launcher} ({mark}), {number}");
         let finding = Finding::info(
@@ -48,12 +48,12 @@ fn launchers(environment: regatta_foreign::Environment) -> Vec<Finding> {
             "launcher",
             match stops {
                 Some(_) => {
-                    format!("{value}: a Regatta program started alone would stop and say so")
+                    format!("{value}: a Regatta program started directly would exit with an error")
                 }
                 None => value,
             },
         );
-        finding.next("start Regatta programs by `regatta run`")
+        finding.next("start Regatta programs with `regatta run`")
     };
     regatta_foreign::all(environment)
         .into_iter()
@@ -111,9 +111,9 @@ fn library() -> Finding {
         }
     }
     match &found[..] {
-        [] => Finding::missing(AREA, FILE, "not beside this command, nor where the loader looks; programs in C and other languages need it")
-            .next("make install PREFIX=DIR, and LD_LIBRARY_PATH=DIR/lib if DIR is not a usual place"),
+        [] => Finding::missing(AREA, FILE, "not found beside this command or by the loader; programs in C and other languages need it")
+            .next("make install PREFIX=DIR, and LD_LIBRARY_PATH=DIR/lib if DIR is not in the loader's path"),
         [one] => Finding::ok(AREA, FILE, one.clone()),
-        [first, rest @ ..] => Finding::info(AREA, FILE, format!("{first}; also {}: the loader takes the first it meets", rest.join(", "))),
+        [first, rest @ ..] => Finding::info(AREA, FILE, format!("{first}; also {}: the loader uses the first it finds", rest.join(", "))),
     }
 }

@@ -31,7 +31,7 @@ const TOOLS: [(&str, &str, &str, &str); 7] = [
         "python3",
         "--version",
         "python3",
-        "a private place for the race's peers from PyPI",
+        "a private folder for the race's peers from PyPI",
     ),
     ("git", "--version", "git", "fetching Regatta"),
 ];

@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 
 /// Returns the page.
 pub fn page(command: &Command) -> String {
-    let mut page = "# Commands and options\n\nAs `--help` has them, from the command's own definition. `mpiexec` has [options of its own](mpi.md#mpiexec).\n".to_owned();
+    let mut page = "# Commands and options\n\nAs printed by `--help`, generated from the definition of the command. `mpiexec` has [options of its own](mpi.md#mpiexec).\n".to_owned();
     describe(command, command.get_name(), &mut page);
     page
 }
@@ -81,7 +81,7 @@ fn says(argument: &Arg) -> String {
     }
     if let Some(variable) = argument.get_env() {
         parts.push(format!(
-            "Also the variable `{}`.",
+            "Also set by the variable `{}`.",
             variable.to_string_lossy()
         ));
     }

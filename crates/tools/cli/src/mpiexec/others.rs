@@ -24,7 +24,7 @@ pub fn option(
         "launcher-exec" | "bootstrap-exec" => {
             let program = text_of(&value()?);
             if program.is_empty() {
-                return Err(format!("-{name}: it names no program"));
+                return Err(format!("-{name} names no program"));
             }
             let program =
                 shlex::try_quote(&program).map_err(|error| format!("-{name}: {error}"))?;
@@ -67,7 +67,7 @@ fn ignored(name: &str, value: &str) -> Result<(), String> {
     match value.starts_with('-') {
         false => Ok(()),
         true => Err(format!(
-            "mpiexec: -{name} wants a value, and {value} is an option; leave -{name} out: it changes nothing here"
+            "mpiexec: -{name} needs a value, but {value} is an option; omit -{name}: it has no effect here"
         )),
     }
 }
@@ -99,7 +99,7 @@ fn display(list: &str, request: &mut Request) {
 fn not_followed(name: &str, value: &str, request: &mut Request) {
     let option = format!("-{name} {value}");
     request.warnings.push(format!(
-        "{} is not followed: Regatta has nothing like it, and the job runs without",
+        "{} is ignored: Regatta does not support it",
         option.trim_end()
     ));
 }
@@ -152,7 +152,7 @@ mod tests {
             let words = text.split(' ').map(OsString::from).collect();
             let said = request(words).expect_err(text);
             assert!(
-                said.contains("wants a value, and -n is an option"),
+                said.contains("needs a value, but -n is an option"),
                 "{said}"
             );
         }
@@ -168,7 +168,7 @@ mod tests {
         ] {
             let warnings = read(text).warnings;
             assert_eq!(warnings.len(), 1, "{text}");
-            assert!(warnings[0].contains("is not followed"), "{warnings:?}");
+            assert!(warnings[0].contains("is ignored"), "{warnings:?}");
         }
     }
 }

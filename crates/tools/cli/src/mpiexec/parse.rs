@@ -130,7 +130,7 @@ fn option(
     };
     let mut value = || {
         let found = inline.take().or_else(|| words.pop_front());
-        found.ok_or_else(|| format!("mpiexec: -{name} wants a value"))
+        found.ok_or_else(|| format!("mpiexec: -{name} needs a value"))
     };
     match name {
         "n" | "np" | "c" => section.processes = Some(number(name, &value()?)?),
@@ -167,7 +167,7 @@ fn option(
         _ if others::option(name, &mut value, request)? => {}
         _ => {
             return Err(format!(
-                "mpiexec: there is no option {text}; mpiexec --help lists those there are"
+                "mpiexec: unknown option {text}; mpiexec --help lists all options"
             ));
         }
     }
@@ -185,7 +185,7 @@ fn input(of: &str) -> Result<bool> {
         "0" => Ok(false),
         "none" => Ok(true),
         _ => Err(format!(
-            "mpiexec: -stdin {of} cannot be done: the standard input goes to process 0, or with -stdin none to nobody; let process 0 send it on"
+            "mpiexec: -stdin {of} is not supported: standard input goes to process 0, or with -stdin none to no process; let process 0 forward it"
         )),
     }
 }
@@ -204,7 +204,7 @@ fn universe(value: &OsStr, request: &mut Request) -> Result<()> {
 pub fn number(name: &str, value: &OsStr) -> Result<u32> {
     let text = value.to_string_lossy();
     let number = text.parse::<u32>().ok().filter(|&number| number > 0);
-    number.ok_or_else(|| format!("mpiexec: -{name} wants a number above 0, and not {text}"))
+    number.ok_or_else(|| format!("mpiexec: -{name} needs a number above 0, not {text}"))
 }
 
 fn largest(value: &OsStr) -> Result<u32> {
@@ -219,7 +219,7 @@ fn largest(value: &OsStr) -> Result<u32> {
     let all: Option<Vec<u32>> = triplets.collect();
     let most = all.and_then(|all| all.into_iter().max());
     most.filter(|&most| most > 0)
-        .ok_or_else(|| format!("mpiexec: -soft wants numbers, or FIRST:LAST:STEP, and not {text}"))
+        .ok_or_else(|| format!("mpiexec: -soft needs numbers, or FIRST:LAST:STEP, not {text}"))
 }
 
 fn hosts(value: &OsStr, request: &mut Request) {
@@ -376,8 +376,8 @@ mod tests {
     fn nonsense_is_an_error_with_a_sentence() {
         for (text, part) in [
             ("-n 0 p", "above 0"),
-            ("-n", "wants a value"),
-            ("-colour red p", "no option -colour"),
+            ("-n", "needs a value"),
+            ("-colour red p", "unknown option -colour"),
             ("-n 2", "a program is missing"),
             ("a : -n 2", "a program is missing"),
             ("-configfile /does/not/exist", "cannot be read"),

@@ -21,7 +21,7 @@ fn bind(value: &str, request: &mut Request) {
         "core" | "hwthread" | "rr" if !is_more_than_one => request.bind = Some("core".to_owned()),
         "user" if !rest.is_empty() => request.bind = Some(rest.to_owned()),
         _ => request.warnings.push(format!(
-            "-bind-to {value} is not followed: Regatta binds each process to one core or to none, and chooses as without this option; -bind-to core, none or user:LIST say which"
+            "-bind-to {value} is ignored: Regatta binds each process to one core or to none, and chooses by itself; use -bind-to core, none or user:LIST"
         )),
     }
 }
@@ -38,7 +38,7 @@ fn map(value: &str, request: &mut Request) -> Result<(), String> {
             let number = parts.next().unwrap_or_default();
             let each = number.parse::<u32>().ok().filter(|&each| each > 0);
             let each = each.ok_or_else(|| {
-                format!("mpiexec: -map-by {value} wants a number above 0, as ppr:2:node")
+                format!("mpiexec: -map-by {value} needs a number above 0, such as ppr:2:node")
             })?;
             match parts.next() {
                 Some("node") => request.per_host = Some(each),
@@ -54,7 +54,7 @@ fn map(value: &str, request: &mut Request) -> Result<(), String> {
     }
     if !is_followed {
         request.warnings.push(format!(
-            "-map-by {value} is not followed: Regatta deals processes to hosts, by slot, by node or as ppr:N:node, and each has one core"
+            "-map-by {value} is ignored: Regatta distributes processes over hosts by slot, node or ppr:N:node, and each has one core"
         ));
     }
     Ok(())
@@ -68,7 +68,7 @@ fn rank(value: &str, request: &mut Request) {
         "slot" | "fill" | "core" | "hwthread"
     ) {
         request.warnings.push(format!(
-            "-rank-by {value} is not followed: ranks are in the order in which -map-by deals processes to the hosts"
+            "-rank-by {value} is ignored: ranks are in the order in which -map-by distributes processes over the hosts"
         ));
     }
 }

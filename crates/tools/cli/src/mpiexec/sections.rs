@@ -176,7 +176,7 @@ fn expanded(pattern: &str) -> Result<String, Refusal> {
             }
             _ => {
                 return Err(Refusal::usage(format!(
-                    "mpiexec: in the pattern {pattern} only %r (the rank), %h (the host), %g (the group of processes, 0) and %% are known"
+                    "mpiexec: the pattern {pattern} may contain only %r (the rank), %h (the host), %g (the group of processes, 0) and %%"
                 )));
             }
         };

@@ -18,7 +18,9 @@ pub(super) fn add<M: Machine>(console: &mut Console<M>, lines: &[String]) {
     console.print_all(report);
     if answers.contains(&Err(Code::CANT_START)) {
         console.print("");
-        console.print("A host cannot be started if it cannot be reached, or is not allowed to run anything without a password.");
+        console.print(
+            "A host cannot be started if it cannot be reached, or if ssh to it needs a password.",
+        );
         console.print("`regatta doctor --host HOST` looks for the reason.");
     }
 }

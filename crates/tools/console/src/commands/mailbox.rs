@@ -18,7 +18,7 @@ pub(super) fn put<M: Machine>(console: &mut Console<M>, words: &[String]) {
         (Some(flags), Some(value)) => {
             let _ = console.machine.put(&words[0], flags, value);
         }
-        _ => console.print("put: flags and what is put are numbers"),
+        _ => console.print("put: the flags and the value must be numbers"),
     }
 }
 

@@ -190,6 +190,6 @@ fn find() -> Result<PathBuf, String> {
         }
     }
     Err(format!(
-        "there is no libpvm3.so.3 beside this command or in ../lib/regatta-pvm that can be used; `make install` puts it there{refused}"
+        "no usable libpvm3.so.3 was found beside this command or in ../lib/regatta-pvm; `make install` installs it there{refused}"
     ))
 }

@@ -41,7 +41,7 @@ pub(crate) fn page(profile: &Profile, functions: &Functions, messages: &Messages
     if !note.is_empty() {
         let line = format!(
             "<p>{}</p>\n<div class=\"card\" id=\"line\"><canvas></canvas><div class=\"hint\">&nbsp;</div></div>\n\
-             <noscript><p>The time line needs JavaScript.</p></noscript>\n",
+             <noscript><p>The timeline needs JavaScript.</p></noscript>\n",
             html(&note)
         );
         body += &section("events", "Time line", LINE, &line);
@@ -64,14 +64,11 @@ pub(crate) fn page(profile: &Profile, functions: &Functions, messages: &Messages
     )
 }
 
-const TIME: &str = "Of each task's time, from its first moment to its last, the part outside of Regatta's calls (computing) and in calls of each kind. \
-    Receiving and waiting contain the wait for others. Idle is the part of the time in which the task did not have a processor: it slept, or another process had it.";
+const TIME: &str = "Of each task's time, from its first moment to its last, the share outside of calls of Regatta (computing) and in calls of each kind. Receiving and waiting include the wait for other tasks. Idle is the time in which the task had no processor: it slept, or another process ran.";
 const CALLS: &str = "The functions of libregatta.so, sums of all tasks. Interfaces such as PVM, NX and Express call these.";
-const PAIRS: &str = "Bytes from the task of a row to the task of a column; the darker, the more. Collective calls are not among them.";
-const FUNCTIONS: &str = "Samples of the processor: what a task does not compute, because it sleeps, is not here. \
-    Functions that the compiler has put into others count as those.";
-const LINE: &str = "A row for each task: calls in the colours of above, the rest is computing. Lines are messages, from the beginning of the call that \
-    sent one to the end of the call that received it. Turn the wheel to enlarge, drag to move, double-click to see all again, point at a call for its numbers.";
+const PAIRS: &str = "Bytes from the task of the row to the task of the column; darker means more. Collectives are not included.";
+const FUNCTIONS: &str = "Samples of processor time: time in which a task sleeps is not included. Inlined functions count as their callers.";
+const LINE: &str = "One row per task: calls in the colours above, the rest is computing. Lines are messages, from the start of the sending call to the end of the receiving call. Scroll to zoom, drag to move, double-click to reset, point at a call for its numbers.";
 
 fn header(profile: &Profile) -> String {
     let Some(first) = profile.tasks.first() else {

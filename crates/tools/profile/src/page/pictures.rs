@@ -171,7 +171,7 @@ pub(super) fn pairs(profile: &Profile) -> String {
     if tasks.len() > MAX_MATRIX_TASKS {
         let (all, most) = (tasks.len(), MAX_MATRIX_TASKS);
         return format!(
-            "<p>There are {all} tasks with messages; a matrix is drawn of up to {most}. --json has all pairs.</p>\n"
+            "<p>{all} tasks have messages; a matrix is drawn for up to {most}. --json prints all pairs.</p>\n"
         );
     }
     let most = pairs.values().map(|pair| pair.1).max().unwrap_or(1).max(1) as f64;
@@ -258,7 +258,7 @@ pub(super) fn functions(functions: &Functions) -> String {
             })
             .collect();
         let (class, file) = match row.file.is_empty() {
-            true => ("wait", "a call of Regatta's".to_owned()),
+            true => ("wait", "a call of Regatta".to_owned()),
             false => ("computing", row.file.clone()),
         };
         format!(

@@ -124,7 +124,7 @@ fn note(profile: &Profile, shown: usize) -> String {
     }
     if lost > 0 {
         note += &format!(
-            "; {} older ones were overwritten (--events gives more room)",
+            "; {} older ones were overwritten (increase --events to keep more)",
             count(lost)
         );
     }

@@ -27,7 +27,7 @@ pub fn note(ratios: &[Ratio], limit: impl Fn(&str) -> bool) -> Option<String> {
         false => String::new(),
     };
     Some(format!(
-        "limit is none for {} of {} rows, which is a fault of the race: {} takes less of its time ({}{rest})",
+        "limit is not a bound for {} of {} rows, which is a fault of the race: {} takes less time ({}{rest})",
         beaten.len(),
         ratios.iter().filter(|ratio| limit(&ratio.against)).count(),
         beaten[0].environment,

@@ -471,7 +471,7 @@ impl<'a> Duet<'a> {
         let seconds: f64 = open.iter().map(|ratio| ratio.more_seconds).sum();
         (!open.is_empty()).then(|| {
             format!(
-                "{} of {} comparisons in turns are not decided; at this noise that would take about {:.0} more minutes",
+                "{} of {} comparisons in turns are not decided; at this noise, deciding them would take about {:.0} more minutes",
                 open.len(),
                 ratios.len(),
                 (seconds / 60.0).ceil()

@@ -69,7 +69,7 @@ impl Player {
         for words in player.answers("task")? {
             let all = words.rsplit(' ').next().and_then(|n| n.parse().ok());
             if all != Some(tasks) {
-                bail!("its launcher started something else than {tasks} tasks of one job: {words}");
+                bail!("its launcher did not start {tasks} tasks of one job: {words}");
             }
         }
         Ok(player)
@@ -90,9 +90,9 @@ impl Player {
         let woken = running.stop().await_ready(&fds, deadline);
         match woken.context("cannot wait for the tasks of a job")? {
             Woken::Ready(0) => Ok(()),
-            Woken::Ready(_) => bail!("it ended before all its tasks had come"),
-            Woken::Late => bail!("not all of its tasks came in time"),
-            Woken::Stopped => bail!("the race is to stop"),
+            Woken::Ready(_) => bail!("it ended before all its tasks had started"),
+            Woken::Late => bail!("not all of its tasks started in time"),
+            Woken::Stopped => bail!("the race was interrupted"),
         }
     }
 
@@ -111,7 +111,7 @@ impl Player {
                 .and_then(|text| text.parse().ok());
             let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
             longest = number
-                .with_context(|| format!("a task said {answer:?}"))?
+                .with_context(|| format!("a task answered {answer:?}"))?
                 .max(longest);
         }
         Ok(Some(longest as u64))
@@ -131,7 +131,7 @@ impl Player {
         let middle = median(&(0..parts).map(slowest).collect::<Vec<_>>());
         match middle > 0.0 && middle.is_finite() {
             true => Ok(middle),
-            false => bail!("its tasks say that nothing took any time"),
+            false => bail!("its tasks measured a time of zero"),
         }
     }
 
@@ -160,7 +160,7 @@ impl Player {
             })?;
             match line.strip_prefix(word) {
                 Some(rest) => all.push(rest.trim_start().to_owned()),
-                None => bail!("a task said {line:?}"),
+                None => bail!("a task answered {line:?}"),
             }
         }
         Ok(all)
@@ -171,7 +171,7 @@ impl Player {
         let parse = |text: &str| {
             let number = text.parse::<f64>().ok();
             let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-            number.with_context(|| format!("a task said {text:?}"))
+            number.with_context(|| format!("a task answered {text:?}"))
         };
         let list = |line: String| line.split_ascii_whitespace().map(parse).collect();
         self.answers(word)?.into_iter().map(list).collect()
@@ -339,7 +339,7 @@ mod tests {
         };
         let refused = play("alone", 2, alone).err().expect("it is refused");
         assert!(
-            refused.to_string().contains("something else than 2 tasks"),
+            refused.to_string().contains("did not start 2 tasks"),
             "{refused}"
         );
     }
@@ -392,7 +392,7 @@ mod tests {
             drop(task);
             refused
         });
-        assert!(refused.is_some_and(|error| error.to_string().contains("is to stop")));
+        assert!(refused.is_some_and(|error| error.to_string().contains("was interrupted")));
         assert!(began.elapsed() < limit / 4, "{:?}", began.elapsed());
         assert!(supervisor.processes().is_empty());
     }

@@ -41,7 +41,7 @@ impl Task {
                     self.await_flag(PollFlags::OUT, deadline, stop)?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("a task does not listen any more"),
+                Err(error) => return Err(error).context("a task does not read any more"),
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ impl Task {
                 return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
             }
             if self.ahead.len() > MAX_LINE_BYTES {
-                bail!("a task said a line without end");
+                bail!("a task sent a line without end");
             }
             self.await_flag(PollFlags::IN, deadline, stop)?;
             let mut piece = [0; MAX_LINE_BYTES];
@@ -70,7 +70,7 @@ impl Task {
                 Ok(bytes) => self.ahead.extend_from_slice(&piece[..bytes]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("a task does not talk any more"),
+                Err(error) => return Err(error).context("a task cannot be read any more"),
             }
         }
     }
@@ -79,7 +79,7 @@ impl Task {
         match stop.await_ready(&[(self.stream.as_fd(), flag)], deadline)? {
             Woken::Ready(_) => Ok(()),
             Woken::Late => bail!("it did not answer in time"),
-            Woken::Stopped => bail!("the race is to stop"),
+            Woken::Stopped => bail!("the race was interrupted"),
         }
     }
 }

@@ -108,7 +108,7 @@ impl Hosts {
             .context("cannot run sh")?;
         if !output.status.success() {
             bail!(
-                "the hosts of the race cannot be made: {}. It takes the commands ip and tc (package iproute2), and a kernel with veth, bridge and tbf",
+                "the hosts of the race cannot be created: {}. They need the commands ip and tc (package iproute2), and a kernel with veth, bridge and tbf",
                 String::from_utf8_lossy(&output.stderr)
                     .trim()
                     .replace('\n', "; ")
@@ -188,7 +188,7 @@ impl Hosts {
                 .any(|other| other.processors == host.processors)
         });
         let share = if shared {
-            "too few processors for one each".to_owned()
+            "sharing processors".to_owned()
         } else {
             share
         };
@@ -201,7 +201,7 @@ impl Hosts {
                 "network {name}: {number} network namespaces of one machine, {share}, joined by veth and a bridge at full speed"
             ),
             _ => format!(
-                "network {name}: {number} network namespaces of one machine, {share}, joined by veth and a bridge; every link passes {} each way (tc tbf). No latency is added (that takes netem), and packets within the burst of {} bytes are not held up: a single small message is as fast as at full speed",
+                "network {name}: {number} network namespaces of one machine, {share}, joined by veth and a bridge; every link passes {} each way (tc tbf). No latency is added (that needs netem), and packets within the burst of {} bytes are not delayed: a single small message is as fast as at full speed",
                 self.network.slowed().map_or("", |s| s.rate),
                 self.network.slowed().map_or(0, |s| s.burst),
             ),

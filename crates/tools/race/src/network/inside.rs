@@ -42,10 +42,10 @@ fn apart() -> Command {
 pub fn check() -> Result<()> {
     let tried = apart().arg("true").stdin(Stdio::null()).output();
     let output =
-        tried.context("a race between hosts takes the command unshare (package util-linux)")?;
+        tried.context("a race between hosts needs the command unshare (package util-linux)")?;
     if !output.status.success() {
         bail!(
-            "a race between hosts takes namespaces of its own, and this user gets none ({}): run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
+            "a race between hosts needs namespaces of its own, which this user may not create ({}): run it as root, or allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }

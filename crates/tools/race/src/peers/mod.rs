@@ -389,7 +389,7 @@ impl Job<'_> {
 /// Returns a sentence that says that a peer is not installed, and how to install it.
 pub fn missing(name: &str, what: &str) -> String {
     format!(
-        "{name} takes no part, because it is not installed ({what}); `regatta race prepare` installs what it can"
+        "{name} does not take part, because it is not installed ({what}); `regatta race prepare` installs most peers"
     )
 }
 
@@ -398,7 +398,7 @@ pub const AA_SUFFIX: &str = "-again";
 
 /// Reason why two tasks cannot both send before they receive.
 pub const WAITS: &str =
-    "a send may wait for its receive, so tasks that all send first may wait for ever";
+    "a send may wait for its receive, so tasks that all send first may deadlock";
 
 /// Reason why a library lacks an operation like `MPI_Sendrecv`.
 const NO_SENDRECV: &str = "its call for that, if it has one, is in exchange";
@@ -406,7 +406,7 @@ const NO_SENDRECV: &str = "its call for that, if it has one, is in exchange";
 /// Returns why libraries of MPI lack an ability, or `None` if they have it.
 fn lacks_of_mpi(need: Need) -> Option<&'static str> {
     match need {
-        Need::Deaths => Some("MPI has no call that tells of the end of a task"),
+        Need::Deaths => Some("MPI has no call that reports the end of a task"),
         Need::Buffering => Some(WAITS),
         _ => None,
     }
@@ -414,7 +414,7 @@ fn lacks_of_mpi(need: Need) -> Option<&'static str> {
 
 /// Reason why sums at one task and similar operations are not raced.
 const NO_MORE_COLLECTIVES: &str =
-    "its calls of that kind, if it has any, are what its collectives of all tasks are made of here";
+    "its calls of this kind, if any, are used here to build its collectives of all tasks";
 
 /// Returns why libraries without one-sided transfers, datatypes and threads lack an ability, or `None` if they have it.
 fn lacks_of_others(need: Need) -> Option<&'static str> {

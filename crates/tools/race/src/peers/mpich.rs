@@ -56,7 +56,7 @@ const TUNINGS: &[Tuning] = &[
             NetworkScope::Loopback,
             When::Always,
             Set::Variable(NETMOD, "ofi"),
-            "UCX reaches nobody over 127.0.0.1",
+            "UCX cannot connect over 127.0.0.1",
         )
     },
     Tuning::network(
@@ -103,7 +103,12 @@ pub struct Mpich;
 static FACTS: Facts = Facts {
     looks: &[
         Look::new(NAME, "MPICH", "#25935f", Mark::Diamond),
-        Look::new(DEFAULT, "MPICH as it comes", "#8d9410", Mark::DiamondOpen),
+        Look::new(
+            DEFAULT,
+            "MPICH with its defaults",
+            "#8d9410",
+            Mark::DiamondOpen,
+        ),
         Look::new(ABI, "MPICH, standard ABI", "#5c9a3f", Mark::Pentagon),
     ],
     libraries: &["libmpi.", "libmpi_abi."],

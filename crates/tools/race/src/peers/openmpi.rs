@@ -131,7 +131,12 @@ pub struct OpenMpi;
 static FACTS: Facts = Facts {
     looks: &[
         Look::new(NAME, "Open MPI", "#dd6416", Mark::Square),
-        Look::new(DEFAULT, "Open MPI as it comes", "#9a7350", Mark::SquareOpen),
+        Look::new(
+            DEFAULT,
+            "Open MPI with its defaults",
+            "#9a7350",
+            Mark::SquareOpen,
+        ),
     ],
     libraries: &["libmpi."],
     lacks,

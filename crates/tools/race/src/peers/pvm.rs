@@ -276,16 +276,16 @@ impl VirtualMachine {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !self.folders.iter().all(written) {
             if let Some(status) = self.daemon.child().try_wait()? {
-                bail!("the PVM daemon ended at once ({status}): {}", self.log());
-            }
-            if self.daemon.stop().wait(DAEMON_CHECK_INTERVAL) {
-                bail!("the race is to stop");
-            }
-            if Instant::now() > deadline {
                 bail!(
-                    "the PVM daemon did not become ready in 10 s: {}",
+                    "the PVM daemon ended immediately ({status}): {}",
                     self.log()
                 );
+            }
+            if self.daemon.stop().wait(DAEMON_CHECK_INTERVAL) {
+                bail!("the race was interrupted");
+            }
+            if Instant::now() > deadline {
+                bail!("the PVM daemon was not ready within 10 s: {}", self.log());
             }
         }
         Ok(())
@@ -326,14 +326,13 @@ fn install() -> Result<String> {
     if Path::new("/usr/lib/pvm3/lib/pvmd").exists() && Path::new("/usr/include/pvm3.h").exists() {
         return Ok("is installed".to_owned());
     }
-    let by_hand = "install it with `sudo apt-get install pvm pvm-dev`; Debian 13 has no PVM: \
-                   there, build PVM 3.4 and set PVM_ROOT";
+    let by_hand = "install it with `sudo apt-get install pvm pvm-dev`; Debian 13 has no PVM: build PVM 3.4 there and set PVM_ROOT";
     if quietly(Command::new("apt-get").arg("--version")).is_err() {
-        bail!("there is no apt-get here: install PVM 3.4 by hand and set PVM_ROOT");
+        bail!("apt-get is missing: install PVM 3.4 manually and set PVM_ROOT");
     }
     let how = if is_root() { "" } else { "sudo -n " };
     eprintln!(
-        "regatta: PVM is not here, so its packages are installed: {how}apt-get install pvm pvm-dev"
+        "regatta: PVM is missing, so its packages are installed: {how}apt-get install pvm pvm-dev"
     );
     let install = |update: bool| {
         let mut command = if is_root() {

@@ -115,7 +115,7 @@ pub fn check_optimised() -> Result<()> {
     let bytes = fs::read(&library).with_context(|| format!("cannot read {}", library.display()))?;
     if bytes.windows(MARK.len()).any(|some| some == MARK) {
         bail!(
-            "{} was built without optimisation and can be ten times slower, so the race would say nothing; build it with `cargo build --release`, or race it all the same with --unoptimised",
+            "{} was built without optimisation and can be ten times slower, so the race would be meaningless; build it with `cargo build --release`, or race it anyway with --unoptimised",
             library.display()
         );
     }
@@ -124,7 +124,7 @@ pub fn check_optimised() -> Result<()> {
 
 fn found() -> Result<Competitor, String> {
     let launcher = regatta_command()
-        .ok_or("regatta: this is not the command `regatta`, so there is none to race")?;
+        .ok_or("regatta: this program is not the command `regatta`, which the race needs")?;
     let folder = launcher.parent().unwrap_or(Path::new("/")).to_owned();
     let library = [
         folder.clone(),
@@ -210,7 +210,7 @@ pub fn flags(
 pub fn link(links: &Path, names: &[&str], library: &Path) -> Result<()> {
     fs::create_dir_all(links)?;
     let library = fs::canonicalize(library)
-        .with_context(|| format!("the library {} has gone", library.display()))?;
+        .with_context(|| format!("the library {} does not exist any more", library.display()))?;
     for name in names {
         let link = links.join(name);
         let _ = fs::remove_file(&link);

@@ -199,7 +199,7 @@ impl Machine {
             .find_map(|pid| Pid::from_raw(*pid));
         let job = job.with_context(|| {
             format!(
-                "the virtual machine of regatta-pvm has ended at once: {}",
+                "the virtual machine of regatta-pvm ended immediately: {}",
                 said().trim()
             )
         })?;

@@ -44,14 +44,14 @@ fn question(results: &Results) -> String {
         cells.push(row);
     }
     let mut text = String::from(
-        "\nWhat a portable interface costs: its time, divided by that of the machine's own\n\
-         Then: Express by NX on an iPSC/2 (Ahmad and Wu, CRPC-TR91147, 1991). Now: each interface by regatta's own C interface.\n\
+        "\nCost of a portable interface: its time divided by that of the machine's own interface\n\
+         Then: Express against NX on an iPSC/2 (Ahmad and Wu, CRPC-TR91147, 1991). Now: each interface against regatta's own C interface.\n\
          Tasks of host-... are nodes; the host is one more.\n\n",
     );
     text.push_str(&align(&cells));
     let _ = writeln!(
         text,
-        "  {NOT_DECIDED}: the interval of the ratio lies on both sides of 1"
+        "  {NOT_DECIDED}: the interval of the ratio includes 1"
     );
     text
 }
@@ -89,7 +89,7 @@ fn bounds(results: &Results) -> String {
     }
     let count = |kept| checks.iter().filter(|check| check.kept == kept).count();
     let mut text = String::from(
-        "\nWhat the interfaces keep to: their time, divided by that of regatta's own C interface\n\n",
+        "\nBounds of the interfaces: their time divided by that of regatta's own C interface\n\n",
     );
     text.push_str(&align(&cells));
     let _ = writeln!(

@@ -327,10 +327,10 @@ fn listed(names: &[&str]) -> String {
 /// Returns a sentence on the certainty: for `sure` of `all` patterns it is sure, for `fairly` fairly sure.
 fn in_all(sure: usize, fairly: usize, all: usize) -> String {
     match (sure, fairly) {
-        (1, 0) if all == 1 => return "That is sure.".to_owned(),
-        (sure, 0) if sure == all => return format!("That is sure for all {all} patterns."),
+        (1, 0) if all == 1 => return "This is sure.".to_owned(),
+        (sure, 0) if sure == all => return format!("This is sure for all {all} patterns."),
         (0, 0) => {
-            return "At this noise, or because it depends on the size, none of that is sure everywhere."
+            return "None of this is sure at all points, because of noise or because it depends on the size."
                 .to_owned();
         }
         _ => {}
@@ -342,11 +342,11 @@ fn in_all(sure: usize, fairly: usize, all: usize) -> String {
         .collect();
     let patterns = if all == 1 { "pattern" } else { "patterns" };
     let others = match sure + fairly < all {
-        true => "; for the others see below what it depends on",
+        true => "; see below for the others",
         false => "",
     };
     format!(
-        "That is {} of {all} {patterns}{others}.",
+        "This is {} of {all} {patterns}{others}.",
         said.join(" and ")
     )
 }
@@ -394,7 +394,7 @@ pub fn table(results: &Results) -> String {
             "<table class=\"advice\"><thead><tr><th>Pattern</th><th>Use</th><th>How sure</th></tr></thead><tbody>\n{lines}</tbody></table>\n\
              <p class=\"small\">Figures are its time (or memory, or processor time) in units of the best other library's at the same point, the least and \
              the greatest over the pattern's points: below 1 it is ahead. <em>Sure</em>: the 95\u{a0}% interval lies on its side at every point. \
-             <em>Fairly sure</em>: it is behind at none. <em>Depends</em>: another one is ahead at some points.</p>\n"
+             <em>Fairly sure</em>: it is behind at no point. <em>Depends</em>: another one is ahead at some points.</p>\n"
         ),
     )
 }
@@ -413,7 +413,7 @@ mod tests {
             text.starts_with("On this machine, use Regatta for short messages, long messages"),
             "{text}"
         );
-        assert!(sure.starts_with("That is sure for"), "{sure}");
+        assert!(sure.starts_with("This is sure for"), "{sure}");
         let table = table(&results);
         for part in [
             "Short messages",
@@ -429,15 +429,16 @@ mod tests {
 
     #[test]
     fn the_sentence_has_the_words_of_the_table() {
-        assert_eq!(in_all(6, 0, 6), "That is sure for all 6 patterns.");
+        assert_eq!(in_all(6, 0, 6), "This is sure for all 6 patterns.");
         assert_eq!(
             in_all(1, 5, 6),
-            "That is sure for 1 and fairly sure for 5 of 6 patterns."
+            "This is sure for 1 and fairly sure for 5 of 6 patterns."
         );
         assert!(
-            in_all(0, 2, 6).starts_with("That is fairly sure for 2 of 6 patterns; for the others")
+            in_all(0, 2, 6)
+                .starts_with("This is fairly sure for 2 of 6 patterns; see below for the others")
         );
-        assert_eq!(in_all(0, 1, 1), "That is fairly sure for 1 of 1 pattern.");
+        assert_eq!(in_all(0, 1, 1), "This is fairly sure for 1 of 1 pattern.");
     }
 
     #[test]
@@ -459,7 +460,10 @@ mod tests {
             row.ci95 = [row.median * 1e-6, row.median * 1e6];
         }
         let [_, text] = sentences(&results).expect("there are peers");
-        assert!(text.contains("none of that is sure everywhere"), "{text}");
+        assert!(
+            text.contains("None of this is sure at all points"),
+            "{text}"
+        );
         assert!(table(&results).contains("not decided"));
     }
 

@@ -26,8 +26,7 @@ pub fn section(results: &Results) -> String {
     let [found, none, open] = cliffs::count(&checks);
     let missing = cliffs::missing(results).len();
     let body = format!(
-        "<p>A cliff is a point at which {} takes more than {CLIFF_RATIO:.1} times as long as the better peer, with the whole interval of the ratio. \
-         {found} points of {} are cliffs, {none} are none, {open} are not decided; {missing} more have no figure.</p>\n\
+        "<p>A cliff is a point at which {} takes more than {CLIFF_RATIO:.1} times as long as the better peer, by the whole interval of the ratio. {found} points of {} are cliffs, {none} are not, {open} are not decided; {missing} more have no figure.</p>\n\
          <div class=\"wide\"><table class=\"glance\"><thead><tr><th></th><th class=\"n\">{0}</th><th>Better peer</th><th class=\"n\"></th>\
          <th class=\"n\">Ratio</th><th>Verdict</th></tr></thead><tbody>\n{rows}</tbody></table></div>\n",
         html(&label(results.ours())),

@@ -148,24 +148,18 @@ pub fn method(results: &Results) -> String {
         _ => "none here".into(),
     };
     let rules = [
-        format!("A <em>launch</em> of the program is what repeats ({launches}), because the placement of a process and its memory \
-                 changes from one to the next. A point is the median over launches of each launch's median."),
+        format!("The unit of repetition is a <em>launch</em> of the program ({launches}), because the placement of a process and its memory differs between launches. A point is the median over launches of each launch's median."),
         "Launches of different environments are interleaved in a shuffled order, so that a slow minute of the machine \
-         falls on all of them."
+         affects all of them."
             .into(),
         format!(
-            "The speed of the machine, one way of a cache line, is taken before and after every launch. Launches in which \
-             it was more than {}\u{a0}% off the race's median are left out where enough others remain; the rows say so.",
+            "The speed of the machine (the time of a cache line one way) is measured before and after every launch. Launches in which it was more than {}\u{a0}% off the race's median are omitted if enough others remain; the rows are flagged.",
             (UNSTEADY * 100.0).round()
         ),
-        "Each launch warms up until its times are stable, then times batches of operations: the clock stands around the \
-         batch, not inside it, and the cost of reading it is taken off."
+        "Each launch warms up until its times are stable, then times batches of operations: the clock is read before and after a batch, not inside it, and the cost of reading it is subtracted."
             .into(),
-        "Processes are pinned alike in every environment; payloads are checked.".into(),
-        "Environments whose tasks can wait outside their library <em>take turns</em> (duet benchmarking): the jobs of all are up at once, \
-         and each has slices of some milliseconds in an order drawn anew for each round, the others asleep; the median of a slice's parts is its time. The ratio of two slices of one \
-         round is the sample, so a mood of the machine falls on both; intervals come of a bootstrap over launches, and rounds within \
-         them."
+        "Processes are pinned in the same way in every environment; payloads are checked.".into(),
+        "Environments whose tasks can wait outside their library <em>take turns</em> (duet benchmarking): the jobs of all run at the same time, and each gets slices of some milliseconds, in a new random order in each round, while the others sleep; the median of a slice's parts is its time. The ratio of two slices of one round is the sample, so disturbances of the machine affect both; intervals come from a bootstrap over launches, and rounds within them."
             .into(),
         format!(
             "Intervals of medians are 95\u{a0}% confidence intervals by ranks, with no assumption about the distribution. A verdict goes by the \
@@ -174,16 +168,14 @@ pub fn method(results: &Results) -> String {
             TIE[0], TIE[1]
         ),
         "The 99\u{a0}% quantile is over all samples, where a sample is the mean of one batch.".into(),
-        "No averages of ratios are shown: the verdict counts headlines, and a pattern has the range of its points. Where a row is missing or failed, the table says so."
+        "No averages of ratios are shown: the verdict counts headlines, and a pattern shows the range of its points. The table marks missing and failed rows."
             .into(),
-        "<em>limit</em> is an upper bound measured in the same race: a cache line sent to and fro between two cores, and \
-         copies of memory."
+        "<em>limit</em> is an upper bound measured in the same race: a cache line sent back and forth between two cores, and copies of memory."
             .into(),
-        "Bandwidth is the size over the time one way. Lines join sizes, never numbers of tasks. A message of 0 bytes \
-         stands apart at the left of the logarithmic axis."
+        "Bandwidth is the size over the time one way. Lines connect sizes, never numbers of tasks. A message of 0 bytes is shown separately at the left of the logarithmic axis."
             .into(),
         "The papers' points are drawn as printed, in the units of today; a word is 4 bytes. They were measured on other \
-         machines, by other methods: they show how far the field has come and prove nothing about a library."
+         machines, by other methods: they show the progress of the field and prove nothing about a library."
             .into(),
     ];
     let rules: String = rules

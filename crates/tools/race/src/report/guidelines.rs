@@ -25,9 +25,7 @@ pub fn section(results: &Results) -> String {
     let counts: String = counts.iter().map(count).collect();
     let broken: String = guidelines::broken(results).iter().map(line).collect();
     let body = format!(
-        "<p>No operation should take longer than its expression by others, no message longer than one of more bytes, no collective longer than one \
-         of more tasks, and no call of Regatta's own longer than the same by an interface over it (Träff, Gropp and Thakur, 2010). A guideline is \
-         broken where the whole interval of the ratio lies above {MAX_GUIDELINE_RATIO:.1}.</p>\n\
+        "<p>No operation should take longer than its expression by other operations, no message longer than one of more bytes, no collective longer than one of more tasks, and no call of Regatta's own interface longer than the same call through an interface above it (Träff, Gropp and Thakur, 2010). A guideline is broken if the whole interval of the ratio lies above {MAX_GUIDELINE_RATIO:.1}.</p>\n\
          <div class=\"wide\"><table class=\"glance\"><thead><tr><th></th><th class=\"n\">Broken</th><th class=\"n\">Kept</th>\
          <th class=\"n\">Not decided</th></tr></thead><tbody>\n{counts}</tbody></table></div>\n\
          <div class=\"wide\"><table class=\"glance\"><thead><tr><th>Broken</th><th>Guideline</th><th class=\"n\">Tasks</th><th class=\"n\">Size</th>\

@@ -98,7 +98,7 @@ fn cores(cores: u32) -> String {
 /// Returns the explanation of units.
 pub fn footer() -> String {
     "<footer><p>Units: 1 us = 10<sup>-6</sup> s; 1 GB/s = 10<sup>9</sup> bytes per second; 1 KiB = 1024 bytes. \
-     This file holds all of the page and asks nothing of any network.</p></footer>\n"
+     This file contains the whole page and does not access the network.</p></footer>\n"
         .into()
 }
 

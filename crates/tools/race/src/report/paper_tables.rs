@@ -50,7 +50,7 @@ pub fn section(results: &Results) -> String {
     match papers.is_empty() {
         true => papers,
         false => {
-            let lead = "<p>What the papers printed, and the same measured on this machine. Tap a line to see its table.</p>\n";
+            let lead = "<p>Figures printed in the papers, and the same measured on this machine. Click a line to see its table.</p>\n";
             page::section(ANCHOR, "Then and now", &(lead.to_owned() + &papers))
         }
     }

@@ -17,9 +17,8 @@ pub fn section(figures: &[Figure<'_>]) -> String {
         .map(|(number, figure)| html_of(figure, number))
         .collect();
     let body = format!(
-        "<p>Point at a mark, or go through a plot by the arrow keys, for its median, interval, 99\u{a0}% quantile, samples and path. Tap a name \
-         to hide or show it, tap twice to see it alone. Error bars are 95\u{a0}% confidence intervals of the median. What the papers of the 1990s \
-         measured for the operation of the same name, on machines of their time, stands below on an axis of its own. \
+        "<p>Point at a mark, or move through a plot with the arrow keys, for its median, interval, 99\u{a0}% quantile, samples and path. Tap a name \
+         to hide or show it, tap twice to see it alone. Error bars are 95\u{a0}% confidence intervals of the median. Figures of papers of the 1990s for the operation of the same name, on machines of their time, are below on an axis of their own. \
          An amber ring, or a ! over a bar, marks a point whose flags put it in doubt.</p>\n\
          <label class=\"switch\"><input type=\"checkbox\" id=\"then\" checked> Then and now: show the papers' points</label>\n\
          <noscript><p>The plots need JavaScript. Every number is in results.csv beside this file.</p></noscript>\n\

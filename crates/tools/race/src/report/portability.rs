@@ -38,9 +38,7 @@ fn question(results: &Results) -> String {
         .collect();
     let rows: String = lines.iter().map(line).collect();
     format!(
-        "<p>Time of a portable interface in units of the machine's own. <em>Then</em>: Express by NX on an iPSC/2, as Ahmad and Wu \
-         measured in 1991 (CRPC-TR91147). <em>Now</em>: each interface by Regatta's own. Where the interval of a ratio lies on both sides \
-         of 1, it is dashed.</p>\n<div class=\"wide\"><table class=\"glance\"><thead><tr><th></th><th class=\"n\">{}</th>\
+        "<p>Time of a portable interface in units of the machine's own. <em>Then</em>: Express against NX on an iPSC/2, as measured by Ahmad and Wu in 1991 (CRPC-TR91147). <em>Now</em>: each interface against Regatta's own. A ratio whose interval includes 1 is dashed.</p>\n<div class=\"wide\"><table class=\"glance\"><thead><tr><th></th><th class=\"n\">{}</th>\
          <th class=\"n\">Then</th>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div>\n",
         html(&label(OURS)),
     )

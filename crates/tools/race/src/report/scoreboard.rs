@@ -27,7 +27,7 @@ pub fn verdict(results: &Results, headlines: &[Headline]) -> String {
             .any(|row| row.environment == results.ours())
         {
             true => {
-                "Regatta was measured, but no peer at the same points: there is nothing to compare."
+                "Regatta was measured, but no peer was measured at the same points: there is nothing to compare."
                     .into()
             }
             false => "Regatta took no part in this race, so there is no standing to report.".into(),
@@ -96,14 +96,11 @@ fn example(results: &Results, headlines: &[Headline]) -> String {
 /// Returns the table of headlines.
 pub fn section(headlines: &[Headline]) -> String {
     if headlines.is_empty() {
-        let body =
-            "<p>There is no headline: Regatta was not measured at any of their points.</p>\n";
+        let body = "<p>There is no headline: Regatta was not measured at any of the headline points.</p>\n";
         return page::section("score", "Scoreboard", body);
     }
     let lines: String = headlines.iter().map(line).collect();
-    let head = "<p>Medians. <em>Ratio</em> is ours over the best peer's, in time or memory: below 1, \
-                ours is better; below it stands its 95\u{a0}% interval. A tie says that it lies between 1/1.05 and 1.05; where the noise \
-                is too large for any verdict, that is said (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
+    let head = "<p>Medians. <em>Ratio</em> is ours over the best peer's, in time or memory: below 1, ours is better; its 95\u{a0}% interval is below it. In a tie it lies between 1/1.05 and 1.05; rows with too much noise for a verdict are marked (see Method). <em>Limit</em> is what the hardware allows, measured in the same \
                 race; the figure is ours over it.</p>\n";
     let table = format!(
         "<table class=\"score\"><thead><tr><th>Operation</th><th class=\"n\">Regatta</th><th class=\"n\">Best peer</th>\

@@ -82,7 +82,7 @@ fn the_first_screen_answers_the_reader_s_question() {
         title.starts_with("On this machine, use Regatta for short messages"),
         "{title}"
     );
-    assert!(after.contains("That is sure for"), "{after}");
+    assert!(after.contains("This is sure for"), "{after}");
     assert!(title.len() < 300, "it is read in ten seconds: {title}");
     assert!(after.contains("a message of 8 B takes"), "{after}");
     let first = html.split("<h2>").nth(1).expect("a section");

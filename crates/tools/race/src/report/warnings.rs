@@ -27,7 +27,7 @@ const MEANINGS: [(&str, &str); 7] = [
     ),
     (
         "time-out",
-        "the launch did not end in its time; such a row has no value",
+        "the launch did not end in time; such a row has no value",
     ),
     (FEW, "fewer launches than planned, so the interval is wide"),
     (
@@ -36,7 +36,7 @@ const MEANINGS: [(&str, &str); 7] = [
     ),
     (
         "unsteady-launches-left-out",
-        "launches that fell on an unsteady time were not counted",
+        "launches in unsteady periods were not counted",
     ),
     ("not-pinned", "processes could not be pinned to cores"),
 ];
