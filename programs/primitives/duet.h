@@ -83,7 +83,7 @@ static int duet_obey(FILE *driver, const struct operation *(*find)(const char *,
     if (!fgets(line, sizeof line, driver) || !strncmp(line, "end", 3))
         return 0;
     if (sscanf(line, "%*s %63s %zu %lf", name, &bytes, &number) != 3 || number < 0)
-        env_fail("duet", "the driver says something that makes no sense");
+        env_fail("duet", "the driver sent an invalid line");
     const struct operation *op = find(name, strlen(name));
     if (!op) {
         fprintf(driver, "cannot\n");

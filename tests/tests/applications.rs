@@ -283,7 +283,7 @@ fn a_scene_that_is_wrong_is_refused_by_its_line() {
     refuses("ball 1", "line 3: there is no statement `ball`");
     refuses("sphere 1", "line 3: a primitive needs a material");
     refuses("sky 1 0.5", "line 3: `sky` takes 9 numbers, not 2");
-    refuses("samples many", "line 3: `many` is no number");
+    refuses("samples many", "line 3: `many` is not a number");
     refuses("material red plain 1 0 0\nsphere -1", "line 4: a radius");
     refuses(
         "material red plain 1 0 0 shiny 2",
@@ -304,7 +304,7 @@ fn an_application_refuses_what_it_cannot_compute() {
         let job = application_job(name, "regatta", arguments, tasks);
         job.run().ended_with(2).said(reason);
     };
-    refuses("gauss", &["diagonal"], 1, "the way is one of");
+    refuses("gauss", &["diagonal"], 1, "the algorithm must be one of");
     refuses("gauss", &["row-block", "0"], 2, "the number of unknowns");
     refuses("nbody", &["1"], 1, "the number of bodies");
     refuses("md", &["4", "10"], 5, "narrower than the cutoff");
@@ -324,7 +324,12 @@ fn an_application_in_fortran_refuses_what_it_cannot_compute() {
         job.run().ended_with(2).said(reason);
     };
     for interface in ["nx", "express", "mpi"] {
-        refuses("gauss", interface, &["diagonal"], "the way is one of");
+        refuses(
+            "gauss",
+            interface,
+            &["diagonal"],
+            "the algorithm must be one of",
+        );
         refuses(
             "gauss",
             interface,

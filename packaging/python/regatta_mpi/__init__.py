@@ -61,7 +61,7 @@ def command():
     for file in _installed().files or ():
         if file.parts[-2:] == ("bin", "regatta"):
             return pathlib.Path(file.locate()).resolve()
-    raise FileNotFoundError("regatta-mpi is installed without its command; install it anew: pip install --force-reinstall regatta-mpi")
+    raise FileNotFoundError("regatta-mpi is installed without its command; reinstall it: pip install --force-reinstall regatta-mpi")
 
 
 def prefix():

@@ -88,7 +88,7 @@ class Executor(concurrent.futures.Executor):
 
     def __init__(self, max_workers=None, *, retries=2, initializer=None, initargs=(), host=None):
         if max_workers is not None and max_workers < 1:
-            raise ValueError(f"an executor has at least one worker, and not {max_workers}")
+            raise ValueError(f"an executor needs at least one worker, not {max_workers}")
         init()
         self._me = _native.task()
         mine = self._me * _CHANNELS_OF_TASK % _CHANNELS
@@ -136,7 +136,7 @@ class Executor(concurrent.futures.Executor):
             if self._broken is not None:
                 raise concurrent.futures.BrokenExecutor(self._broken)
             if self._closing:
-                raise RuntimeError("an executor that is shut down takes no more calls")
+                raise RuntimeError("cannot submit calls to an executor that is shut down")
             self._calls[call.number] = call
             self._pending.append(call)
             if self._idle:
@@ -146,7 +146,7 @@ class Executor(concurrent.futures.Executor):
     def resize(self, max_workers):
         """Changes the number of workers. Starts more, or ends some after their current calls. Does not block until they have ended."""
         if max_workers < 1:
-            raise ValueError(f"an executor has at least one worker, and not {max_workers}")
+            raise ValueError(f"an executor needs at least one worker, not {max_workers}")
         with self._lock:
             self._wanted, self._elastic = max_workers, False
             self._fill()
@@ -230,7 +230,7 @@ class Executor(concurrent.futures.Executor):
             if is_first and ready and self._failed_starts == _FAILED_STARTS:
                 warnings.warn(
                     f"{_FAILED_STARTS} starts of workers in a row have failed: {why}; "
-                    f"the executor goes on with {ready} of {self._wanted} workers, and tries again in longer and longer pauses",
+                    f"the executor continues with {ready} of {self._wanted} workers, and tries again at increasing intervals",
                     RuntimeWarning,
                 )
         if self._timer is None:
@@ -340,7 +340,7 @@ class Executor(concurrent.futures.Executor):
             self._fill()
         elif self._broken is None:
             self._start_failed(
-                worker.start, f"worker {event.task} on host {event.host} {_end(event)} before it took a call; its output says why"
+                worker.start, f"worker {event.task} on host {event.host} {_end(event)} before it took a call; see its output for the cause"
             )
         self._dispatch()
 
@@ -367,7 +367,7 @@ class Executor(concurrent.futures.Executor):
                     self._take(unpack(message), status.source)
         except BaseException as error:
             with self._lock:
-                self._break(f"the executor's thread has failed: {error!r}")
+                self._break(f"the executor's thread failed: {error!r}")
             raise
         finally:
             if self._timer is not None:
@@ -430,7 +430,7 @@ class Executor(concurrent.futures.Executor):
                 self._fill()
         elif kind == "failed":
             with self._lock:
-                self._break(f"the initializer has failed in a worker:\n{rest[0]}")
+                self._break(f"the initializer failed in a worker:\n{rest[0]}")
 
 
 def _is_over(request):
@@ -460,7 +460,7 @@ def _end(event):
 def _died(event, tries):
     error = WorkerDied(
         f"worker {event.task} on host {event.host} {_end(event)} while it ran this call, which has been tried {tries} times; "
-        "the executor goes on with other workers",
+        "the executor continues with other workers",
         task=event.task,
     )
     error.host, error.how, error.value = event.host, event.how, event.value

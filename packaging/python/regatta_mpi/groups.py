@@ -137,7 +137,7 @@ class Group(_native.Group):
                 input = numpy.asarray(input, order="C")
                 if input.ndim == 0 or input.shape[0] != self.size:
                     raise ValueError(
-                        f"the first axis of the array has to have an index for each of the {self.size} members, and its shape is {input.shape}"
+                        f"the first axis of the array must have the length {self.size}, the number of members, but its shape is {input.shape}"
                     )
             shape, dtype = self.bcast_object((input.shape[1:], input.dtype) if self.rank == root else None, root)
             out = numpy.empty(shape, dtype)
@@ -206,8 +206,8 @@ def wait_any(requests):
     for request in requests:
         if isinstance(request, ObjectRequest):
             raise TypeError(
-                "wait_any takes no request of irecv_object, whose message has no memory yet; "
-                "await several in asyncio, as with asyncio.wait, or call their test in turn"
+                "wait_any does not support requests of irecv_object, whose message has no memory yet; "
+                "await several in asyncio, for example with asyncio.wait, or call test on each in a loop"
             )
     once = list(dict.fromkeys(requests))
     at = _native.wait_any(once)
@@ -225,7 +225,7 @@ def channel(number):
     The number is 0 to 134217727. A task's rank in the group is its id.
     """
     if not 0 <= number < 1 << 27:
-        raise ValueError(f"a channel is a number from 0 to 134217727, and not {number}: Regatta itself has those from there on")
+        raise ValueError(f"a channel must be a number from 0 to 134217727, not {number}; Regatta uses larger numbers itself")
     return any_channel(number)
 
 

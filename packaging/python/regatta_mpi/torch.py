@@ -52,7 +52,7 @@ def _named(error, group):
         return error
     how = "has left" if isinstance(error, TaskLeft) else "has died"
     named = RankDied(
-        f"rank {rank} of the process group {how}: {error}; the others go on after regatta_mpi.torch.shrink()", error.code, group.task_of(rank)
+        f"rank {rank} of the process group {how}: {error}; the other ranks can continue after regatta_mpi.torch.shrink()", error.code, group.task_of(rank)
     )
     named.rank = rank
     return named
@@ -338,11 +338,11 @@ class ProcessGroup(dist.ProcessGroup):
         """Returns the tensor or a contiguous copy, the number of elements, their type, the operator, and the final divisor."""
         number = _OPERATORS.get(getattr(op, "op", op))
         if number is None:
-            raise ValueError(f"regatta has no reduction {op}: there are {', '.join(str(it).split('.')[-1] for it in _OPERATORS)}")
+            raise ValueError(f"regatta does not support the reduction {op}; it supports {', '.join(str(it).split('.')[-1] for it in _OPERATORS)}")
         memory = _contiguous(tensor)
         typed = torch.view_as_real(memory) if memory.is_complex() else memory
         if memory.is_complex() and number != _groups.SUM:
-            raise TypeError(f"regatta has sums and means of complex numbers, and not {op}; reduce torch.view_as_real(tensor) in another way")
+            raise TypeError(f"regatta supports only sums and means of complex numbers, not {op}; reduce torch.view_as_real(tensor) in another way")
         if typed.dtype in _WIDER:
             memory = typed = typed.to(_WIDER[typed.dtype])
         elif typed.dtype == torch.bool:
@@ -557,9 +557,9 @@ class _All(_Work):
 
 def _contiguous(tensor):
     if tensor.device.type != "cpu":
-        raise ValueError(f"the backend regatta takes tensors in the processor's memory, and this one is on {tensor.device}; use tensor.cpu()")
+        raise ValueError(f"the backend regatta needs tensors in CPU memory, but this one is on {tensor.device}; use tensor.cpu()")
     if tensor.layout != torch.strided:
-        raise ValueError(f"the backend regatta takes dense tensors, and this one is {tensor.layout}; use tensor.to_dense()")
+        raise ValueError(f"the backend regatta needs dense tensors, but this one is {tensor.layout}; use tensor.to_dense()")
     # A negated or conjugated view has other bytes in memory than its values.
     tensor = tensor.resolve_conj().resolve_neg()
     return tensor if tensor.is_contiguous() else tensor.contiguous()
@@ -572,18 +572,18 @@ def _spread(parts, tensors):
 
 def _check_length(tensor, wanted, what, of_what):
     if tensor.nbytes != wanted:
-        raise ValueError(f"{what} has {tensor.nbytes} bytes and has to have {wanted}: as many as {of_what} together")
+        raise ValueError(f"{what} has {tensor.nbytes} bytes, but must have {wanted}, the total size of {of_what}")
 
 
 def _lengths(tensor, splits, size):
     """Returns the sizes in bytes of the parts of a tensor that is split along its first dimension."""
     if not splits:
         if tensor.nbytes % size:
-            raise ValueError(f"{tensor.nbytes} bytes are not as many for each of {size} ranks; give the sizes of the parts")
+            raise ValueError(f"{tensor.nbytes} bytes cannot be divided evenly among {size} ranks; pass the sizes of the parts")
         return [tensor.nbytes // size] * size
     row = tensor.nbytes // tensor.shape[0] if tensor.shape[0] else 0
     if sum(splits) != tensor.shape[0]:
-        raise ValueError(f"the parts have {sum(splits)} rows together, and the tensor {tensor.shape[0]}")
+        raise ValueError(f"the parts have {sum(splits)} rows in total, but the tensor has {tensor.shape[0]}")
     return [rows * row for rows in splits]
 
 
@@ -601,8 +601,8 @@ def _create(options, _):
     members = _world()
     if members.size < options.group_size or members.size <= max(ranks, default=0):
         raise ValueError(
-            f"the process group has {options.group_size} ranks and the job {members.size} tasks; "
-            "start as many by `regatta run -n`, and leave rank and world_size to init_method='regatta://'"
+            f"the process group has {options.group_size} ranks, but the job has {members.size} tasks; "
+            "start the same number with `regatta run -n`, and let init_method='regatta://' set rank and world_size"
         )
     whole = not ranks or list(ranks) == list(range(members.size))
     if not whole:

@@ -129,4 +129,4 @@ def _shown(show, error):
     try:
         return show(error)
     except BaseException:
-        return "an exception whose text cannot be had, as its own methods raise"
+        return "an exception without a text, because its own methods raise"

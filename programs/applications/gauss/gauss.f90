@@ -289,8 +289,8 @@ contains
       by_rows = way == 'row-block'
       g%scattered = way == 'column-scattered'
       if (.not. by_rows .and. .not. g%scattered .and. way /= 'column-block') &
-         call refuse('gauss', 'the way is one of row-block, column-block, column-scattered')
-      if (g%n < 1 .or. g%n > 30000) call refuse('gauss', 'the number of unknowns is 1 to 30000')
+         call refuse('gauss', 'the algorithm must be one of row-block, column-block, column-scattered')
+      if (g%n < 1 .or. g%n > 30000) call refuse('gauss', 'the number of unknowns must be 1 to 30000')
       allocate (g%message(g%n + 1))
       if (by_rows) then
          call rows_begin(g)

@@ -252,9 +252,9 @@ static int gauss(int argc, char **argv, int rank, int size)
     int by_rows = strcmp(way, "row-block") == 0;
     g.scattered = strcmp(way, "column-scattered") == 0;
     if (!by_rows && !g.scattered && strcmp(way, "column-block") != 0)
-        refuse("gauss", "the way is one of row-block, column-block, column-scattered");
+        refuse("gauss", "the algorithm must be one of row-block, column-block, column-scattered");
     if (g.n < 1 || g.n > 30000)
-        refuse("gauss", "the number of unknowns is 1 to 30000");
+        refuse("gauss", "the number of unknowns must be 1 to 30000");
     g.message = zeroed_memory((size_t)g.n + 1, sizeof *g.message);
     if (by_rows)
         gauss_rows_begin(&g);

@@ -317,7 +317,7 @@ static int md(int argc, char **argv, int rank, int size)
     struct md md = {.rank = rank, .size = size};
     int cells = argc > 1 ? atoi(argv[1]) : 8, steps = argc > 2 ? atoi(argv[2]) : 50;
     if (cells < 4 || cells > 100 || steps < 1)
-        refuse("md", "the cube has 4 to 100 cells along an edge, and there is a step at least");
+        refuse("md", "the cube must have 4 to 100 cells along an edge, and there must be at least one step");
     md_begin(&md, cells);
     md_ghosts(&md);
     double before[2], after[2], potential = md_forces(&md);

@@ -161,7 +161,7 @@ contains
       n%rank = rank
       n%size = size
       if (n%bodies < 2 .or. n%bodies > 2**20 .or. steps < 1) &
-         call refuse('nbody', 'the number of bodies is 2 to 1048576, that of steps 1 or more')
+         call refuse('nbody', 'the number of bodies must be 2 to 1048576, the number of steps at least 1')
       call begin(n)
       call forces(n, potential)
       call add_up(n, potential, before)

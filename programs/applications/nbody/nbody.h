@@ -137,7 +137,7 @@ static int nbody(int argc, char **argv, int rank, int size)
     struct nbody n = {.bodies = argc > 1 ? atoi(argv[1]) : 512, .rank = rank, .size = size};
     int steps = argc > 2 ? atoi(argv[2]) : 10;
     if (n.bodies < 2 || n.bodies > 1 << 20 || steps < 1)
-        refuse("nbody", "the number of bodies is 2 to 1048576, that of steps 1 or more");
+        refuse("nbody", "the number of bodies must be 2 to 1048576, the number of steps at least 1");
     nbody_begin(&n);
     double before[4], after[4], potential = nbody_forces(&n);
     nbody_totals(&n, potential, before);

@@ -42,7 +42,7 @@ static inline enum ep_way ep_way(int argc, char **argv)
     for (int way = EP_EQUAL; way <= EP_UNITS; way++)
         if (strcmp(argv[2], ep_ways[way]) == 0)
             return way;
-    refuse("npb", "the work of ep is dealt in one of the ways equal, pilot, units");
+    refuse("npb", "the distribution of ep must be one of equal, pilot, units");
 }
 
 static const struct ep_class {

@@ -231,7 +231,7 @@ static int ft(char name, int rank, int size)
     while (class->name != name)
         class++;
     if (class->ny % size != 0 || class->nz % size != 0)
-        refuse("npb-ft", "the number of tasks is a power of two, not above the shorter edge");
+        refuse("npb-ft", "the number of tasks must be a power of two, not above the shorter edge");
     struct ft ft = {.class = class, .rank = rank, .size = size, .planes = class->nz / size, .rows = class->ny / size};
     ft.elements = (size_t)ft.planes * (size_t)class->nx * (size_t)class->ny;
     ft.longest = class->nx > class->nz ? class->nx : class->nz;

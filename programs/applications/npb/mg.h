@@ -281,7 +281,7 @@ static int mg(char name, int rank, int size)
         class++;
     int edge = 1 << class->level;
     if (edge % size != 0 || 2 * size > edge)
-        refuse("npb-mg", "the number of tasks is a power of two, of which each has two planes at least");
+        refuse("npb-mg", "the number of tasks must be a power of two, and each task needs at least two planes");
     struct mg mg = {.class = class, .rank = rank, .size = size};
     mg_make(&mg);
     mg_charge(&mg);

@@ -54,7 +54,7 @@ static inline char npb_class(int argc, char **argv)
     if (argc < 2)
         return 'S';
     if (strlen(argv[1]) != 1 || !strchr("SWAB", argv[1][0]))
-        refuse("npb", "the class is one of S, W, A, B");
+        refuse("npb", "the class must be one of S, W, A, B");
     return argv[1][0];
 }
 

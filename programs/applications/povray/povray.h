@@ -149,7 +149,7 @@ static void hand_out_again(struct farm *f, struct part *p, const char *failure)
     f->again++;
     p->worker = NOBODY;
     if (++p->failures >= MAX_FAILURES && !f->gives_up) {
-        fprintf(stderr, "povray: a tile could not be rendered %d times, so there will be no picture. %s\n", MAX_FAILURES, failure);
+        fprintf(stderr, "povray: a tile failed %d times, so the picture cannot be rendered. %s\n", MAX_FAILURES, failure);
         f->gives_up = 1;
     }
 }
@@ -202,7 +202,7 @@ static void lose_worker(struct farm *f, int worker)
     for (int k = 0; k < f->workers; k++)
         alive += f->lives[k] >= 0;
     if (!alive && !f->gives_up) {
-        fprintf(stderr, "povray: no worker is left, so there will be no picture\n");
+        fprintf(stderr, "povray: no worker is left, so the picture cannot be rendered\n");
         f->gives_up = 1;
     }
 }

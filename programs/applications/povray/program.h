@@ -82,13 +82,13 @@ static const char *arguments(int argc, char **argv, struct picture *picture)
     argv += picture->tells;
     argc -= picture->tells;
     if (argc < 2 || argc == 3 || argc > 5)
-        refuse("povray", "the arguments are: [-v] SCENE [WIDTH HEIGHT [FILE]]; -v tells of each tile, the picture goes to FILE (PPM)");
+        refuse("povray", "the arguments are: [-v] SCENE [WIDTH HEIGHT [FILE]]; -v reports each tile, the picture is written to FILE (PPM)");
     if (argc > 3) {
         picture->width = atoi(argv[2]);
         picture->height = atoi(argv[3]);
     }
     if (picture->width < 1 || picture->width > 8192 || picture->height < 1 || picture->height > 8192)
-        refuse("povray", "width and height are 1 to 8192 pixels");
+        refuse("povray", "width and height must be 1 to 8192 pixels");
     if (!realpath(argv[1], picture->scene)) {
         fprintf(stderr, "povray: the scene %s cannot be found: %s\n", argv[1], strerror(errno));
         exit(2);

@@ -45,7 +45,7 @@ static void unpack_result(struct result *result, int max_pixel_bytes)
     pvm_upkdouble(&result->seconds, 1, 1);
     pvm_upkstr(result->failure);
     if (result->pixel_bytes > max_pixel_bytes)
-        refuse("povray", "a worker has sent more pixels than the picture has: is it of another version?");
+        refuse("povray", "a worker sent more pixels than the picture has; it may be of another version");
     check(pvm_upkbyte((char *)result->pixels, result->pixel_bytes, 1), "pvm_upkbyte");
 }
 

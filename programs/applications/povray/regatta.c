@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         return leave(worker(&picture));
 
     if (size - 1 > MAX_WORKERS || readlink("/proc/self/exe", program, sizeof program - 1) < 0)
-        refuse("povray", "at most 256 workers can be had, and this program must be there to be started again");
+        refuse("povray", "at most 256 workers are possible, and this program's file must still exist to start them");
     for (int k = 0; k < MAX_WORKERS; k++)
         tids[k] = k < size - 1 ? rg_tid_of(RG_WORLD, k + 1) : RG_NONE;
     for (int k = 0; k < size - 1; k++)

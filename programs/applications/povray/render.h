@@ -67,7 +67,7 @@ static _Noreturn void render_child(const struct picture *picture, struct tile ti
     if (chdir(*folder ? folder : "/") == 0)
         execlp("povray", "povray", input, options[0], options[1], options[2], options[3], options[4], options[5], options[6], options[7],
                "+A0.1", "+AM1", "+R3", "-J", "+FP", "+O-", "-D", "-V", "-P", "-C", "-GD", "-GR", "-GS", (char *)NULL);
-    fprintf(stderr, "Error: povray cannot be started: %s (Debian's package povray has it)\n", strerror(errno));
+    fprintf(stderr, "Error: povray cannot be started: %s (install Debian's package povray)\n", strerror(errno));
     _exit(127);
 }
 
@@ -84,7 +84,7 @@ static void rendering_begin(struct rendering *r, const struct picture *picture, 
     }
     r->words = tmpfile();
     if (!r->words || pipe(ends) != 0)
-        refuse("povray", "there is no room for a pipe or a temporary file; see the limits of open files and of the folder for temporary files");
+        refuse("povray", "a pipe or a temporary file cannot be created; check the limit of open files and the folder for temporary files");
     /* No other POV-Ray may keep this pipe open. */
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
@@ -97,7 +97,7 @@ static void rendering_begin(struct rendering *r, const struct picture *picture, 
     close(ends[1]);
     r->output = ends[0];
     if (r->process < 0)
-        refuse("povray", "no process can be started for POV-Ray; see the limit of processes");
+        refuse("povray", "no process can be started for POV-Ray; check the limit of processes");
     if (picture->tells) {
         printf("povray: task %d renders %dx%d+%d+%d by process %d\n", (int)parent, tile.width, tile.height, tile.x, tile.y, (int)r->process);
         fflush(stdout);

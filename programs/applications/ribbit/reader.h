@@ -56,7 +56,7 @@ static int read_camera(struct reader *r, const double *n, int count)
     if (ahead.x == 0 && ahead.z == 0)
         return reader_refuse(r, "the camera looks straight up or down, or at itself: move it a little");
     if (r->angle < 1 || r->angle > 150)
-        return reader_refuse(r, "the camera's angle is 1 to 150 degrees, not %g", r->angle);
+        return reader_refuse(r, "the camera's angle must be 1 to 150 degrees, not %g", r->angle);
     return 1;
 }
 
@@ -64,7 +64,7 @@ static int read_samples(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[0] != floor(n[0]) || n[0] < 1 || n[0] > 8)
-        return reader_refuse(r, "samples across a pixel are 1 to 8, not %g", n[0]);
+        return reader_refuse(r, "samples across a pixel must be 1 to 8, not %g", n[0]);
     r->scene->ints.samples = (int)n[0];
     return 1;
 }
@@ -73,7 +73,7 @@ static int read_rate(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[0] < 0.1 || n[0] > 100)
-        return reader_refuse(r, "the shading rate is 0.1 to 100 pixels, not %g", n[0]);
+        return reader_refuse(r, "the shading rate must be 0.1 to 100 pixels, not %g", n[0]);
     r->scene->numbers.rate = n[0];
     return 1;
 }
@@ -91,7 +91,7 @@ static int read_fog(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[3] <= 0)
-        return reader_refuse(r, "the distance of the fog is more than 0, not %g", n[3]);
+        return reader_refuse(r, "the distance of the fog must be more than 0, not %g", n[3]);
     r->scene->numbers.fog = reader_vec(n);
     r->scene->numbers.fog_distance = n[3];
     return 1;
@@ -101,7 +101,7 @@ static int read_clouds(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[0] < 0 || n[0] > 1)
-        return reader_refuse(r, "clouds cover 0 to 1 of the sky, not %g", n[0]);
+        return reader_refuse(r, "clouds must cover 0 to 1 of the sky, not %g", n[0]);
     r->scene->numbers.clouds = n[0];
     return 1;
 }
@@ -109,12 +109,12 @@ static int read_clouds(struct reader *r, const double *n, int count)
 static int reader_light(struct reader *r, const double *n, int lamp)
 {
     if (r->scene->ints.lights == MAX_LIGHTS)
-        return reader_refuse(r, "there are %d lights already, which is as many as there can be", MAX_LIGHTS);
+        return reader_refuse(r, "there are already %d lights, which is the maximum", MAX_LIGHTS);
     struct vec place = reader_vec(n);
     if (!lamp && vec_length(place) == 0)
-        return reader_refuse(r, "a sun has a direction: 0 0 0 is none");
+        return reader_refuse(r, "a sun needs a direction other than 0 0 0");
     if (n[6] < 0)
-        return reader_refuse(r, "the softness of shadows is 0 or more, not %g", n[6]);
+        return reader_refuse(r, "the softness of shadows must be 0 or more, not %g", n[6]);
     struct light light = {lamp ? place : vec_unit(place), reader_vec(n + 3), lamp, fmax(n[6], 1e-4)};
     r->scene->numbers.lights[r->scene->ints.lights++] = light;
     return 1;
@@ -139,7 +139,7 @@ static int read_begin(struct reader *r, const double *n, int count)
     (void)n;
     (void)count;
     if (r->depth + 1 == MAX_DEPTH)
-        return reader_refuse(r, "`begin` is %d deep already, which is as deep as it can be", r->depth);
+        return reader_refuse(r, "`begin` is already nested %d deep, which is the maximum", r->depth);
     memcpy(r->matrix[r->depth + 1], r->matrix[r->depth], sizeof r->matrix[0]);
     r->depth++;
     return 1;
@@ -166,7 +166,7 @@ static int read_scale(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[0] == 0 || n[1] == 0 || n[2] == 0)
-        return reader_refuse(r, "a scale is not 0");
+        return reader_refuse(r, "a scale must not be 0");
     matrix_then(r->matrix[r->depth], (double[12]){n[0], 0, 0, 0, n[1], 0, 0, 0, n[2], 0, 0, 0});
     return 1;
 }
@@ -177,7 +177,7 @@ static int read_turn(struct reader *r, const double *n, int count)
     (void)count;
     struct vec a = vec_unit(reader_vec(n + 1));
     if (vec_length(a) == 0)
-        return reader_refuse(r, "a turn has an axis: 0 0 0 is none");
+        return reader_refuse(r, "a turn needs an axis other than 0 0 0");
     double c = cos(n[0] * PI / 180), s = sin(n[0] * PI / 180), d = 1 - c;
     matrix_then(r->matrix[r->depth], (double[12]){c + a.x * a.x * d, a.y * a.x * d + a.z * s, a.z * a.x * d - a.y * s,
                                                   a.x * a.y * d - a.z * s, c + a.y * a.y * d, a.z * a.y * d + a.x * s,
@@ -191,7 +191,7 @@ static int read_turn(struct reader *r, const double *n, int count)
 static int reader_add(struct reader *r, enum shape shape, const double *numbers, int count)
 {
     if (r->material < 0)
-        return reader_refuse(r, "a primitive needs a material: say `use NAME` before");
+        return reader_refuse(r, "a primitive needs a material: write `use NAME` before it");
     if (r->scene->ints.primitives == r->room)
         r->pieces = grown_memory(r->pieces, &r->room, sizeof *r->pieces);
     struct piece *piece = &r->pieces[r->scene->ints.primitives];
@@ -210,7 +210,7 @@ static int reader_add(struct reader *r, enum shape shape, const double *numbers,
 static int reader_cast(struct reader *r, struct vec at, double radius)
 {
     if (r->scene->ints.casters == MAX_CASTERS)
-        return reader_refuse(r, "there are %d balls with shadows already, which is as many as there can be", MAX_CASTERS);
+        return reader_refuse(r, "there are already %d balls with shadows, which is the maximum", MAX_CASTERS);
     const double *m = r->matrix[r->depth];
     double volume = vec_dot(vec_cross(reader_vec(m), reader_vec(m + 3)), reader_vec(m + 6));
     r->scene->numbers.casters[r->scene->ints.casters++] = (struct caster){matrix_point(m, at), radius * cbrt(fabs(volume))};
@@ -261,7 +261,7 @@ static int read_polygon(struct reader *r, const double *n, int count)
 
 static int reader_sized(const struct reader *r, double size)
 {
-    return size > 0 || reader_refuse(r, "a radius is more than 0, not %g", size);
+    return size > 0 || reader_refuse(r, "a radius must be more than 0, not %g", size);
 }
 
 /* Begins a transformation that turns a sphere of radius 1 into one of this radius. */
@@ -286,7 +286,7 @@ static int read_flake(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[1] != floor(n[1]) || n[1] < 0 || n[1] > 6)
-        return reader_refuse(r, "the generations of a flake are 0 to 6, not %g", n[1]);
+        return reader_refuse(r, "the generations of a flake must be 0 to 6, not %g", n[1]);
     return reader_begin_sized(r, n[0]) && reader_add(r, FLAKE, n + 1, 1) && reader_cast(r, vec(0, 0, 0), 1.15) && read_end(r, NULL, 0);
 }
 
@@ -295,7 +295,7 @@ static int read_cone(struct reader *r, const double *n, int count)
 {
     (void)count;
     if (n[0] < 0 || n[1] < 0 || n[0] + n[1] == 0 || n[2] < 0)
-        return reader_refuse(r, "the radii and the height of a cone are 0 or more, and one radius is more");
+        return reader_refuse(r, "the radii and the height of a cone must be 0 or more, and one radius more than 0");
     return reader_add(r, CONE, n, 3);
 }
 
@@ -324,7 +324,7 @@ static int reader_number(const struct reader *r, const char *word, double *numbe
     char *end;
     *number = strtod(word, &end);
     if (end == word || *end || !isfinite(*number))
-        return reader_refuse(r, "`%s` is no number", word);
+        return reader_refuse(r, "`%s` is not a number", word);
     if (fabs(*number) > READER_MAX_NUMBER)
         return reader_refuse(r, "%s is too large: numbers are up to %g", word, READER_MAX_NUMBER);
     return 1;
@@ -362,7 +362,7 @@ static int read_material(struct reader *r, char **words, int count)
     static const char *const shaders[SHADERS] = {"plain", "checker", "marble", "wood", "bands", "land"};
     int shader = 0, number = r->scene->ints.materials;
     if (number == MAX_MATERIALS)
-        return reader_refuse(r, "there are %d materials already, which is as many as there can be", MAX_MATERIALS);
+        return reader_refuse(r, "there are already %d materials, which is the maximum", MAX_MATERIALS);
     if (count < 6)
         return reader_refuse(r, "a material has a name, a shader, and red, green and blue");
     while (shader < SHADERS && strcmp(shaders[shader], words[2]) != 0)
