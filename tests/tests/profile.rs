@@ -66,7 +66,7 @@ fn messages_calls_and_bytes_are_those_of_the_program() {
     let expected = [(1024, 150), (131_072, 3)];
     let expected = expected.map(|(most, number)| (Some(most), Some(number), Some(number)));
     assert_eq!(sizes, expected);
-    // Both ends of each message are on the time line.
+    // Both ends of each message are on the timeline.
     assert_eq!(profiled.profile["messages"], 153);
     assert_eq!(profiled.problems(), "[]");
     let page = profiled.page();

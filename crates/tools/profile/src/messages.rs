@@ -1,4 +1,4 @@
-//! Messages on the time line: matches both ends of each, and sums up how long receivers waited for senders.
+//! Messages on the timeline: matches both ends of each, and sums up how long receivers waited for senders.
 
 use std::collections::{BTreeMap, HashMap};
 

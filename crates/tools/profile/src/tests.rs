@@ -194,7 +194,7 @@ fn a_task_that_had_no_room_for_its_record_is_no_sign_of_a_wrong_library() {
     // Without such a file both causes are named.
     let said = Profile::of(Files::new(), &began(1), Vec::new()).problems;
     assert!(said[0].contains("no task called libregatta.so"));
-    assert!(said[0].contains("could not write a record"), "{said:?}");
+    assert!(said[0].contains("no task could write a record"), "{said:?}");
 }
 
 #[test]

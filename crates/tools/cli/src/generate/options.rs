@@ -31,7 +31,7 @@ fn describe(command: &Command, path: &str, page: &mut String) {
             .filter(|it| !it.is_hide_set())
             .collect();
         if !shown.is_empty() {
-            page.push_str("\n| option | says |\n|---|---|\n");
+            page.push_str("\n| option | meaning |\n|---|---|\n");
         }
         for argument in shown {
             let _ = writeln!(page, "| {} | {} |", names(argument), says(argument));

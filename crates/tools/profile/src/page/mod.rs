@@ -44,7 +44,7 @@ pub(crate) fn page(profile: &Profile, functions: &Functions, messages: &Messages
              <noscript><p>The timeline needs JavaScript.</p></noscript>\n",
             html(&note)
         );
-        body += &section("events", "Time line", LINE, &line);
+        body += &section("events", "Timeline", LINE, &line);
     }
     format!(
         concat!(

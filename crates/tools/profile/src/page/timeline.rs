@@ -1,4 +1,4 @@
-//! The data of the time line, for the page's script. Times are in microseconds.
+//! The data of the timeline, for the page's script. Times are in microseconds.
 
 use regatta_record::{CALLS, EventKind};
 use serde_json::{Value, json};
