@@ -44,7 +44,7 @@ fn a_node_that_dies_in_a_sum_is_an_error_of_the_others() {
     let ended = job(4, "nx_global", &["dies"]).limit(30).run();
     ended
         .ended_with(128 + 9)
-        .said("gdsum: no process is there: ");
+        .said("gdsum: no process runs there: ");
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn a_farm_gives_up_a_scene_that_pov_ray_refuses_and_says_why() {
             .run()
             .ended_with(1);
         ended
-            .said("there will be no picture")
+            .said("the picture cannot be rendered")
             .said("undeclared identifier 'pigmant'");
     }
     let _ = std::fs::remove_file(&scene);

@@ -155,13 +155,13 @@ fn how_to_get_the_compiler_of_rust_is_told() {
     let (status, said) = commands.run("need", &["check"]);
     assert_eq!(status, Some(1));
     assert!(
-        said.contains("no cargo here") && said.contains("https://sh.rustup.rs"),
+        said.contains("cargo is not installed") && said.contains("https://sh.rustup.rs"),
         "{said}"
     );
     commands.add("cargo", "echo 'cargo 1.63.0'");
     let (_, said) = commands.run("need", &["check"]);
     assert!(
-        said.contains("this is 1.63.0, which is not from rustup"),
+        said.contains("this is 1.63.0, which was not installed with rustup"),
         "{said}"
     );
     commands.add("rustup", "exit 0");
@@ -179,7 +179,7 @@ fn what_tests_can_do_without_is_told_and_no_error() {
     let (status, said) = commands.run("need", &["test"]);
     assert_eq!(status, Some(0), "{said}");
     assert!(
-        said.contains("make test leaves out what needs") && said.contains("Slurm"),
+        said.contains("make test skips what needs") && said.contains("Slurm"),
         "{said}"
     );
 }
@@ -265,7 +265,7 @@ fn an_installation_into_a_folder_that_cannot_be_written_is_refused_before_the_bu
         "{said}"
     );
     assert!(
-        said.contains("cannot be written by this user") && said.contains("PREFIX=$HOME/.local"),
+        said.contains("is not writable for this user") && said.contains("PREFIX=$HOME/.local"),
         "{said}"
     );
 }

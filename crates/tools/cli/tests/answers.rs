@@ -196,7 +196,7 @@ fn a_host_that_begins_a_machine_is_not_named_among_the_others() {
     let lan = Lan::new(&["alpha"]);
     let (status, _, said) = lan.regatta("alpha", &["up", "--as", "alpha", "alpha"]);
     assert_eq!(status, 2, "{said}");
-    assert!(said.contains("the host alpha is this one"), "{said}");
+    assert!(said.contains("the host alpha is this host"), "{said}");
     let (status, _, said) = lan.regatta("alpha", &["up", "--as", "alpha", "b", "b"]);
     assert_eq!(status, 2, "{said}");
     assert!(said.contains("the host b is named twice"), "{said}");
@@ -235,7 +235,7 @@ fn a_race_that_is_refused_leaves_no_folder() {
         .expect("regatta");
     let (status, _, complaints) = told(&output);
     assert!(
-        complaints.contains("no environment \"nobody\" is known"),
+        complaints.contains("unknown environment \"nobody\""),
         "{complaints}"
     );
     assert_eq!(status, 1);

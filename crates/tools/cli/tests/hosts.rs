@@ -436,7 +436,7 @@ fn a_command_that_is_not_there_is_named() {
     let (status, _, said) = told(&run(&["--host", "alpha", "--rsh", "/no/such/rsh", "true"]));
     assert_eq!(status, 125);
     assert!(
-        said.contains("the host alpha cannot be reached: /no/such/rsh is not there"),
+        said.contains("the host alpha cannot be reached: /no/such/rsh was not found"),
         "{said}"
     );
 }
@@ -565,7 +565,7 @@ fn a_directory_that_a_host_lacks_is_named() {
     let (status, _, said) = on_two(&["--directory", "/no/such/directory"], "exit 0");
     assert_eq!(status, 125);
     assert!(
-        said.contains("the directory /no/such/directory does not exist"),
+        said.contains("the directory /no/such/directory cannot be used on this host"),
         "{said}"
     );
     let (status, output, _) = on_two(&["--directory", "/"], "pwd");

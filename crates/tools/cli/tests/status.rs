@@ -139,7 +139,7 @@ fn a_program_in_this_directory_is_pointed_at() {
         .expect("regatta");
     assert_eq!(output.status.code(), Some(127));
     assert!(
-        text(&output.stderr).contains("say ./hello-here"),
+        text(&output.stderr).contains("write ./hello-here"),
         "{}",
         text(&output.stderr)
     );
