@@ -31,7 +31,7 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument makes no sense. The sentence says which.
+    /// An argument is not valid. The sentence says which.
     Argument,
     /// The call was made inside an operator of a reduction, or while the task is not in a job.
     State,
