@@ -79,7 +79,7 @@ fn hosts_come_and_go_and_jobs_run_on_all_of_them() {
     let (status, _, said) = lan.regatta("beta", &["hosts"]);
     assert_eq!(status, 125);
     assert!(
-        said.contains("this host is not in a virtual machine default"),
+        said.contains("no virtual machine named default runs on this host"),
         "{said}"
     );
     // A daemon that is ended by SIGTERM leaves in good order, too.

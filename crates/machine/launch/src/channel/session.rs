@@ -243,7 +243,7 @@ pub fn hand(to: &UnixStream, message: &FromDaemon, descriptor: BorrowedFd) -> bo
 /// Returns the refusal that this host has no daemon of this machine.
 pub fn no_daemon(machine: &str) -> Refusal {
     Refusal::of_regatta(format!(
-        "this host is not in a virtual machine {machine}: `regatta up` starts one{}",
+        "no virtual machine named {machine} runs on this host: `regatta up` starts one{}",
         if machine == DEFAULT {
             ""
         } else {

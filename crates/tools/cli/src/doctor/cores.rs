@@ -46,7 +46,7 @@ fn usable(allowed: &[usize]) -> Finding {
     }
     let usable = cores::usable();
     value += &format!(
-        "; in a job of up to {} a core each, in a larger one tasks share cores and wait by sleeping",
+        "; a job of up to {} a core for each task; in a larger job tasks share cores and wait by sleeping",
         if usable == 1 {
             "1 task has".to_owned()
         } else {
