@@ -149,10 +149,10 @@ const PS: &str = "\
 FLAG is a number, then what its bits mean:
   f   started by the machine
   c   has joined
-  a   is about to prove who it is
+  a   is authenticating
   o   is leaving
   s   waits for memory
-  H R T   starts hosts, decides where tasks go, starts tasks for the machine";
+  H R T   starts hosts, places tasks, starts tasks for the machine";
 
 const SPAWN: &str = "\
 -NUMBER            number of tasks; otherwise one
@@ -162,7 +162,7 @@ const SPAWN: &str = "\
 -:DIR              in this directory
 -?                 in a debugger
 ->                 output comes here
-->FILE             output goes to a file that is not there yet
+->FILE             output goes to a new file
 ->>FILE            output goes to the end of a file
 -@  -@FILE         trace comes here, or goes to a file";
 
@@ -170,7 +170,7 @@ const TRACE: &[&str] = &[
     "trace",
     "trace [+] event ...      (* is all of them)",
     "trace - event ...",
-    "trace xpvm               (what a display of the whole needs)",
+    "trace xpvm               (the events that XPVM needs)",
     "trace buf [bytes]",
     "trace opt [full | time | count]",
 ];

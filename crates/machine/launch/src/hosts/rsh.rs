@@ -190,7 +190,7 @@ pub(crate) fn script(own: &Path, size: u64, send: bool, role: Role) -> String {
     format!(
         r#"{{
 {SHELL}passed=
-trouble() {{ printf '\n{TROUBLE} %s\n' "$1${{passed:+. Others could have put there, so it was not started:$passed}}"; exit 1; }}
+trouble() {{ printf '\n{TROUBLE} %s\n' "$1${{passed:+. These files were not started, because other users could have placed them there:$passed}}"; exit 1; }}
 fits() {{ [ "$("$1" agent --identity </dev/null 2>/dev/null)" = {identity} ]; }}
 become() {{ if fits "$1"; then exec "$1" {role}; fi; }}
 try() {{
