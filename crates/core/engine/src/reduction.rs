@@ -29,6 +29,53 @@ pub(crate) fn combine_up(steps: &mut Steps, tree: &Tree, mine: &Views, what: Red
     }
 }
 
+/// Reduces along a tree within a host, with a commutative operator. Operands are combined as they are received, so that they are not copied first.
+pub(crate) fn reduce_here(
+    steps: &mut Steps,
+    Tree { parent, children }: &Tree,
+    (input, output): (Views, Views),
+    what: Reduction,
+) {
+    let result = match parent {
+        None => output,
+        Some(_) if children.is_empty() => Views::none(),
+        Some(_) => steps.scratch(what.bytes()),
+    };
+    let other = match children.len() {
+        0 | 1 => Views::none(),
+        _ => steps.scratch(what.bytes()),
+    };
+    let mut sum = input;
+    for (at, &child) in children.iter().enumerate() {
+        // Sums alternate between both memories, and the last one is the result.
+        let next = match (children.len() - at) % 2 {
+            1 => &result,
+            _ => &other,
+        };
+        receive_sum(steps, child, &sum, next, what);
+        sum = next.clone();
+    }
+    match parent {
+        Some(parent) => steps.push(Step::Send(*parent, sum)),
+        None if children.is_empty() => steps.push(Step::Copy(sum, result)),
+        None => {}
+    }
+}
+
+/// Receives operands, and stores their combination with `own` in `sum`, which may be the same memory.
+fn receive_sum(steps: &mut Steps, from: u32, own: &Views, sum: &Views, what: Reduction) {
+    if let Some(combined) = Views::combined(own, sum, what.operator, what.element) {
+        steps.push(Step::Receive(from, combined));
+        steps.push(Step::Wait);
+        return;
+    }
+    let theirs = steps.scratch(what.bytes());
+    steps.push(Step::Receive(from, theirs.clone()));
+    steps.push(Step::Copy(own.clone(), sum.clone()));
+    steps.push(Step::Wait);
+    steps.push(what.combine(theirs, sum.clone()));
+}
+
 /// Receives the result from the parent into `buffer`, and sends it to the children.
 pub(crate) fn send_down(steps: &mut Steps, tree: &Tree, buffer: &Views) {
     steps.push(Step::Wait);

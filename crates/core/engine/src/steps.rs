@@ -15,8 +15,8 @@ use crate::lanes::{broadcast_in_pieces, broadcast_piece, lanes_allgather};
 use crate::leaders::{leaders_allgather, leaders_alltoall};
 use crate::operation::{Operation, Parts, Reduction};
 use crate::reduction::{
-    combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, ring_allreduce, send_down,
-    shared_allreduce,
+    combine_up, exchange_allreduce, leaders_allreduce, pair_allreduce, reduce_here, ring_allreduce,
+    send_down, shared_allreduce,
 };
 use crate::schedule::{Step, Steps};
 use crate::transport::Transport;
@@ -147,8 +147,8 @@ impl<T: Transport> Groups<T> {
         Ok(steps)
     }
 
-    /// Returns the steps of a reduction up a tree. A noncommutative operator needs its operands in rank order: then the tree of a single host is
-    /// used, up to rank 0, which sends the result to the root.
+    /// Returns the steps of a reduction up a tree. Few members on one host all send to the root. A noncommutative operator needs its operands in rank
+    /// order: then the tree of a single host is used, up to rank 0, which sends the result to the root.
     fn reduce(
         &mut self,
         id: GroupId,
@@ -159,11 +159,16 @@ impl<T: Transport> Groups<T> {
     ) -> Result<Steps> {
         let group = self.group(id)?;
         let (rank, size) = (group.rank, group.size());
+        let mut steps = Steps::default();
+        if algorithm == Algorithm::Tree && self.hosts(id, root)?.is_none() {
+            let tree = Tree::near(rank, size, root);
+            reduce_here(&mut steps, &tree, (input, output), what);
+            return Ok(steps);
+        }
         let (top, tree) = match algorithm {
             Algorithm::OrderedTree => (0, Tree::flat(rank, size, 0)),
             _ => (root, self.tree(id, root)?),
         };
-        let mut steps = Steps::default();
         let mine = match rank == root && top == root {
             true => output.clone(),
             false => steps.scratch(what.bytes()),

@@ -188,6 +188,16 @@ fn binomial(size: usize, place: usize, rank: impl Fn(usize) -> u32) -> Tree {
 }
 
 impl Tree {
+    /// Returns this rank's position in the tree for a reduction within a host. The root of few members is the parent of all: it combines operands
+    /// while others send theirs, and no member is woken only to pass sums on.
+    pub(crate) fn near(rank: u32, size: u32, root: u32) -> Tree {
+        let place = (rank + size - root) % size;
+        match size as usize {
+            members @ ..=STAR => star(members, place as usize, |at| (at as u32 + root) % size),
+            _ => Tree::flat(rank, size, root),
+        }
+    }
+
     /// Returns this rank's position in the binomial tree of all ranks, regardless of hosts.
     pub(crate) fn flat(rank: u32, size: u32, root: u32) -> Tree {
         let place = (rank + size - root) % size;
@@ -201,6 +211,20 @@ impl Tree {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn few_members_on_a_host_reduce_straight_to_the_root() {
+        for rank in 0..4 {
+            let tree = Tree::near(rank, 4, 1);
+            let expected = match rank {
+                1 => (None, vec![2, 3, 0]),
+                _ => (Some(1), vec![]),
+            };
+            assert_eq!((tree.parent, tree.children), expected);
+        }
+        let many = STAR as u32 + 1;
+        assert_eq!(Tree::near(0, many, 0), Tree::flat(0, many, 0));
+    }
 
     proptest! {
         #[test]
