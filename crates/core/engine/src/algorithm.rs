@@ -139,8 +139,12 @@ fn for_waiting_caller(kind: Kind, facts: &Facts) -> Option<Algorithm> {
         return crosses.then_some(Algorithm::Crossing);
     }
     let each = match kind {
-        Kind::Gather | Kind::Scatter => None,
-        Kind::Alltoall if !facts.divisible => None,
+        Kind::Gather => None,
+        Kind::Scatter | Kind::Alltoall if !facts.divisible => None,
+        Kind::Scatter => {
+            let whole = facts.bytes.saturating_mul(facts.members as usize);
+            (whole <= contribution).then_some(facts.bytes)
+        }
         Kind::Allgather | Kind::Alltoall => bytes_of_rounds(kind, facts, contribution),
         _ => (facts.bytes <= contribution).then_some(facts.bytes),
     };
@@ -271,7 +275,7 @@ mod tests {
             let can_be_done = match chosen {
                 Algorithm::Rounds(each) => {
                     let shares = match kind {
-                        Kind::Alltoall if !pair => facts.members as usize,
+                        Kind::Scatter | Kind::Alltoall if !pair => facts.members as usize,
                         _ => 1,
                     };
                     let moves_all = match kind {
@@ -338,7 +342,7 @@ mod tests {
         };
         for kind in Kind::ALL {
             let expected = match kind {
-                Kind::Gather | Kind::Scatter => Algorithm::Direct,
+                Kind::Gather => Algorithm::Direct,
                 _ => Algorithm::Rounds(8),
             };
             assert_eq!(choose(kind, &facts), expected, "{kind:?}");

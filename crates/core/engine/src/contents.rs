@@ -101,9 +101,10 @@ impl<'a> Terms<'a> {
         if kind.combines() {
             return self.reduction.map_or(0, Reduction::bytes);
         }
-        match kind.gets() {
-            Form::Parts => self.gets.longest(),
-            Form::Whole | Form::Empty => self.output.map_or(0, Views::len),
+        match (kind.gives(), kind.gets()) {
+            (_, Form::Parts) => self.gets.longest(),
+            (Form::Parts, _) => self.gives.longest(),
+            _ => self.output.map_or(0, Views::len),
         }
     }
 
@@ -148,8 +149,11 @@ impl<'a> Terms<'a> {
             _ if size == 2 && !kind.hears(self.root, other, rank) => Cow::Owned(Views::none()),
             Form::Parts if size > 2 && kind.combines() => self.given(),
             Form::Parts if size > 2 => {
-                let len = self.gives.longest();
-                Cow::Owned(self.given().pieces(from, n, len, size as usize))
+                let (given, len) = (self.given(), self.gives.longest());
+                match n == len && given.len() == len * size as usize {
+                    true => given,
+                    false => Cow::Owned(given.pieces(from, n, len, size as usize)),
+                }
             }
             Form::Parts => {
                 let (len, offset) = self.gives.of(other);

@@ -17,6 +17,13 @@ pub fn rank(group: GroupId) -> Result<u32> {
     Ok(enter()?.engine.group(group)?.rank)
 }
 
+/// Returns this task's rank in a group and the number of members.
+pub fn place(group: GroupId) -> Result<(u32, u32)> {
+    let held = enter()?;
+    let group = held.engine.group(group)?;
+    Ok((group.rank, group.size()))
+}
+
 /// Returns the number of members. For a channel, that is the number of tasks so far.
 pub fn size(group: GroupId) -> Result<u32> {
     let held = enter()?;

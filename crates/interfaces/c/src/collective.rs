@@ -167,6 +167,12 @@ fn size(group: RgGroup) -> Result<usize> {
     Ok(process::size(group.id())? as usize)
 }
 
+/// Returns this task's rank in the group and the group's size.
+fn rank_and_size(group: RgGroup) -> Result<(c_int, usize)> {
+    let (rank, size) = process::place(group.id())?;
+    Ok((rank as c_int, size as usize))
+}
+
 fn total(len: usize, size: usize) -> Result<usize> {
     len.checked_mul(size).ok_or_else(|| {
         Error::Argument(format!("{size} times {len} bytes exceed the address space"))
@@ -417,8 +423,9 @@ fn rooted(
     len: usize,
     at: c_int,
 ) -> Result<(Option<Views>, Parts)> {
-    let bytes = total(len, size(group)?)?;
-    let here = process::rank(group.id())? as c_int == at;
+    let (rank, size) = rank_and_size(group)?;
+    let bytes = total(len, size)?;
+    let here = rank == at;
     let whole = here.then(|| block(whole, bytes)).transpose()?;
     Ok((whole, Parts::Even(len)))
 }
@@ -430,10 +437,11 @@ fn rooted_listed(
     offsets: *const usize,
     at: c_int,
 ) -> Result<(Option<Views>, Parts)> {
-    if process::rank(group.id())? as c_int != at {
-        return Ok((None, Parts::Even(0)));
+    let (rank, size) = rank_and_size(group)?;
+    if rank != at {
+        return Ok((None, Parts::Listed(Vec::new())));
     }
-    let (parts, end) = parts(lens, offsets, size(group)?)?;
+    let (parts, end) = parts(lens, offsets, size)?;
     Ok((Some(block(whole, end)?), parts))
 }
 

@@ -95,11 +95,12 @@ impl Group<'_> {
         listed::<T>(parts, self.size(), all)
     }
 
-    /// Calls [`cut`](Group::cut) at the root. Other members do not have the memory, and get empty parts.
+    /// Calls [`cut`](Group::cut) at the root. Other members do not have the memory, and know only whether parts are equal.
     fn cut_at<T>(&self, root: usize, mine: usize, all: usize, cut: Cut<'_>) -> Result<Parts> {
-        match self.rank() == root {
-            true => self.cut::<T>(mine, all, cut),
-            false => Ok(Parts::Even(0)),
+        match (self.rank() == root, cut) {
+            (true, _) => self.cut::<T>(mine, all, cut),
+            (false, None) => Ok(Parts::Even(mine * size_of::<T>())),
+            (false, Some(_)) => Ok(Parts::Listed(Vec::new())),
         }
     }
 
