@@ -1,9 +1,12 @@
 //! Reductions whose results are scattered.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+
+use regatta_sys as rg;
 
 use crate::abi::*;
 use crate::collective::describe::{Reduced, reduced};
+use crate::collective::quick::{has_both, place, reduction};
 use crate::collective::{Collective, Entry, LocalData, entry, forms, intercommunicator};
 use crate::communicator::get;
 use crate::error::{Error, Result};
@@ -35,7 +38,8 @@ forms! {
             comm,
             reduced(sendbuf, recvbuf, 0, datatype, op),
             ScatterCounts::Block(recvcount),
-        );
+        ),
+        first try_reduce_scatter_block;
 }
 
 const REDUCE_SCATTER: Entry =
@@ -83,6 +87,26 @@ unsafe fn describe_reduce_scatter(
         };
         Ok(Collective::engine(comm, REDUCE_SCATTER, gives, takes).reducing(reduction))
     }
+}
+
+/// Fast path of MPI_Reduce_scatter_block.
+#[inline(always)]
+unsafe fn try_reduce_scatter_block(
+    comm: Comm,
+    what: Reduced,
+    counts: ScatterCounts,
+) -> Option<c_int> {
+    let ScatterCounts::Block(count) = counts else {
+        return None;
+    };
+    let (route, _) = place(comm)?;
+    let (element, op, count) = reduction(&Reduced { count, ..what })?;
+    if !has_both(&what) {
+        return None;
+    }
+    let (send, recv, group) = (what.send, what.recv, route.group());
+    // SAFETY: the caller guarantees that the buffers are valid for their elements.
+    Some(unsafe { rg::rg_reduce_scatter_block(send, recv, count, element, op, group) })
 }
 
 /// The number of elements of the result for each process.
