@@ -178,8 +178,11 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
     int size = env_node.nprocs, me = env_node.procnum;
     memcpy((char *)out + (size_t)me * bytes, (const char *)in + (size_t)me * bytes, bytes);
     for (int d = 1; d < size; d++) {
-        int to = (me + d) % size, from = (me + size - d) % size;
+        int to = (me + d) % size;
         env_send((const char *)in + (size_t)to * bytes, bytes, to, TYPE);
+    }
+    for (int d = 1; d < size; d++) {
+        int from = (me + size - d) % size;
         env_recv((char *)out + (size_t)from * bytes, bytes, from, TYPE);
     }
 }

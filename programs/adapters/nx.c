@@ -155,11 +155,22 @@ static inline void env_complete_exchange(const void *in, size_t bytes, void *out
 {
     int size = env_my_size, me = env_my_rank;
     memcpy((char *)out + (size_t)me * bytes, (const char *)in + (size_t)me * bytes, bytes);
-    for (int d = 1; d < size; d++) {
-        int to = (me + d) % size, from = (me + size - d) % size;
-        csendrecv(TYPE_BLOCK + me, (const char *)in + (size_t)to * bytes, (long)bytes, to, PID, TYPE_BLOCK + from,
-                  (char *)out + (size_t)from * bytes, (long)bytes);
+    if (size == 2) {
+        csendrecv(TYPE_BLOCK, (const char *)in + (size_t)!me * bytes, (long)bytes, !me, PID, TYPE_BLOCK,
+                  (char *)out + (size_t)!me * bytes, (long)bytes);
+        return;
     }
+    /* All receives are posted first, so no task waits for one sender while the others' blocks are there. */
+    env_request receives[size];
+    for (int d = 1; d < size; d++) {
+        int from = (me + size - d) % size;
+        receives[d - 1] = irecv(TYPE_BLOCK + from, (char *)out + (size_t)from * bytes, (long)bytes);
+    }
+    for (int d = 1; d < size; d++) {
+        int to = (me + d) % size;
+        csend(TYPE_BLOCK + me, (const char *)in + (size_t)to * bytes, (long)bytes, to, PID);
+    }
+    env_waitall(size - 1, receives);
 }
 
 #define ENV_HOSTS
