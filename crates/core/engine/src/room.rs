@@ -118,10 +118,13 @@ impl<T: Transport> Engine<T> {
     /// Breaks a group whose buffer another member has given up, because the group had ended there, and returns the error. The members that have left the
     /// buffer may be further on in their collectives, so this member can make up for none of them by messages.
     fn break_given_up(&mut self, id: GroupId) -> Result<Error> {
+        // A revocation may be among the last messages of a member that is gone.
+        self.progress();
         if let Some(&peer) = self.dead_members(id)?.first() {
             let error = self.loss(peer);
             self.group_mut(id)?.break_by(&error);
-        } else if self.group(id)?.broken.is_none() {
+        }
+        if self.group(id)?.broken.is_none() {
             self.break_if_lost(id);
         }
         if self.group(id)?.broken.is_none() {

@@ -6,7 +6,7 @@ mod support;
 use proptest::prelude::*;
 use regatta_engine::{
     Awaits, Collective, Engine, Error, GroupId, Kind, Operation, Peer, Presence, Reason, Reduction,
-    Settings,
+    Select, Settings, TagSelect,
 };
 use regatta_memory::combine::{Builtin, Element, Operator};
 use regatta_memory::views::Views;
@@ -446,16 +446,52 @@ fn free_before_it_is_broken(
     net.lost_collective_buffers()
 }
 
-/// Does this member's part of a reduction to `root`, successfully or not, and frees the group.
-fn reduce_and_free(member: &mut Member, root: usize) {
-    let operation = Operation {
+/// A reduction of one element to `root`.
+fn reduce_to(root: usize) -> Operation {
+    Operation {
         input: Some(memory(&[1, 0, 0, 0])),
-        output: None,
+        output: Some(room(4)),
         root: root as u32,
         reduction: reduction(1),
         ..Operation::of(Kind::Reduce)
+    }
+}
+
+/// The maker of a buffer revokes the group and leaves the job. The others have received that, and not handled it, when they call.
+#[test]
+fn a_revocation_counts_before_the_departure_of_the_one_that_sent_it() {
+    let net = Net::new(3, Sizes::EAGER_300_BYTES);
+    let mut members = [0, 1, 2].map(|rank| member(&net, &[0, 1, 2], rank));
+    let [first, others @ ..] = &mut members;
+    let mut given = first
+        .engine
+        .begin(first.group, reduce_to(1))
+        .expect("begun");
+    while !first.advance(&mut given).expect("nobody is lost") {
+        first.engine.progress();
+    }
+    first.engine.revoke(first.group).expect("a group");
+    first.engine.free_group(first.group).expect("a group");
+    first.engine.leave();
+    let from_first = Select {
+        context: 0,
+        source: Some(0),
+        tag: TagSelect::Exactly(0),
     };
-    let mut begun = member.engine.begin(member.group, operation);
+    for member in others.iter_mut() {
+        assert_eq!(member.engine.probe(&from_first), Ok(None));
+    }
+    net.lose(0, Presence::Left);
+    for member in others {
+        let begun = member.engine.begin(member.group, reduce_to(1));
+        let ended = begun.and_then(|mut collective| member.advance(&mut collective));
+        assert_eq!(ended, Err(Error::Revoked));
+    }
+}
+
+/// Does this member's part of a reduction to `root`, successfully or not, and frees the group.
+fn reduce_and_free(member: &mut Member, root: usize) {
+    let mut begun = member.engine.begin(member.group, reduce_to(root));
     for _ in 0..MAX_ROUNDS {
         member.engine.progress();
         let Ok(collective) = &mut begun else { break };
