@@ -233,7 +233,7 @@ fn a_host_that_no_longer_answers_is_named_with_the_place_of_its_records() {
     });
     let profiled = profiled.run();
     let problems = profiled.problems();
-    let part = "the records of the tasks of beta could not be fetched";
+    let part = "the records of the tasks on beta could not be fetched";
     assert!(
         problems.contains(part) && problems.contains("/tmp/regatta-profile-"),
         "{problems}"
@@ -291,7 +291,7 @@ fn a_full_disk_is_said_and_the_program_runs() {
         return;
     }
     let ended = ended.passed();
-    let ended = ended.said("runs without a profile: no room for");
+    let ended = ended.said("runs without a profile: no space for");
     let ended = ended.said("could not write a record in /mnt/regatta-profile-");
     assert!(!ended.text.contains("libregatta.so"), "{}", ended.story());
 }
