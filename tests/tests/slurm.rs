@@ -514,7 +514,7 @@ fn without_the_command_that_is_said_with_where_it_was_looked_for() {
     // A command that others could have replaced counts as missing, and the error names it.
     let apart = apart.with_command("echo 1.99");
     std::fs::set_permissions(&apart.0, PermissionsExt::from_mode(0o777)).expect("its mode");
-    apart.refused(-14, "/regatta is not started");
+    apart.refused(-14, "/regatta was not started");
 }
 
 #[test]
