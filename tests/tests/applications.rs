@@ -358,5 +358,5 @@ fn a_kernel_refuses_what_it_cannot_compute() {
     npb_job_with("ep", "regatta", &["S", "guessed"], 1)
         .run()
         .ended_with(2)
-        .said("one of the ways equal, pilot, units");
+        .said("one of equal, pilot, units");
 }
