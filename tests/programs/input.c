@@ -471,7 +471,7 @@ static void types(void)
     FAILS(rg_group_select(RG_WORLD, 2, same, &group), RG_ERR_ARGUMENT, "twice");
     FAILS(rg_group_select(RG_WORLD, 2, far, &group), RG_ERR_TASK, "no task");
     int other = peer();
-    FAILS(rg_group_select(RG_WORLD, 1, &other, &group), RG_ERR_ARGUMENT, "not among");
+    FAILS(rg_group_select(RG_WORLD, 1, &other, &group), RG_ERR_ARGUMENT, "not in the new group");
     FAILS(rg_group_split(RG_WORLD, -5, 0, &group), RG_ERR_ARGUMENT, "colour");
     CHECK(strlen(rg_strerror(0)) > 0 && strlen(rg_strerror(-99999)) > 0);
     CHECK(strlen(rg_strerror(INT_MIN)) > 0 && strlen(rg_strerror(INT_MAX)) > 0);

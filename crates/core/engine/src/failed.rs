@@ -25,7 +25,7 @@ pub(crate) const ALL: i32 = -1;
 
 fn no_memory_at(peer: Peer) -> Error {
     Error::Memory(format!(
-        "task {peer} ran out of memory in a collective, so the other members cannot complete it"
+        "task {peer} had no memory for its part of a collective, so the other members cannot complete it"
     ))
 }
 

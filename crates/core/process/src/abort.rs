@@ -143,7 +143,7 @@ fn complain(status: u8) {
     // The text fits.
     let _ = writeln!(
         rest,
-        "regatta: task {me} called rg_abort({status}); it has no launcher, so no other tasks are ended"
+        "regatta: task {me} has called rg_abort({status}); it has no launcher, so no other tasks are ended"
     );
     let left = rest.len();
     let written = &line[..line.len() - left];
