@@ -3,6 +3,7 @@
 pub mod dims;
 mod grid;
 
+use std::borrow::Cow;
 use std::ffi::c_int;
 use std::sync::Arc;
 
@@ -65,16 +66,21 @@ impl Topology {
         }
     }
 
-    /// Returns the sources and the destinations of the process with this rank in a neighbourhood collective, in the
-    /// order of the buffers. Beyond the border of a grid a neighbour is MPI_PROC_NULL.
-    pub fn neighbours(&self, rank: c_int) -> (Vec<c_int>, Vec<c_int>) {
+    /// Returns the processes from which the process with this rank receives in a neighbourhood collective, in the order
+    /// of the buffers. Beyond the border of a grid a neighbour is MPI_PROC_NULL.
+    pub fn sources(&self, rank: c_int) -> Cow<'_, [c_int]> {
         match self {
-            Topology::Grid(grid) => grid.neighbours(rank),
-            Topology::Graph(graph) => {
-                let all = graph.neighbours(rank).to_vec();
-                (all.clone(), all)
-            }
-            Topology::Distributed(edges) => (edges.sources.clone(), edges.destinations.clone()),
+            Topology::Grid(grid) => Cow::Owned(grid.neighbours(rank)),
+            Topology::Graph(graph) => Cow::Borrowed(graph.neighbours(rank)),
+            Topology::Distributed(edges) => Cow::Borrowed(&edges.sources),
+        }
+    }
+
+    /// Returns the processes to which it sends.
+    pub fn destinations(&self, rank: c_int) -> Cow<'_, [c_int]> {
+        match self {
+            Topology::Distributed(edges) => Cow::Borrowed(&edges.destinations),
+            _ => self.sources(rank),
         }
     }
 }

@@ -4,8 +4,9 @@ use std::ffi::c_void;
 
 use crate::abi::*;
 use crate::collective::describe::typed;
+use crate::collective::forms;
 use crate::collective::memory::{even, listed};
-use crate::collective::{forms, neighbours};
+use crate::collective::neighbours::{self, try_alltoall};
 
 forms! {
     pub unsafe fn neighbor_alltoall, ineighbor_alltoall, neighbor_alltoall_init(
@@ -21,7 +22,8 @@ forms! {
             comm,
             even(sendbuf, sendcount, sendtype),
             even(recvbuf, recvcount, recvtype),
-        );
+        ),
+        first try_alltoall;
 
     pub unsafe fn neighbor_alltoallv, ineighbor_alltoallv, neighbor_alltoallv_init(
         sendbuf: *const c_void,

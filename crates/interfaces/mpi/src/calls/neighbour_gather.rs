@@ -3,8 +3,9 @@
 use std::ffi::c_void;
 
 use crate::abi::*;
+use crate::collective::forms;
 use crate::collective::memory::{even, listed};
-use crate::collective::{forms, neighbours};
+use crate::collective::neighbours::{self, try_allgather};
 
 forms! {
     pub unsafe fn neighbor_allgather, ineighbor_allgather, neighbor_allgather_init(
@@ -20,7 +21,8 @@ forms! {
             comm,
             even(sendbuf, sendcount, sendtype),
             even(recvbuf, recvcount, recvtype),
-        );
+        ),
+        first try_allgather;
 
     pub unsafe fn neighbor_allgatherv, ineighbor_allgatherv, neighbor_allgatherv_init(
         sendbuf: *const c_void,

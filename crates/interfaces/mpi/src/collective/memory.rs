@@ -231,13 +231,12 @@ impl Memory {
 
     /// Returns the memory of one part.
     pub fn only(&self, rank: usize) -> Memory {
-        let mut part = self.part(rank);
-        let address = self.address.wrapping_byte_offset(part.offset as isize);
-        part.offset = 0;
+        let Part { bytes, offset } = self.part(rank);
+        let count = bytes.checked_div(self.element.size).unwrap_or(0) as i64;
         Memory {
-            address,
+            address: self.address.wrapping_byte_offset(offset as isize),
             element: self.element.clone(),
-            parts: Parts::Listed(vec![part]),
+            parts: Parts::Even { parts: 1, count },
         }
     }
 
