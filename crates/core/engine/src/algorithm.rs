@@ -54,7 +54,8 @@ pub enum Algorithm {
     Halves,
     /// Each member passes data to the next rank, in a ring. A reduction passes partial results, then final ones.
     Ring,
-    /// The members of each host divide the operands into shares. Members with the same share exchange it between hosts.
+    /// The members of each host divide the operands into shares, and each combines one from all of them. Members with the same share exchange it
+    /// between hosts.
     Shares,
     /// Members with the same index on their hosts exchange data between hosts, and each passes it on to the other members of its host.
     Lanes,
@@ -101,6 +102,9 @@ const MAX_ROUNDS: usize = 16;
 const MAX_EXCHANGED_PART_BYTES: usize = 2 << 10;
 /// Minimum size of operands, in bytes, for which members share the work of combining them and pass the parts on in a ring.
 const MIN_RING_BYTES: usize = 64 << 10;
+/// Maximum number of members, all on one host, that combine a share each from all others. In a ring of `n` members a member waits `2 (n - 1)` times for
+/// a neighbour, and in a crowded job each wait may be a switch between tasks; with shares it waits twice, but receives from all others at once.
+const MAX_SHARING_MEMBERS: u32 = 8;
 /// Minimum size of operands, in bytes, for which two members on a host share the work.
 const MIN_HALVES_BYTES: usize = 16 << 10;
 
@@ -213,7 +217,7 @@ fn allreduce_by_messages(facts: &Facts) -> Algorithm {
         MIN_HALVES_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
         ..MIN_RING_BYTES if is_pair => Algorithm::Exchange,
         ..MIN_SHARES_BYTES if is_across && has_few => Algorithm::Leaders,
-        MIN_RING_BYTES.. if is_across => Algorithm::Shares,
+        MIN_RING_BYTES.. if is_across || facts.members <= MAX_SHARING_MEMBERS => Algorithm::Shares,
         MIN_RING_BYTES.. => Algorithm::Ring,
         _ if is_across => Algorithm::Leaders,
         _ => Algorithm::OrderedTree,
@@ -303,7 +307,7 @@ mod tests {
                 Algorithm::Lanes => {
                     facts.hosts > 1 && facts.fewest_on_a_host == facts.most_on_a_host
                 }
-                Algorithm::Shares => facts.hosts > 1 && facts.commutative,
+                Algorithm::Shares => facts.commutative,
                 Algorithm::Ring => facts.commutative || kind == Kind::Allgather,
                 Algorithm::Tree => facts.commutative || kind == Kind::Broadcast,
                 Algorithm::Pairwise => facts.commutative,
@@ -347,5 +351,24 @@ mod tests {
             };
             assert_eq!(choose(kind, &facts), expected, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn few_members_of_a_host_share_a_large_sum_and_many_pass_it_round() {
+        let facts = |members: u32| Facts {
+            bytes: MIN_RING_BYTES,
+            members,
+            hosts: 1,
+            most_on_a_host: members as usize,
+            fewest_on_a_host: members as usize,
+            contribution: None,
+            waits: false,
+            commutative: true,
+            divisible: true,
+        };
+        let chosen = |members| choose(Kind::Allreduce, &facts(members));
+        assert_eq!(chosen(3), Algorithm::Shares);
+        assert_eq!(chosen(MAX_SHARING_MEMBERS), Algorithm::Shares);
+        assert_eq!(chosen(MAX_SHARING_MEMBERS + 1), Algorithm::Ring);
     }
 }

@@ -186,8 +186,8 @@ impl<T: Transport> Groups<T> {
     }
 
     /// Returns the steps of an allreduce. Two tasks exchange and combine, or each does half of the work. For larger groups and vectors and a
-    /// commutative operator: a ring of partial sums, then a ring of results, in which each task moves twice the data whatever their number; or,
-    /// across hosts, a part of the work for each member. Otherwise: reduce to rank 0, then broadcast.
+    /// commutative operator: each member combines a share of the work from all others and sends them the result; on one host with many members a
+    /// ring of partial sums, then a ring of results. Otherwise: reduce to rank 0, then broadcast.
     fn allreduce(
         &mut self,
         id: GroupId,
@@ -206,7 +206,8 @@ impl<T: Transport> Groups<T> {
                 let other = (1 - rank.min(1), hosts.is_some());
                 exchange_allreduce(&mut steps, other, input, output, what);
             }
-            (Algorithm::Shares, Some(hosts)) => {
+            (Algorithm::Shares, hosts) => {
+                let hosts = hosts.unwrap_or_else(|| Arc::new(Hosts::one(size)));
                 // Memory that is not one block cannot be cut.
                 let from = match input.contiguous() {
                     Some(_) => input,

@@ -52,6 +52,14 @@ impl Hosts {
         Hosts { lists, number }
     }
 
+    /// Returns one host that has all members.
+    pub(crate) fn one(size: u32) -> Hosts {
+        Hosts {
+            lists: vec![(0..size).collect()],
+            number: 0,
+        }
+    }
+
     /// Returns the number of hosts.
     pub(crate) fn count(&self) -> usize {
         self.lists.len()

@@ -748,7 +748,7 @@ fn large_broadcasts_and_sums() {
         stream: 130_000,
         streams: 2,
     };
-    for (size, hosts) in [2u32, 3, 5, 8]
+    for (size, hosts) in [2u32, 3, 5, 8, 9]
         .into_iter()
         .flat_map(|size| [1, 2, 3].map(|hosts| (size, hosts)))
     {
