@@ -9,6 +9,7 @@
 //! lock.
 
 mod chunk;
+mod lock;
 mod operation;
 mod pair;
 mod persistent;
@@ -16,12 +17,13 @@ mod plain;
 mod single;
 mod slots;
 
+pub use lock::LockedOperation;
 pub use operation::{Operation, State};
 pub use pair::Pair;
 pub use persistent::Persistent;
 pub use plain::COMPLETE;
 pub use single::{Single, cancel, detach};
-pub use slots::{FoundRequest, LockedOperation, comms_in_use, find, open};
+pub use slots::{FoundRequest, comms_in_use, find, open};
 
 use std::ffi::c_int;
 

@@ -2,15 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use regatta_sys as rg;
 use rustc_hash::FxHashSet;
 
 use super::chunk::{Chunk, SLOTS_PER_CHUNK};
+use super::lock::{Locked, LockedOperation};
 use super::{Operation, plain};
 use crate::abi::*;
 use crate::error::{Error, Result};
@@ -18,66 +17,16 @@ use crate::objects::{self, GENERATIONS, Kind, MAX_OBJECTS, MIN_RESTING};
 use crate::process;
 use crate::progress::watch;
 
-/// An operation, or `None` if there is none.
-type Held = Mutex<Option<Box<dyn Operation>>>;
-
 /// A request that has been looked up by its handle.
 #[derive(Clone, Copy)]
 pub struct FoundRequest {
     plain: Option<rg::Request>,
     comm: Comm,
-    operation: &'static Held,
+    operation: &'static Locked,
 }
 
 /// Stands for the missing operation of a plain request.
-static NO_OPERATION: Held = Mutex::new(None);
-
-/// A locked operation, or `None` if there is none. When it is released, threads that watch it are woken.
-pub struct LockedOperation {
-    guard: ManuallyDrop<MutexGuard<'static, Option<Box<dyn Operation>>>>,
-    held: &'static Held,
-}
-
-impl LockedOperation {
-    fn new(
-        held: &'static Held,
-        guard: MutexGuard<'static, Option<Box<dyn Operation>>>,
-    ) -> LockedOperation {
-        let guard = ManuallyDrop::new(guard);
-        LockedOperation { guard, held }
-    }
-
-    /// Returns the operation's address; see [`FoundRequest::address`].
-    pub fn address(&self) -> usize {
-        address(self.held)
-    }
-}
-
-impl Deref for LockedOperation {
-    type Target = Option<Box<dyn Operation>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.guard
-    }
-}
-
-impl DerefMut for LockedOperation {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.guard
-    }
-}
-
-impl Drop for LockedOperation {
-    fn drop(&mut self) {
-        // SAFETY: called once, and the value is not used afterwards.
-        unsafe { ManuallyDrop::drop(&mut self.guard) };
-        watch::let_go(address(self.held));
-    }
-}
-
-fn address(held: &'static Held) -> usize {
-    std::ptr::from_ref(held).addr()
-}
+static NO_OPERATION: Locked = Locked::none();
 
 impl FoundRequest {
     /// Returns a plain request in this communicator.
@@ -107,33 +56,22 @@ impl FoundRequest {
         if watch::is_asked(self.address()) {
             return None;
         }
-        self.take_if_free()
-    }
-
-    fn take_if_free(&self) -> Option<LockedOperation> {
-        let guard = match self.operation.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(error)) => error.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        Some(LockedOperation::new(self.operation, guard))
+        self.operation.try_lock()
     }
 
     /// Locks the operation, after waiting until no other thread has it locked. A thread that sleeps with it releases
     /// it.
     pub fn operation(&self) -> LockedOperation {
-        if let Some(free) = self.take_if_free() {
+        if let Some(free) = self.operation.try_lock() {
             return free;
         }
         let _asking = watch::ask(self.address());
-        let guard = self.operation.lock();
-        let guard = guard.unwrap_or_else(PoisonError::into_inner);
-        LockedOperation::new(self.operation, guard)
+        self.operation.lock()
     }
 
     /// Returns the address of the operation, which is unique among existing operations.
     pub fn address(&self) -> usize {
-        address(self.operation)
+        self.operation.address()
     }
 }
 
@@ -144,7 +82,7 @@ struct OperationSlot {
     handle: AtomicUsize,
     generation: AtomicU32,
     comm: AtomicUsize,
-    operation: Held,
+    operation: Locked,
 }
 
 /// Index of the first slot of plain requests; slots of operations have lower indices.
@@ -233,10 +171,7 @@ pub(super) fn take(operation: Box<dyn Operation>, comm: Comm) -> Result<Request>
     let index = index as usize;
     let chunk = chunk(index).ok_or_else(|| none(REQUEST_NULL))?;
     let slot = chunk.slot(index);
-    *slot
-        .operation
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = Some(operation);
+    *slot.operation.lock() = Some(operation);
     slot.comm.store(comm.0, Ordering::Relaxed);
     let generation = slot.generation.load(Ordering::Relaxed);
     let handle = objects::handle(Kind::Request, generation, index);
@@ -250,10 +185,8 @@ pub(super) fn give_back(request: Request) {
     let Some((index, slot)) = take_out(request) else {
         return;
     };
-    *slot
-        .operation
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = None;
+    let over = slot.operation.lock().take();
+    drop(over);
     put_back(index, slot);
 }
 
