@@ -41,6 +41,10 @@ impl<T: Transport> Engine<T> {
     /// the memory for the buffer's name; once the request is complete, pass the name to [`Engine::enter_room`]. Returns `None` if it is already
     /// known whether there is a buffer.
     pub(crate) fn start_room(&mut self, id: GroupId) -> Result<Option<(Handle, Views)>> {
+        // A revocation that has arrived counts before the departures of members that it has ended.
+        if self.handle_words() {
+            self.run_revocations();
+        }
         let hosts = self.hosts(id, 0)?;
         let group = self.group(id)?;
         let (tree, members, known) = match &hosts {
