@@ -165,7 +165,7 @@ static void itself(void)
 static void itself_synchronous(void)
 {
     char byte = 1;
-    FAILS(rg_ssend(&byte, 1, me, 1, RG_WORLD), RG_ERR_CYCLE, "circle");
+    FAILS(rg_ssend(&byte, 1, me, 1, RG_WORLD), RG_ERR_CYCLE, "cycle");
 }
 
 /* A slow receiver is not a cycle: rank 0 is only busy for a while. */

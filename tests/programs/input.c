@@ -272,13 +272,13 @@ static void handles(void)
                             {UINT64_MAX}, {UINT64_MAX - 1}, {((uint64_t)1 << 63) + 5}};
     for (size_t i = 0; i < sizeof made_up / sizeof *made_up; i++) {
         rg_request before = made_up[i];
-        FAILS(rg_wait(&made_up[i], NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_test(&made_up[i], &done, NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_waitall(1, &made_up[i], NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_waitany(1, &made_up[i], &index, NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_testany(1, &made_up[i], &index, &done, NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_testall(1, &made_up[i], &done, NULL), RG_ERR_HANDLE, "stale");
-        FAILS(rg_cancel(made_up[i], &cancelled), RG_ERR_HANDLE, "stale");
+        FAILS(rg_wait(&made_up[i], NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_test(&made_up[i], &done, NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_waitall(1, &made_up[i], NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_waitany(1, &made_up[i], &index, NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_testany(1, &made_up[i], &index, &done, NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_testall(1, &made_up[i], &done, NULL), RG_ERR_HANDLE, "not valid");
+        FAILS(rg_cancel(made_up[i], &cancelled), RG_ERR_HANDLE, "not valid");
         CHECK(made_up[i].id == before.id);
     }
     /* A copy of a completed request. */
@@ -288,11 +288,11 @@ static void handles(void)
     OK(rg_send(&value, sizeof value, me, 9, RG_WORLD));
     OK(rg_wait(&request, NULL));
     CHECK(request.id == 0);
-    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
+    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "not valid");
     /* The slot is reused; the old handle stays invalid. */
     OK(rg_irecv(&value, sizeof value, me, 9, RG_WORLD, &request));
     CHECK(request.id != copy.id);
-    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "stale");
+    FAILS(rg_wait(&copy, NULL), RG_ERR_HANDLE, "not valid");
     OK(rg_cancel(request, &cancelled));
     CHECK(cancelled == 1);
     FAILS(rg_wait(&request, NULL), RG_ERR_CANCELLED, "cancelled");

@@ -228,7 +228,7 @@ static void huge_to_oneself(void)
     OK(rg_wait(&request, &status));
     CHECK(status.length == len && status.source == me);
     check_words(copy, len / 8);
-    FAILS(rg_send(bytes, len, me, 1, RG_WORLD), RG_ERR_CYCLE, "circle");
+    FAILS(rg_send(bytes, len, me, 1, RG_WORLD), RG_ERR_CYCLE, "cycle");
     free(bytes);
     free(copy);
 }
