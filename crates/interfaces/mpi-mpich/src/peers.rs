@@ -24,8 +24,8 @@ pub fn neighbours(comm: Comm) -> (i64, i64) {
     let Some(topology) = &comm.topology else {
         return (0, 0);
     };
-    let (sources, destinations) = topology.neighbours(comm.rank);
-    (sources.len() as i64, destinations.len() as i64)
+    let sources = topology.sources(comm.rank).len() as i64;
+    (sources, topology.destinations(comm.rank).len() as i64)
 }
 
 /// Returns `count` at the root, and 0 elsewhere, where the arrays are not significant and may be invalid.
