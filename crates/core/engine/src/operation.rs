@@ -14,7 +14,7 @@ use crate::schedule::Step;
 pub enum Parts {
     /// Consecutive parts of this length in bytes.
     Even(usize),
-    /// Length and offset of each part in bytes.
+    /// Length and offset of each part in bytes. Empty at members that do not know the parts: only the root of a scatter or gather needs them.
     Listed(Vec<(usize, usize)>),
 }
 
@@ -23,7 +23,7 @@ impl Parts {
     pub fn of(&self, rank: u32) -> (usize, usize) {
         match self {
             Parts::Even(len) => (*len, *len * rank as usize),
-            Parts::Listed(list) => list[rank as usize],
+            Parts::Listed(list) => list.get(rank as usize).copied().unwrap_or_default(),
         }
     }
 

@@ -111,7 +111,7 @@ fn a_user_who_has_named_a_library_or_an_interface_keeps_it() {
         let output = command.env(variable, "mine").output().expect("regatta");
         let (_, output, said) = told(&output);
         assert_eq!(output, expected);
-        let is_named = said.contains("that MPI4PY_LIBMPI names (mine)");
+        let is_named = said.contains("the library named by MPI4PY_LIBMPI (mine)");
         assert_eq!(is_named, variable == "MPI4PY_LIBMPI", "{said}");
     }
 }
