@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use regatta_tests::needs;
 use regatta_tests::pvm_examples::Step::{Console, Ended, Run, Start, Together, Type, Until};
 use regatta_tests::pvm_examples::{
     DEBIAN, PLAIN, Program, Scenario, build, compare, debian_programs, sources,
@@ -430,6 +431,9 @@ fn mailboxes_and_starters_say_what_they_say_on_pvm() {
 
 #[test]
 fn examples_as_debian_has_built_them_say_what_they_say_on_pvm() {
+    for file in PROGRAMS.iter().filter_map(|program| program.debian) {
+        needs::file(format!("{DEBIAN}/{file}"), "pvm-examples");
+    }
     compare("pvm-binaries", SCENARIOS, &|machine, _| {
         for program in PROGRAMS {
             if let Some(file) = program.debian {
