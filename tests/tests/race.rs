@@ -1,12 +1,12 @@
 //! `regatta race`: short races between hosts in namespaces of their own, which are ended in every way; races of tasks
 //! that come and go; and races of interfaces over Regatta's own, on one host.
 //!
-//! Races between hosts need namespaces, as the tests of hosts do. Without them these tests fail.
+//! Races over a network need namespaces, as the tests of hosts do.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use regatta_tests::{Job, Running, await_files, executable, look_until};
+use regatta_tests::{Job, Running, await_files, executable, look_until, needs};
 use rustix::process::Signal;
 
 /// A folder for results, which is removed when dropped.
@@ -62,6 +62,7 @@ fn rows(out: &Out) -> Vec<(String, String)> {
 }
 
 fn races_on(network: &str, environments: &[&str]) {
+    needs::namespaces();
     let out = Out::new(network);
     let points = [
         "--operation",
@@ -110,6 +111,7 @@ fn bare_sockets_and_regatta_race_between_two_hosts() {
 
 #[test]
 fn the_ping_pongs_of_maniezzo_and_sanna_are_raced_between_hosts_with_the_bypass_and_without() {
+    needs::namespaces();
     let out = Out::new("gamma");
     let more = [
         "--network",
@@ -223,6 +225,7 @@ fn a_number_of_tasks_must_suit_every_operation() {
 
 /// Starts a long race, and returns once one of its programs runs.
 fn under_way(out: &Out) -> Running {
+    needs::namespaces();
     let points = [
         "--operation",
         "one-to-one",

@@ -185,7 +185,7 @@ impl<'a> Terms<'a> {
             Some(Combined::UpToOwn | Combined::BelowOwn) => rank == 0,
         };
         let is_in_place = self.input.is_none() || self.output.is_none();
-        if hears_itself_alone && !is_in_place && kind.is_getter(self.root, rank) {
+        if hears_itself_alone && !is_in_place && kind.hears(self.root, rank, rank) {
             let own = self.given_to(kind, rank, rank);
             own.copy_to(&self.got_from(kind, rank));
         }

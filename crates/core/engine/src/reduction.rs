@@ -71,7 +71,9 @@ fn receive_sum(steps: &mut Steps, from: u32, own: &Views, sum: &Views, what: Red
     }
     let theirs = steps.scratch(what.bytes());
     steps.push(Step::Receive(from, theirs.clone()));
-    steps.push(Step::Copy(own.clone(), sum.clone()));
+    if own.contiguous().is_none() || own.contiguous() != sum.contiguous() {
+        steps.push(Step::Copy(own.clone(), sum.clone()));
+    }
     steps.push(Step::Wait);
     steps.push(what.combine(theirs, sum.clone()));
 }
@@ -200,6 +202,9 @@ pub(crate) fn ring_allreduce(
 fn ring(steps: &mut Steps, circle: &Circle, whole: Stretch, output: &Views, what: Reduction) {
     let width = what.element.size();
     let (rank, size) = (circle.place, circle.ranks.len());
+    if size < 2 {
+        return;
+    }
     let each = whole.count.div_ceil(size);
     let left = circle.ranks[(rank + size - 1) % size];
     let right = circle.ranks[(rank + 1) % size];

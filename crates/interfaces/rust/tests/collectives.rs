@@ -125,6 +125,16 @@ fn moves_with_root(
     let mut part = vec![0; count];
     group.scatter(&everything[..at_root], &mut part, root)?;
     assert_eq!(part, mine);
+    // What other members pass does not matter, even if it has the length of the whole.
+    let without_effect = vec![u64::MAX; count * size];
+    let whole = if rank == root {
+        everything
+    } else {
+        &without_effect
+    };
+    part.fill(0);
+    group.scatter(whole, &mut part, root)?;
+    assert_eq!(part, mine);
     let whole = everything[..at_root].to_vec();
     assert_eq!(group.iscatter(whole, count, root)?.wait()?.0, mine);
     Ok(())

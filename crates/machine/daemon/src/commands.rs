@@ -394,7 +394,7 @@ pub fn described_hosts(place: &MachinePlace) -> Result<Report, Refusal> {
     let mut talk = open(place, Ask::Hosts { watch: true }, TALK_TIMEOUT)?;
     let mut known = report(talk.receive().map_err(|error| lost(&error))?)?;
     talk.limit(Some(FACTS_TIMEOUT));
-    while !known.hosts.iter().all(is_described) {
+    while known.reason.is_none() && !known.hosts.iter().all(is_described) {
         match talk.receive() {
             Ok(reply) => known = report(reply)?,
             Err(_) => break,

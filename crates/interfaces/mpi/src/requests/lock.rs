@@ -69,6 +69,11 @@ impl Locked {
         }
         if by_mutex.is_none() {
             self.is_taken.store(true, Ordering::Relaxed);
+            // Several threads may call MPI since this one has looked: another may hold the mutex, and not have seen the flag.
+            if process::has_many_threads() {
+                self.is_taken.store(false, Ordering::Release);
+                return None;
+            }
         }
         Some(LockedOperation {
             lock: self,

@@ -179,7 +179,7 @@ impl Group<'_> {
     /// Scatters equal parts of the root's `all` to the members' `mine`, in rank order. `all` may be empty at other members.
     pub fn scatter<T: Data>(&self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
         let rest = self.scatters::<T>(all.len(), None, mine.len(), root)?;
-        self.run(Some(all), Some(mine), rest)
+        self.run((self.rank() == root).then_some(all), Some(mine), rest)
     }
 
     /// Scatters parts of any length of the root's `all` to the members' `mine`: `parts[rank]`, in elements. `all` and `parts`
@@ -192,7 +192,7 @@ impl Group<'_> {
         root: usize,
     ) -> Result<()> {
         let rest = self.scatters::<T>(all.len(), Some(parts), mine.len(), root)?;
-        self.run(Some(all), Some(mine), rest)
+        self.run((self.rank() == root).then_some(all), Some(mine), rest)
     }
 
     /// Starts a scatter of the root's `all`, with `each` elements for each member. The request returns this member's elements.
