@@ -71,6 +71,7 @@ fn receive_sum(steps: &mut Steps, from: u32, own: &Views, sum: &Views, what: Red
     }
     let theirs = steps.scratch(what.bytes());
     steps.push(Step::Receive(from, theirs.clone()));
+    // In place, the operands are already there.
     if own.contiguous().is_none() || own.contiguous() != sum.contiguous() {
         steps.push(Step::Copy(own.clone(), sum.clone()));
     }

@@ -34,8 +34,8 @@ impl<T: Transport> PointToPoint<T> {
             && request.stage == Stage::Sending(Mode::Synchronous)
     }
 
-    /// Returns a receiver of the messages that [`owes_messages`](Self::owes_messages) reports. Returns `last` if it is still one. Takes timelinear
-    /// in the number of sends in progress, and constant time if there are none.
+    /// Returns a receiver of the messages that [`owes_messages`](Self::owes_messages) reports. Returns `last` if it is still one. Takes time
+    /// linear in the number of sends in progress, and constant time if there are none.
     pub fn creditor(&self, last: Option<Peer>) -> Option<Peer> {
         if !self.owes_messages() {
             return None;
