@@ -90,8 +90,8 @@ fn libraries_have_their_unwinder_in_themselves() {
 /// races.
 const IDLE: u32 = 2570;
 
-/// Most of a task's memory is code shared by all tasks. A linker script keeps what an idle task needs together
-/// (`crates/interfaces/c/idle.ld`).
+/// Most of a task's memory is code shared by all tasks. What an idle task runs lies together
+/// (`crates/interfaces/c/idle.txt`).
 #[test]
 fn an_idle_task_has_little_memory() {
     let library = programs::optimized("libregatta.so", "regatta-capi");

@@ -1,4 +1,6 @@
 //! Sets the shared library's soname, its unwinder, and the order of its functions.
+mod idle;
+
 use std::process::Command;
 
 fn main() {
@@ -13,10 +15,13 @@ fn main() {
 /// Places the functions that idle tasks run next to each other, by a linker script. Does nothing if the linker does not
 /// understand the script.
 fn order() {
-    const SCRIPT: &str = "idle.ld";
-    println!("cargo:rerun-if-changed={SCRIPT}");
-    let folder = variable("CARGO_MANIFEST_DIR");
-    let script = format!("{folder}/{SCRIPT}");
+    const LIST: &str = "idle.txt";
+    println!("cargo:rerun-if-changed={LIST}");
+    println!("cargo:rerun-if-changed=idle.rs");
+    let list = format!("{}/{LIST}", variable("CARGO_MANIFEST_DIR"));
+    let list = std::fs::read_to_string(list).expect("the list of functions");
+    let script = format!("{}/idle.ld", variable("OUT_DIR"));
+    std::fs::write(&script, idle::script(&list)).expect("a file");
     if is_understood(&script) {
         println!("cargo:rustc-cdylib-link-arg=-T");
         println!("cargo:rustc-cdylib-link-arg={script}");
