@@ -101,7 +101,7 @@ const MAX_ROUNDS: usize = 16;
 /// fast between eight members, and twice as fast between four.
 const MAX_EXCHANGED_PART_BYTES: usize = 2 << 10;
 /// Minimum size of operands, in bytes, for which members share the work of combining them and pass the parts on in a ring.
-const MIN_RING_BYTES: usize = 64 << 10;
+const MIN_DIVIDED_BYTES: usize = 64 << 10;
 /// Maximum number of members, all on one host, that combine a share each from all others. In a ring of `n` members a member waits `2 (n - 1)` times for
 /// a neighbour, and in a crowded job each wait may be a switch between tasks; with shares it waits twice, but receives from all others at once.
 const MAX_SHARING_MEMBERS: u32 = 8;
@@ -215,10 +215,10 @@ fn allreduce_by_messages(facts: &Facts) -> Algorithm {
     match facts.bytes {
         _ if !facts.commutative || facts.members < 2 => Algorithm::OrderedTree,
         MIN_HALVES_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
-        ..MIN_RING_BYTES if is_pair => Algorithm::Exchange,
+        ..MIN_DIVIDED_BYTES if is_pair => Algorithm::Exchange,
         ..MIN_SHARES_BYTES if is_across && has_few => Algorithm::Leaders,
-        MIN_RING_BYTES.. if is_across || facts.members <= MAX_SHARING_MEMBERS => Algorithm::Shares,
-        MIN_RING_BYTES.. => Algorithm::Ring,
+        MIN_DIVIDED_BYTES.. if is_across || facts.members <= MAX_SHARING_MEMBERS => Algorithm::Shares,
+        MIN_DIVIDED_BYTES.. => Algorithm::Ring,
         _ if is_across => Algorithm::Leaders,
         _ => Algorithm::OrderedTree,
     }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn few_members_of_a_host_share_a_large_sum_and_many_pass_it_round() {
         let facts = |members: u32| Facts {
-            bytes: MIN_RING_BYTES,
+            bytes: MIN_DIVIDED_BYTES,
             members,
             hosts: 1,
             most_on_a_host: members as usize,
