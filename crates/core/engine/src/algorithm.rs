@@ -217,7 +217,9 @@ fn allreduce_by_messages(facts: &Facts) -> Algorithm {
         MIN_HALVES_BYTES.. if is_pair && facts.divisible && !is_across => Algorithm::Halves,
         ..MIN_DIVIDED_BYTES if is_pair => Algorithm::Exchange,
         ..MIN_SHARES_BYTES if is_across && has_few => Algorithm::Leaders,
-        MIN_DIVIDED_BYTES.. if is_across || facts.members <= MAX_SHARING_MEMBERS => Algorithm::Shares,
+        MIN_DIVIDED_BYTES.. if is_across || facts.members <= MAX_SHARING_MEMBERS => {
+            Algorithm::Shares
+        }
         MIN_DIVIDED_BYTES.. => Algorithm::Ring,
         _ if is_across => Algorithm::Leaders,
         _ => Algorithm::OrderedTree,
